@@ -1,0 +1,6 @@
+//! Tensor element types and the rules by which frameworks find the common type of two of them.
+#![no_std]
+
+mod element_type;
+
+pub use element_type::{ElementType, Kind};
