@@ -19,98 +19,279 @@ pub enum Kind {
     Complex,
     /// Text of any length.
     String,
+    /// Storage that no arithmetic is defined on: PyTorch's `bits8` and its like.
+    Bits,
 }
 
 macro_rules! element_types {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $port:expr, $bits:literal $kind:ident;)*) => {
+    (
+        openvino { $($(#[$ov_doc:meta])* $ov:ident $ov_name:literal $ov_port:literal $ov_short:literal, $ov_bits:literal $ov_kind:ident;)* }
+        elsewhere { $($(#[$doc:meta])* $variant:ident $short:literal, $bits:literal $kind:ident;)* }
+    ) => {
         /// The type of one element of a tensor.
         ///
         /// Spellings differ by place: [`name`](Self::name) is what attributes of OpenVINO IR say (`f16`, `boolean`, `u1`),
-        /// [`port_name`](Self::port_name) what its ports say (`FP16`, `BOOL`, `BIN`).
+        /// [`port_name`](Self::port_name) what its ports say (`FP16`, `BOOL`, `BIN`), and
+        /// [`framework_name`](Self::framework_name) the short name under PyTorch and Paddle (`f16`, `bool`, `uint1`).
+        ///
+        /// ```
+        /// use typelift_promote::ElementType;
+        /// assert_eq!(ElementType::from_port_name("FP16"), ElementType::from_name("f16"));
+        /// assert_eq!(ElementType::from_framework_name("c64").map(ElementType::bits), Some(64));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum ElementType { $($(#[$doc])* $variant,)* }
+        pub enum ElementType {
+            $($(#[$ov_doc])* $ov,)*
+            $($(#[$doc])* $variant,)*
+        }
 
-        const ROWS: &[Row] = &[$(Row {
-            ty: ElementType::$variant, name: $name, port_name: $port, bits: $bits, kind: Kind::$kind,
-        },)*];
+        const ROWS: &[Row] = &[
+            $(Row {
+                ty: ElementType::$ov, name: $ov_name, port_name: Some($ov_port), framework_name: $ov_short,
+                bits: $ov_bits, kind: Kind::$ov_kind,
+            },)*
+            $(Row {
+                ty: ElementType::$variant, name: $short, port_name: None, framework_name: $short,
+                bits: $bits, kind: Kind::$kind,
+            },)*
+        ];
+
+        #[allow(non_upper_case_globals, reason = "one constant per variant, under the variant's name")]
+        fn by_name(name: u128) -> Option<ElementType> {
+            $(const $ov: u128 = key($ov_name, false);)*
+            match name {
+                $($ov => Some(ElementType::$ov),)*
+                _ => None,
+            }
+        }
+
+        #[allow(non_upper_case_globals, reason = "one constant per variant, under the variant's name")]
+        fn by_port_name(name: u128) -> Option<ElementType> {
+            $(const $ov: u128 = key($ov_port, false);)*
+            match name {
+                $($ov => Some(ElementType::$ov),)*
+                _ => None,
+            }
+        }
+
+        #[allow(non_upper_case_globals, reason = "one constant per variant, under the variant's name")]
+        fn by_framework_name(name: u128) -> Option<ElementType> {
+            $(const $ov: u128 = key($ov_short, false);)*
+            $(const $variant: u128 = key($short, false);)*
+            match name {
+                $($ov => Some(ElementType::$ov),)*
+                $($variant => Some(ElementType::$variant),)*
+                _ => None,
+            }
+        }
     };
+}
+
+/// A name of at most 16 bytes as a number, so that looking one up compares integers; 0, which is no name's, for others.
+const fn key(name: &str, fold_case: bool) -> u128 {
+    let bytes = name.as_bytes();
+    let mut key = 0;
+    let mut i = 0;
+    while i < bytes.len() {
+        let byte = if fold_case { bytes[i].to_ascii_lowercase() } else { bytes[i] };
+        if byte == 0 || i == 16 {
+            return 0;
+        }
+        key = key << 8 | byte as u128;
+        i += 1;
+    }
+    key
 }
 
 struct Row {
     ty: ElementType,
     name: &'static str,
     port_name: Option<&'static str>,
+    framework_name: &'static str,
     bits: u16,
     kind: Kind,
 }
 
 element_types! {
-    /// Not known until run time; merges with every type.
-    Dynamic "dynamic" Some("UNSPECIFIED"), 0 Dynamic;
-    /// One byte a value, 0 or 1.
-    Boolean "boolean" Some("BOOL"), 8 Boolean;
-    /// The upper half of an `f32`.
-    Bf16 "bf16" Some("BF16"), 16 Float;
-    /// IEEE 754 binary16.
-    F16 "f16" Some("FP16"), 16 Float;
-    /// IEEE 754 binary32.
-    F32 "f32" Some("FP32"), 32 Float;
-    /// IEEE 754 binary64.
-    F64 "f64" Some("FP64"), 64 Float;
-    /// 4-bit signed integer, packed two to a byte.
-    I4 "i4" Some("I4"), 4 Signed;
-    /// 8-bit signed integer.
-    I8 "i8" Some("I8"), 8 Signed;
-    /// 16-bit signed integer.
-    I16 "i16" Some("I16"), 16 Signed;
-    /// 32-bit signed integer.
-    I32 "i32" Some("I32"), 32 Signed;
-    /// 64-bit signed integer.
-    I64 "i64" Some("I64"), 64 Signed;
-    /// Single bit, packed eight to a byte, most significant first.
-    U1 "u1" Some("BIN"), 1 Unsigned;
-    /// 2-bit unsigned integer, packed four to a byte.
-    U2 "u2" Some("U2"), 2 Unsigned;
-    /// 3-bit unsigned integer, packed eight to three bytes.
-    U3 "u3" Some("U3"), 3 Unsigned;
-    /// 4-bit unsigned integer, packed two to a byte.
-    U4 "u4" Some("U4"), 4 Unsigned;
-    /// 6-bit unsigned integer, packed four to three bytes.
-    U6 "u6" Some("U6"), 6 Unsigned;
-    /// 8-bit unsigned integer.
-    U8 "u8" Some("U8"), 8 Unsigned;
-    /// 16-bit unsigned integer.
-    U16 "u16" Some("U16"), 16 Unsigned;
-    /// 32-bit unsigned integer.
-    U32 "u32" Some("U32"), 32 Unsigned;
-    /// 64-bit unsigned integer.
-    U64 "u64" Some("U64"), 64 Unsigned;
-    /// 4-bit code into a table of the normal distribution's quantiles.
-    Nf4 "nf4" Some("NF4"), 4 Float;
-    /// 8-bit float, 4 exponent and 3 mantissa bits, no infinities (PyTorch's `float8_e4m3fn`).
-    F8E4M3 "f8e4m3" Some("F8E4M3"), 8 Float;
-    /// 8-bit float, 5 exponent and 2 mantissa bits.
-    F8E5M2 "f8e5m2" Some("F8E5M2"), 8 Float;
-    /// Text of any length.
-    String "string" Some("STRING"), 0 String;
-    /// 4-bit float, 2 exponent bits and 1 mantissa bit.
-    F4E2M1 "f4e2m1" Some("F4E2M1"), 4 Float;
-    /// 8-bit power of two, a scale without sign or mantissa.
-    F8E8M0 "f8e8m0" Some("F8E8M0"), 8 Float;
+    openvino {
+        /// Not known until run time; merges with every type.
+        Dynamic "dynamic" "UNSPECIFIED" "dynamic", 0 Dynamic;
+        /// One byte a value, 0 or 1.
+        Boolean "boolean" "BOOL" "bool", 8 Boolean;
+        /// The upper half of an `f32`.
+        Bf16 "bf16" "BF16" "bf16", 16 Float;
+        /// IEEE 754 binary16.
+        F16 "f16" "FP16" "f16", 16 Float;
+        /// IEEE 754 binary32.
+        F32 "f32" "FP32" "f32", 32 Float;
+        /// IEEE 754 binary64.
+        F64 "f64" "FP64" "f64", 64 Float;
+        /// 4-bit signed integer, packed two to a byte.
+        I4 "i4" "I4" "int4", 4 Signed;
+        /// 8-bit signed integer.
+        I8 "i8" "I8" "i8", 8 Signed;
+        /// 16-bit signed integer.
+        I16 "i16" "I16" "i16", 16 Signed;
+        /// 32-bit signed integer.
+        I32 "i32" "I32" "i32", 32 Signed;
+        /// 64-bit signed integer.
+        I64 "i64" "I64" "i64", 64 Signed;
+        /// Single bit, packed eight to a byte, most significant first.
+        U1 "u1" "BIN" "uint1", 1 Unsigned;
+        /// 2-bit unsigned integer, packed four to a byte.
+        U2 "u2" "U2" "uint2", 2 Unsigned;
+        /// 3-bit unsigned integer, packed eight to three bytes.
+        U3 "u3" "U3" "uint3", 3 Unsigned;
+        /// 4-bit unsigned integer, packed two to a byte.
+        U4 "u4" "U4" "uint4", 4 Unsigned;
+        /// 6-bit unsigned integer, packed four to three bytes.
+        U6 "u6" "U6" "uint6", 6 Unsigned;
+        /// 8-bit unsigned integer.
+        U8 "u8" "U8" "u8", 8 Unsigned;
+        /// 16-bit unsigned integer.
+        U16 "u16" "U16" "u16", 16 Unsigned;
+        /// 32-bit unsigned integer.
+        U32 "u32" "U32" "u32", 32 Unsigned;
+        /// 64-bit unsigned integer.
+        U64 "u64" "U64" "u64", 64 Unsigned;
+        /// 4-bit code into a table of the normal distribution's quantiles.
+        Nf4 "nf4" "NF4" "nf4", 4 Float;
+        /// 8-bit float, 4 exponent and 3 mantissa bits, no infinities (PyTorch's `float8_e4m3fn`).
+        F8E4M3 "f8e4m3" "F8E4M3" "f8e4m3fn", 8 Float;
+        /// 8-bit float, 5 exponent and 2 mantissa bits.
+        F8E5M2 "f8e5m2" "F8E5M2" "f8e5m2", 8 Float;
+        /// Text of any length.
+        String "string" "STRING" "string", 0 String;
+        /// 4-bit float, 2 exponent bits and 1 mantissa bit.
+        F4E2M1 "f4e2m1" "F4E2M1" "f4e2m1", 4 Float;
+        /// 8-bit power of two, a scale without sign or mantissa.
+        F8E8M0 "f8e8m0" "F8E8M0" "f8e8m0fnu", 8 Float;
+    }
+    elsewhere {
+        /// Two `f16`: real and imaginary part.
+        C32 "c32", 32 Complex;
+        /// Two `bf16`.
+        Bc32 "bc32", 32 Complex;
+        /// Two `f32`.
+        C64 "c64", 64 Complex;
+        /// Two `f64`.
+        C128 "c128", 128 Complex;
+        /// 8-bit float, 4 exponent and 3 mantissa bits, neither infinities nor negative zero.
+        F8E4M3Fnuz "f8e4m3fnuz", 8 Float;
+        /// 8-bit float, 5 exponent and 2 mantissa bits, neither infinities nor negative zero.
+        F8E5M2Fnuz "f8e5m2fnuz", 8 Float;
+        /// Two 4-bit floats in a byte, counted as one element.
+        F4E2M1x2 "float4_e2m1fn_x2", 8 Float;
+        /// 1-bit signed integer.
+        I1 "int1", 1 Signed;
+        /// 2-bit signed integer.
+        I2 "int2", 2 Signed;
+        /// 3-bit signed integer.
+        I3 "int3", 3 Signed;
+        /// 5-bit signed integer.
+        I5 "int5", 5 Signed;
+        /// 6-bit signed integer.
+        I6 "int6", 6 Signed;
+        /// 7-bit signed integer.
+        I7 "int7", 7 Signed;
+        /// 5-bit unsigned integer.
+        U5 "uint5", 5 Unsigned;
+        /// 7-bit unsigned integer.
+        U7 "uint7", 7 Unsigned;
+        /// A byte.
+        Bits8 "bits8", 8 Bits;
+        /// Two bytes.
+        Bits16 "bits16", 16 Bits;
+        /// A byte of eight single bits.
+        Bits1x8 "bits1x8", 8 Bits;
+        /// A byte of four pairs of bits.
+        Bits2x4 "bits2x4", 8 Bits;
+        /// A byte of two half bytes.
+        Bits4x2 "bits4x2", 8 Bits;
+    }
 }
 
 impl ElementType {
-    /// Every element type, in the order of the table.
-    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+    /// Every element type: OpenVINO's first, then those that only PyTorch and Paddle have.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
         ROWS.iter().map(|row| row.ty)
+    }
+
+    /// The type that an attribute of OpenVINO IR means: a [`name`](Self::name) in any case, or `undefined`, an older word
+    /// for `dynamic`.
+    ///
+    /// ```
+    /// use typelift_promote::ElementType;
+    /// assert_eq!(ElementType::from_name("F16"), Some(ElementType::F16));
+    /// assert_eq!(ElementType::from_name("FP16"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        const UNDEFINED: u128 = key("undefined", false);
+        match key(name, true) {
+            UNDEFINED => Some(Self::Dynamic),
+            key => by_name(key),
+        }
+    }
+
+    /// The type that a port of OpenVINO IR means: a [`port_name`](Self::port_name) or a [`name`](Self::name), each in its
+    /// own case only, and four further words that the reader of OpenVINO takes.
+    ///
+    /// ```
+    /// use typelift_promote::ElementType;
+    /// assert_eq!(ElementType::from_port_name("BIN"), Some(ElementType::U1));
+    /// assert_eq!(ElementType::from_port_name("fp16"), None);
+    /// ```
+    pub fn from_port_name(name: &str) -> Option<Self> {
+        let key = key(name, false);
+        by_port_name(key).or_else(|| by_name(key)).or(match name {
+            "undefined" => Some(Self::Dynamic),
+            "U1" | "bin" => Some(Self::U1),
+            _ => None,
+        })
+    }
+
+    /// The type under its short name in PyTorch and Paddle, [`framework_name`](Self::framework_name), or the long name of
+    /// either (`float16`, `uint8`, `complex64`, `float8_e4m3fn`).
+    ///
+    /// ```
+    /// use typelift_promote::ElementType;
+    /// assert_eq!(ElementType::from_framework_name("f8e4m3fn"), Some(ElementType::F8E4M3));
+    /// assert_eq!(ElementType::from_framework_name("float32"), Some(ElementType::F32));
+    /// ```
+    pub fn from_framework_name(name: &str) -> Option<Self> {
+        by_framework_name(key(name, false)).or(match name {
+            "uint8" => Some(Self::U8),
+            "uint16" => Some(Self::U16),
+            "uint32" => Some(Self::U32),
+            "uint64" => Some(Self::U64),
+            "int8" => Some(Self::I8),
+            "int16" => Some(Self::I16),
+            "int32" => Some(Self::I32),
+            "int64" => Some(Self::I64),
+            "float16" => Some(Self::F16),
+            "bfloat16" => Some(Self::Bf16),
+            "float32" => Some(Self::F32),
+            "float64" => Some(Self::F64),
+            "complex32" => Some(Self::C32),
+            "bcomplex32" => Some(Self::Bc32),
+            "complex64" => Some(Self::C64),
+            "complex128" => Some(Self::C128),
+            "float8_e4m3fn" => Some(Self::F8E4M3),
+            "float8_e5m2" => Some(Self::F8E5M2),
+            "float8_e4m3fnuz" => Some(Self::F8E4M3Fnuz),
+            "float8_e5m2fnuz" => Some(Self::F8E5M2Fnuz),
+            "float8_e8m0fnu" => Some(Self::F8E8M0),
+            _ => None,
+        })
     }
 
     fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
 
-    /// The spelling of IR attributes: `f16`, `boolean`, `u1`, `dynamic`.
+    /// The spelling of IR attributes: `f16`, `boolean`, `u1`, `dynamic`. A type that OpenVINO lacks has its
+    /// [`framework_name`](Self::framework_name) here too.
     pub fn name(self) -> &'static str {
         self.row().name
     }
@@ -118,6 +299,11 @@ impl ElementType {
     /// The spelling of IR ports, `FP16`, `BOOL`, `BIN`, `UNSPECIFIED`; `None` where OpenVINO lacks the type.
     pub fn port_name(self) -> Option<&'static str> {
         self.row().port_name
+    }
+
+    /// The short name under PyTorch and Paddle: `bool`, `f8e4m3fn`, `c64`, `int4`.
+    pub fn framework_name(self) -> &'static str {
+        self.row().framework_name
     }
 
     /// Bits of one value; 0 where it has no fixed size (`dynamic`, `string`).

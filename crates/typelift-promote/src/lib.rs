@@ -2,5 +2,6 @@
 #![no_std]
 
 mod element_type;
+pub mod openvino;
 
 pub use element_type::{ElementType, Kind};

@@ -1,0 +1,335 @@
+//! The rule of OpenVINO's `ConvertPromoteTypes`-14, as the package does it.
+//!
+//! Float outranks integer, integer outranks boolean; within a category the wider type wins, and two types of which neither
+//! holds the other meet at the next wider one. Whatever loses more than the specification allows needs
+//! [`promote_unsafe`](Attributes::promote_unsafe). The answer never depends on the order of the operands.
+
+use core::fmt;
+
+use crate::{ElementType, Kind};
+
+/// What is known of an operand's rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RankKnowledge {
+    /// The rank is known to be 0.
+    Scalar,
+    /// The rank is known and not 0; dimensions may be unknown.
+    Dimensioned,
+    /// The rank is not known.
+    Unknown,
+}
+
+/// One side of a promotion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Its element type.
+    pub element_type: ElementType,
+    /// What is known of its rank.
+    pub rank: RankKnowledge,
+}
+
+/// The attributes of `ConvertPromoteTypes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Attributes {
+    /// Allow results that cannot hold every value of both operands. Default `false`.
+    pub promote_unsafe: bool,
+    /// Let the type of a dimensioned operand win over that of a scalar of the same category. Default `false`.
+    pub pytorch_scalar_promotion: bool,
+    /// Where `u64` and a signed integer meet. Default `f32`.
+    pub u64_integer_promotion_target: ElementType,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Self { promote_unsafe: false, pytorch_scalar_promotion: false, u64_integer_promotion_target: ElementType::F32 }
+    }
+}
+
+/// Why two types have no common type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// `ConvertPromoteTypes` does not take this type at all.
+    UnsupportedType(ElementType),
+    /// Neither of two floating-point types of equal width holds the other.
+    NoCommonFloat,
+    /// The floating-point type has less than twice the bits of the integer.
+    IntegerToFloat,
+    /// No signed integer of at most the width of the wider operand holds both.
+    UnsignedToSigned,
+    /// Under `pytorch_scalar_promotion`, the scalar's type is too wide for that of the dimensioned operand.
+    WideScalar,
+}
+
+/// A promotion that OpenVINO refuses. `Display` says in one sentence what does not go together and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// The types of the operands, in their order.
+    pub operands: [ElementType; 2],
+    /// What `promote_unsafe` would make of it; `None` if nothing does.
+    pub unsafe_result: Option<ElementType>,
+}
+
+impl Refusal {
+    /// A stable word for the reason.
+    pub fn code(&self) -> &'static str {
+        match self.reason {
+            Reason::UnsupportedType(_) => "unsupported-type",
+            Reason::NoCommonFloat => "no-common-float",
+            Reason::IntegerToFloat => "integer-to-float",
+            Reason::UnsignedToSigned => "unsigned-to-signed",
+            Reason::WideScalar => "wide-scalar",
+        }
+    }
+
+    /// What the user can do about it.
+    ///
+    /// ```
+    /// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote}};
+    /// let refusal = promote(Operand::dimensioned(U64), Operand::dimensioned(I32), &Attributes::default()).unwrap_err();
+    /// assert_eq!(
+    ///     refusal.remedy().to_string(),
+    ///     "promote_unsafe=\"true\" allows it; the result would be f32 (u64_integer_promotion_target)"
+    /// );
+    /// ```
+    pub fn remedy(&self) -> impl fmt::Display {
+        Remedy(*self)
+    }
+}
+
+struct Remedy(Refusal);
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { reason, operands, unsafe_result } = self.0;
+        match (reason, unsafe_result) {
+            (Reason::UnsupportedType(ty), _) => {
+                write!(f, "convert the {ty} input to a type that promotion takes first")
+            }
+            (_, None) => f.write_str("convert one of the inputs first"),
+            (_, Some(result)) => {
+                write!(f, "promote_unsafe=\"true\" allows it; the result would be {result}")?;
+                if reason == Reason::UnsignedToSigned && operands.contains(&ElementType::U64) {
+                    f.write_str(" (u64_integer_promotion_target)")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = self.operands;
+        if let Reason::UnsupportedType(ty) = self.reason {
+            return write!(f, "{a} and {b} have no common type: ConvertPromoteTypes does not take {ty}");
+        }
+        write!(f, "{a} and {b} have no common type under OpenVINO's safe rules: ")?;
+        f.write_str(match self.reason {
+            Reason::UnsupportedType(_) => "",
+            Reason::NoCommonFloat => "neither holds the values of the other",
+            Reason::IntegerToFloat => "the floating-point type has less than twice the bits of the integer",
+            Reason::UnsignedToSigned => "no signed integer as narrow as the wider of them holds both",
+            Reason::WideScalar => "the scalar's type is too wide for the type of the other input",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+impl Operand {
+    /// An operand whose rank is known and not 0.
+    pub const fn dimensioned(element_type: ElementType) -> Self {
+        Self { element_type, rank: RankKnowledge::Dimensioned }
+    }
+
+    /// An operand of rank 0.
+    pub const fn scalar(element_type: ElementType) -> Self {
+        Self { element_type, rank: RankKnowledge::Scalar }
+    }
+}
+
+/// Whether `ConvertPromoteTypes` takes the type.
+pub fn is_supported(ty: ElementType) -> bool {
+    use ElementType::*;
+    matches!(
+        ty,
+        Dynamic
+            | Boolean
+            | U1
+            | U4
+            | U8
+            | U16
+            | U32
+            | U64
+            | I4
+            | I8
+            | I16
+            | I32
+            | I64
+            | F8E4M3
+            | F8E5M2
+            | Bf16
+            | F16
+            | F32
+            | F64
+    )
+}
+
+/// The type that both outputs of `ConvertPromoteTypes` get.
+///
+/// `dynamic` with any supported type gives `dynamic`; so do two different types of one category under
+/// `pytorch_scalar_promotion` when a rank is unknown.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote}};
+/// let safe = Attributes::default();
+/// assert_eq!(promote(Operand::dimensioned(I16), Operand::dimensioned(U8), &safe), Ok(I16));
+/// assert_eq!(promote(Operand::dimensioned(F16), Operand::dimensioned(I16), &safe).unwrap_err().code(), "integer-to-float");
+/// ```
+///
+/// # Errors
+/// What OpenVINO 2026.4.1 refuses, with its reason.
+pub fn promote(a: Operand, b: Operand, attributes: &Attributes) -> Result<ElementType, Refusal> {
+    let operands = [a.element_type, b.element_type];
+    if let Some(&ty) = operands.iter().find(|&&ty| !is_supported(ty)) {
+        return Err(Refusal { reason: Reason::UnsupportedType(ty), operands, unsafe_result: None });
+    }
+    let (result, objection) = unrestricted(a, b, attributes);
+    match objection {
+        Some(reason) if !attributes.promote_unsafe => Err(Refusal { reason, operands, unsafe_result: Some(result) }),
+        _ => Ok(result),
+    }
+}
+
+/// The result that `promote_unsafe` gives, and what the safe rules have against it.
+fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> (ElementType, Option<Reason>) {
+    let (x, y) = (a.element_type, b.element_type);
+    if x == y {
+        return (x, None);
+    }
+    match (x.kind(), y.kind()) {
+        (Kind::Dynamic, _) | (_, Kind::Dynamic) => (ElementType::Dynamic, None),
+        (Kind::Boolean, _) => (y, None),
+        (_, Kind::Boolean) => (x, None),
+        (Kind::Float, Kind::Float) => by_scalar(a, b, attributes).unwrap_or_else(|| floats(x, y)),
+        (Kind::Float, _) => float_and_integer(x, y),
+        (_, Kind::Float) => float_and_integer(y, x),
+        _ => by_scalar(a, b, attributes).unwrap_or_else(|| integers(x, y, attributes)),
+    }
+}
+
+/// What `pytorch_scalar_promotion` decides about two types of one category; `None` leaves it to the ordinary rule.
+fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<(ElementType, Option<Reason>)> {
+    if !attributes.pytorch_scalar_promotion {
+        return None;
+    }
+    let (dimensioned, scalar) = match (a.rank, b.rank) {
+        (RankKnowledge::Unknown, _) | (_, RankKnowledge::Unknown) => return Some((ElementType::Dynamic, None)),
+        (RankKnowledge::Dimensioned, RankKnowledge::Scalar) => (a.element_type, b.element_type),
+        (RankKnowledge::Scalar, RankKnowledge::Dimensioned) => (b.element_type, a.element_type),
+        _ => return None,
+    };
+    // An unsigned scalar may have twice the bits of the signed type, not half of them: OpenVINO has the factor on the
+    // wrong side. See `Quirk`.
+    let bits = dimensioned.bits() * if is_unsigned_into_signed(scalar, dimensioned) { 2 } else { 1 };
+    let fits = bits >= scalar.bits() && !is_unsigned_into_signed(dimensioned, scalar);
+    Some((dimensioned, (!fits).then_some(Reason::WideScalar)))
+}
+
+fn is_unsigned_into_signed(from: ElementType, to: ElementType) -> bool {
+    (from.kind(), to.kind()) == (Kind::Unsigned, Kind::Signed)
+}
+
+fn floats(x: ElementType, y: ElementType) -> (ElementType, Option<Reason>) {
+    if x.bits() != y.bits() {
+        return (if x.bits() > y.bits() { x } else { y }, None);
+    }
+    // The pairs of equal width: f8e4m3 with f8e5m2, bf16 with f16.
+    (if x.bits() == 8 { ElementType::F16 } else { ElementType::F32 }, Some(Reason::NoCommonFloat))
+}
+
+fn float_and_integer(float: ElementType, integer: ElementType) -> (ElementType, Option<Reason>) {
+    (float, (float.bits() < 2 * integer.bits()).then_some(Reason::IntegerToFloat))
+}
+
+fn integers(x: ElementType, y: ElementType, attributes: &Attributes) -> (ElementType, Option<Reason>) {
+    let (unsigned, signed) = match (x.kind(), y.kind()) {
+        (Kind::Unsigned, Kind::Signed) => (x, y),
+        (Kind::Signed, Kind::Unsigned) => (y, x),
+        _ => return (if x.bits() > y.bits() { x } else { y }, None),
+    };
+    if signed.bits() > unsigned.bits() {
+        return (signed, None);
+    }
+    let result = match unsigned.bits() {
+        ..=4 => ElementType::I8,
+        8 => ElementType::I16,
+        16 => ElementType::I32,
+        32 => ElementType::I64,
+        _ => attributes.u64_integer_promotion_target,
+    };
+    (result, Some(Reason::UnsignedToSigned))
+}
+
+/// A result of the safe rules that loses values all the same, against the text of the specification. Worth a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quirk {
+    /// The scalar's type has values that the type of the dimensioned operand, the result, cannot hold.
+    ScalarOutOfRange {
+        /// Type of the scalar.
+        scalar: ElementType,
+        /// Type of the other operand and of the result.
+        result: ElementType,
+    },
+    /// The result has the range of the scalar's type, but less precision.
+    ScalarRounds {
+        /// Type of the scalar.
+        scalar: ElementType,
+        /// Type of the other operand and of the result.
+        result: ElementType,
+    },
+}
+
+impl fmt::Display for Quirk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ScalarOutOfRange { scalar, result } => {
+                write!(
+                    f,
+                    "pytorch_scalar_promotion makes the {scalar} scalar {result}, which cannot hold all its values"
+                )
+            }
+            Self::ScalarRounds { scalar, result } => {
+                write!(f, "pytorch_scalar_promotion makes the {scalar} scalar {result}, which has less precision")
+            }
+        }
+    }
+}
+
+/// What the safe rules of OpenVINO let pass although it can lose values: scalars under `pytorch_scalar_promotion`, such as
+/// `u16` that becomes `i8`. `None` for every other promotion, refused ones and those under `promote_unsafe` included.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, Quirk, promote, quirk}};
+/// let attributes = Attributes { pytorch_scalar_promotion: true, ..Attributes::default() };
+/// let (a, b) = (Operand::dimensioned(I8), Operand::scalar(U16));
+/// assert_eq!(promote(a, b, &attributes), Ok(I8));
+/// assert_eq!(quirk(a, b, &attributes), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
+/// ```
+pub fn quirk(a: Operand, b: Operand, attributes: &Attributes) -> Option<Quirk> {
+    let scalar = if a.rank == RankKnowledge::Scalar { a.element_type } else { b.element_type };
+    let result = promote(a, b, attributes).ok()?;
+    let one_category = result.is_float() && scalar.is_float() || result.is_integer() && scalar.is_integer();
+    if attributes.promote_unsafe || !one_category || scalar == result || scalar.bits() < result.bits() {
+        return None;
+    }
+    by_scalar(a, b, attributes)?;
+    match (scalar, result) {
+        (ElementType::F16, ElementType::Bf16) | (ElementType::F8E4M3, ElementType::F8E5M2) => {
+            Some(Quirk::ScalarRounds { scalar, result })
+        }
+        _ => Some(Quirk::ScalarOutOfRange { scalar, result }),
+    }
+}

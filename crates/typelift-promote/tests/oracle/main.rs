@@ -1,0 +1,10 @@
+//! Every cell of the tables in `testdata/oracle`, which were taken by running the real packages.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "test helpers fail by panicking and print counts"
+)]
+
+mod openvino;
+mod tables;
