@@ -1,0 +1,223 @@
+//! Shapes: what is known of the dimensions of a tensor, and how shapes combine.
+//!
+//! A [`Shape`] is OpenVINO's partial shape. Its rank may be unknown, and each [`Dim`] is an interval of lengths. Nothing
+//! here knows of layers or files; the rules are those of OpenVINO 2026.4.1, taken by running it.
+
+mod dim;
+mod parse;
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
+use thiserror::Error;
+
+pub use dim::Dim;
+pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
+
+/// What is known of the shape of a tensor: its dimensions, or not even how many there are.
+///
+/// ```
+/// use typelift::shape::{Dim, Shape};
+/// let shape: Shape = "1,?,3..5".parse().unwrap();
+/// assert_eq!(shape.rank(), Some(3));
+/// assert_eq!(shape.merge(&Shape::from_iter([Dim::ANY, Dim::fixed(8), Dim::fixed(4)])).unwrap().to_string(), "[1,8,4]");
+/// assert_eq!(Shape::dynamic().to_string(), "[...]");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// `None`: the rank is dynamic.
+    dims: Option<Dims>,
+}
+
+type Dims = SmallVec<[Dim; 4]>;
+
+/// Why two shapes do not go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ShapeMismatch {
+    /// The numbers of dimensions differ.
+    #[error("ranks {left} and {right} differ")]
+    Ranks {
+        /// The rank of the first shape.
+        left: usize,
+        /// The rank of the second shape.
+        right: usize,
+    },
+    /// Two dimensions have no length in common.
+    #[error("axis {axis}: {left} and {right} differ")]
+    Dims {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// The dimension of the first shape.
+        left: Dim,
+        /// The dimension of the second shape.
+        right: Dim,
+    },
+}
+
+impl Shape {
+    /// A rank above this is never worth building from a number alone, see [`Shape::of_rank`].
+    pub const MAX_RANK: usize = 1024;
+
+    /// The shape of a single value: `[]`.
+    #[must_use]
+    pub fn scalar() -> Self {
+        Self { dims: Some(Dims::new()) }
+    }
+
+    /// Nothing known, not even the rank: `[...]`.
+    #[must_use]
+    pub fn dynamic() -> Self {
+        Self { dims: None }
+    }
+
+    /// `rank` dimensions of any length. Beyond [`Shape::MAX_RANK`] the rank counts as dynamic: the number may come from
+    /// a file, and no tensor has that many dimensions.
+    #[must_use]
+    pub fn of_rank(rank: usize) -> Self {
+        Self { dims: (rank <= Self::MAX_RANK).then(|| SmallVec::from_elem(Dim::ANY, rank)) }
+    }
+
+    /// Dimensions of exactly these lengths; see [`Dim::fixed`].
+    #[must_use]
+    pub fn fixed(lengths: impl IntoIterator<Item = i64>) -> Self {
+        lengths.into_iter().map(Dim::fixed).collect()
+    }
+
+    /// The number of dimensions, if known.
+    #[must_use]
+    pub fn rank(&self) -> Option<usize> {
+        self.dims().map(<[Dim]>::len)
+    }
+
+    /// The dimensions, if their number is known.
+    #[must_use]
+    pub fn dims(&self) -> Option<&[Dim]> {
+        self.dims.as_deref()
+    }
+
+    /// The dimensions, to be changed in place.
+    #[must_use]
+    pub fn dims_mut(&mut self) -> Option<&mut [Dim]> {
+        self.dims.as_deref_mut()
+    }
+
+    /// Whether every length is known.
+    #[must_use]
+    pub fn is_static(&self) -> bool {
+        self.dims().is_some_and(|dims| dims.iter().all(|dim| dim.is_fixed()))
+    }
+
+    /// The lengths, if all are known.
+    #[must_use]
+    pub fn to_static(&self) -> Option<Vec<i64>> {
+        self.dims()?.iter().map(|dim| dim.value()).collect()
+    }
+
+    /// The number of elements, if it is known and fits.
+    #[must_use]
+    pub fn element_count(&self) -> Option<u64> {
+        if !self.is_static() {
+            return None;
+        }
+        let mut lengths = self.dims()?.iter().map(|dim| dim.lower().unsigned_abs());
+        if lengths.clone().any(|length| length == 0) { Some(0) } else { lengths.try_fold(1, u64::checked_mul) }
+    }
+
+    /// What is known when both shapes are true of one tensor: each dimension the intersection, a dynamic rank giving way
+    /// to the other shape. OpenVINO's `merge_into`.
+    ///
+    /// # Errors
+    /// [`ShapeMismatch`] with the first axis on which they contradict each other.
+    pub fn merge(&self, other: &Self) -> Result<Self, ShapeMismatch> {
+        let (left, right) = match (self.dims(), other.dims()) {
+            (None, _) => return Ok(other.clone()),
+            (_, None) => return Ok(self.clone()),
+            (Some(left), Some(right)) => (left, right),
+        };
+        if left.len() != right.len() {
+            return Err(ShapeMismatch::Ranks { left: left.len(), right: right.len() });
+        }
+        let merge = |(axis, (&left, &right)): (usize, (&Dim, &Dim))| {
+            (left & right).ok_or(ShapeMismatch::Dims { axis, left, right })
+        };
+        left.iter().zip(right).enumerate().map(merge).collect()
+    }
+
+    /// Whether some tensor can have both shapes.
+    #[must_use]
+    pub fn is_compatible(&self, other: &Self) -> bool {
+        self.all_dims(other, Dim::is_compatible).unwrap_or(true)
+    }
+
+    /// Whether every tensor of shape `other` also has this one.
+    #[must_use]
+    pub fn relaxes(&self, other: &Self) -> bool {
+        self.all_dims(other, Dim::relaxes).unwrap_or(self.dims.is_none())
+    }
+
+    /// Whether every tensor of this shape also has the shape `other`.
+    #[must_use]
+    pub fn refines(&self, other: &Self) -> bool {
+        other.relaxes(self)
+    }
+
+    /// Whether the ranks are equal and `holds` for each pair of dimensions; `None` if a rank is dynamic.
+    fn all_dims(&self, other: &Self, holds: impl Fn(Dim, Dim) -> bool) -> Option<bool> {
+        let (left, right) = (self.dims()?, other.dims()?);
+        Some(left.len() == right.len() && left.iter().zip(right).all(|(&a, &b)| holds(a, b)))
+    }
+
+    /// The text of a `shape` attribute, as OpenVINO's writer prints it: no brackets, `...` for a dynamic rank, and
+    /// nothing at all for rank 0.
+    ///
+    /// ```
+    /// # use typelift::shape::Shape;
+    /// assert_eq!(Shape::fixed([2, 3]).to_attribute().to_string(), "2,3");
+    /// ```
+    #[must_use]
+    pub fn to_attribute(&self) -> impl fmt::Display + '_ {
+        Attribute(self)
+    }
+}
+
+struct Attribute<'a>(&'a Shape);
+
+impl fmt::Display for Attribute<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(dims) = self.0.dims() else { return f.write_str("...") };
+        for (axis, dim) in dims.iter().enumerate() {
+            let comma = if axis > 0 { "," } else { "" };
+            write!(f, "{comma}{dim}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromIterator<Dim> for Shape {
+    fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Self {
+        Self { dims: Some(dims.into_iter().collect()) }
+    }
+}
+
+/// As OpenVINO prints a partial shape: `[1,?,3..5]`, `[]`, `[...]`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.to_attribute())
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dims() {
+            Some(dims) => dims.fmt(f),
+            None => f.write_str("[...]"),
+        }
+    }
+}
+
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

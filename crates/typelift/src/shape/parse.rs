@@ -1,0 +1,188 @@
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::{Dim, Shape};
+
+/// A shape text that OpenVINO's reader refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{fault}")]
+pub struct ParseShapeError {
+    /// What is wrong.
+    pub fault: ShapeFault,
+    /// The bytes of the text that are at fault.
+    pub span: Range<usize>,
+}
+
+/// Why a shape text is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ShapeFault {
+    /// Nothing between two commas, before the first or after the last one.
+    #[error("a dimension is missing here")]
+    Missing,
+    /// Neither a number, nor `?`, nor a range.
+    #[error("expected a dimension such as `3`, `?` or `1..5`")]
+    Dimension,
+    /// The part before `..` is not a number.
+    #[error("expected a whole number before `..`")]
+    LowerBound,
+    /// The part after `..` is not a number.
+    #[error("expected a whole number after `..`")]
+    UpperBound,
+}
+
+/// A place of a shape text that OpenVINO's reader takes without a word, for something else than what is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oddity {
+    /// What is odd.
+    pub kind: OddityKind,
+    /// The bytes of the text.
+    pub span: Range<usize>,
+    /// The dimension that results.
+    pub read_as: Dim,
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: the dimension is read as {}", self.kind, self.read_as)
+    }
+}
+
+/// What is odd in a shape text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OddityKind {
+    /// White space between two commas: read as 0.
+    Blank,
+    /// A number below 0 (other than a dimension `-1`): read as 0; an upper bound below the lower one empties the range.
+    Negative,
+    /// A number of more than 63 bits: as length or lower bound read as 0, as upper bound as none. `i64::MAX` itself is
+    /// OpenVINO's mark for "no upper bound".
+    TooLarge,
+    /// A `-` that belongs to no number (`1-2`, `--1`, `-`): reading stops there.
+    StrayMinus,
+    /// The upper bound is below the lower one: no length satisfies it, although OpenVINO prints it as `?`.
+    Reversed,
+}
+
+impl fmt::Display for OddityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blank => "blank dimension",
+            Self::Negative => "negative number",
+            Self::TooLarge => "number too large",
+            Self::StrayMinus => "stray minus sign",
+            Self::Reversed => "upper bound below the lower one",
+        })
+    }
+}
+
+/// Reads a `shape` attribute as [`Shape::parse_lenient`] does, and keeps quiet about oddities.
+impl FromStr for Shape {
+    type Err = ParseShapeError;
+
+    fn from_str(text: &str) -> Result<Self, ParseShapeError> {
+        Self::parse_lenient(text).map(|(shape, _)| shape)
+    }
+}
+
+impl Shape {
+    /// Reads the `shape` attribute of a Parameter exactly as the reader of OpenVINO 2026.4.1 does, and tells where that
+    /// differs from what the text seems to say.
+    ///
+    /// Items are separated by commas, may stand in one pair of brackets and have white space around them; `...` is a
+    /// dynamic rank. An item is a length, `?` or `-1`, or a range `2..5`, `2..`, `..5`.
+    ///
+    /// ```
+    /// use typelift::shape::{OddityKind, Shape};
+    /// let (shape, oddities) = Shape::parse_lenient("1, ?, -2").unwrap();
+    /// assert_eq!(shape.to_string(), "[1,?,0]");
+    /// assert_eq!((oddities[0].kind, oddities[0].span.clone()), (OddityKind::Negative, 6..8));
+    /// assert_eq!("2,,3".parse::<Shape>().unwrap_err().span, 2..2);
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParseShapeError`] where OpenVINO refuses the text.
+    pub fn parse_lenient(text: &str) -> Result<(Self, Vec<Oddity>), ParseShapeError> {
+        let trimmed = trim(text);
+        let inner = trim(trimmed.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(trimmed));
+        match inner {
+            "" => return Ok((Self::scalar(), Vec::new())),
+            "..." => return Ok((Self::dynamic(), Vec::new())),
+            _ => {}
+        }
+        let mut reader = ItemReader { text, oddities: Vec::new() };
+        let shape = inner.split(',').map(|item| reader.dim(item)).collect::<Result<_, _>>()?;
+        Ok((shape, reader.oddities))
+    }
+}
+
+/// The white space of C's `isspace`, which has one more than Rust's ASCII white space: the vertical tab.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c| matches!(c, ' ' | '\t'..='\r'))
+}
+
+struct ItemReader<'a> {
+    text: &'a str,
+    oddities: Vec<Oddity>,
+}
+
+impl<'a> ItemReader<'a> {
+    fn dim(&mut self, item: &'a str) -> Result<Dim, ParseShapeError> {
+        if item.is_empty() {
+            return Err(ParseShapeError { fault: ShapeFault::Missing, span: self.span(item) });
+        }
+        let before = self.oddities.len();
+        let trimmed = trim(item);
+        let dim = if trimmed.is_empty() {
+            self.note(OddityKind::Blank, item);
+            Dim::fixed(0)
+        } else if matches!(trimmed, "?" | "-1") {
+            Dim::ANY
+        } else if let Some((lower, upper)) = trimmed.split_once("..") {
+            let lower = self.number(lower, ShapeFault::LowerBound)?.unwrap_or(0);
+            let upper = self.number(upper, ShapeFault::UpperBound)?.unwrap_or(i64::MAX);
+            if upper < lower {
+                self.note(OddityKind::Reversed, trimmed);
+            }
+            Dim::between(lower, upper)
+        } else {
+            Dim::fixed(self.number(trimmed, ShapeFault::Dimension)?.unwrap_or(0))
+        };
+        for oddity in &mut self.oddities[before..] {
+            oddity.read_as = dim;
+        }
+        Ok(dim)
+    }
+
+    /// The number at the start of a text of digits and minus signs; `None` where OpenVINO finds none.
+    fn number(&mut self, text: &'a str, fault: ShapeFault) -> Result<Option<i64>, ParseShapeError> {
+        if !text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+            return Err(ParseShapeError { fault, span: self.span(text) });
+        }
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let end = digits.find('-').unwrap_or(digits.len());
+        let literal = &text[..text.len() - digits.len() + end];
+        let number = literal.parse::<i64>().ok();
+        if end < digits.len() || (digits.is_empty() && !text.is_empty()) {
+            self.note(OddityKind::StrayMinus, text);
+        } else if number.is_some_and(i64::is_negative) {
+            self.note(OddityKind::Negative, text);
+        } else if !text.is_empty() && number.is_none_or(|n| n == i64::MAX) {
+            self.note(OddityKind::TooLarge, text);
+        }
+        Ok(number)
+    }
+
+    fn note(&mut self, kind: OddityKind, part: &str) {
+        let span = self.span(part);
+        self.oddities.push(Oddity { kind, span, read_as: Dim::ANY });
+    }
+
+    /// Where `part`, a slice of the text, stands in it.
+    fn span(&self, part: &str) -> Range<usize> {
+        let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
+        start..start + part.len()
+    }
+}
