@@ -1,3 +1,13 @@
-//! stub
+//! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
 
+pub mod diagnostic;
+pub mod graph;
 pub mod shape;
+pub mod weights;
+pub mod xml;
+
+pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
+pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use typelift_promote as promote;
+pub use weights::Weights;
+pub use xml::ReadError;

@@ -1,0 +1,328 @@
+//! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::graph::LayerId;
+
+/// A range of bytes of the source text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span from byte `start` up to, not including, byte `end`. Sources are below 4 GiB, so larger positions saturate.
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: narrow(start), end: narrow(end) }
+    }
+
+    /// Where `part`, a slice of `source`, stands in it.
+    pub(crate) fn of(part: &str, source: &str) -> Self {
+        let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
+        Self::new(start, start + part.len())
+    }
+
+    /// The text it covers; empty where `source` is another text than the one it was made from.
+    pub fn text(self, source: &str) -> &str {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    /// Line and column of its first byte, both from 1; columns count characters.
+    pub fn line_column(self, source: &str) -> (usize, usize) {
+        let before = source.get(..self.start as usize).unwrap_or(source);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// OpenVINO takes it in silence, and it is surely or probably not what was meant.
+    Warning,
+    /// OpenVINO refuses the model.
+    Error,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $severity:ident;)*) => {
+        /// The kind of a diagnostic: a stable word, the same in every release and in `docs/diagnostics.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+
+            /// The stable word, `unknown-layer`.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name,)* }
+            }
+
+            /// How bad every diagnostic of this kind is.
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$variant => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The text is not well-formed XML.
+    XmlSyntax "xml-syntax" Error;
+    /// The text is not an OpenVINO IR.
+    NotAnIr "not-an-ir" Error;
+    /// The IR version is missing or not 10 or 11.
+    UnsupportedVersion "unsupported-version" Error;
+    /// An attribute that must be there is missing.
+    MissingAttribute "missing-attribute" Error;
+    /// An attribute or text has a value that cannot be read.
+    InvalidValue "invalid-value" Error;
+    /// Elements nest deeper than any real model's.
+    NestingTooDeep "nesting-too-deep" Error;
+    /// An edge starts at a layer that is not there.
+    UnknownLayer "unknown-layer" Error;
+    /// An edge names a port that its layer does not have.
+    UnknownPort "unknown-port" Error;
+    /// Two edges end at one input port.
+    InputFedTwice "input-fed-twice" Error;
+    /// An input port is fed by no edge.
+    UnconnectedInput "unconnected-input" Error;
+    /// Layers feed each other in a circle.
+    Cycle "cycle" Error;
+    /// A body, or the map of its ports, is missing or names what is not there.
+    InvalidBody "invalid-body" Error;
+    /// An `rt_info` attribute that may stand once stands twice.
+    DuplicateRtInfo "duplicate-rt-info" Error;
+    /// A constant's offset, size, shape and the weights file do not fit together.
+    InvalidConstant "invalid-constant" Error;
+    /// The operation takes another number of inputs.
+    WrongInputCount "wrong-input-count" Error;
+    /// Inputs that must have one element type have several.
+    TypeMismatch "type-mismatch" Error;
+    /// The operation does not take this element type.
+    UnsupportedType "unsupported-type" Error;
+    /// The promotion rules give the inputs no common type.
+    NoCommonType "no-common-type" Error;
+    /// Shapes do not fit together under the operation's rule.
+    ShapeMismatch "shape-mismatch" Error;
+    /// An `Assign` without the `ReadValue` of its variable.
+    UnknownVariable "unknown-variable" Error;
+
+    /// The operation or its opset is not known here; it goes through as declared.
+    UnknownOperation "unknown-operation" Warning;
+    /// Two layers have one id; OpenVINO keeps the later.
+    DuplicateLayerId "duplicate-layer-id" Warning;
+    /// Two layers have one name.
+    DuplicateLayerName "duplicate-layer-name" Warning;
+    /// Two output tensors share a name.
+    DuplicateTensorName "duplicate-tensor-name" Warning;
+    /// Two ports of a layer have one id.
+    DuplicatePortId "duplicate-port-id" Warning;
+    /// An attribute stands twice in one element; the first counts.
+    DuplicateAttribute "duplicate-attribute" Warning;
+    /// Text or elements outside the root are ignored.
+    ContentOutsideRoot "content-outside-root" Warning;
+    /// An edge to a layer that is not there is ignored.
+    EdgeToUnknownLayer "edge-to-unknown-layer" Warning;
+    /// A layer that reaches no Result and no Assign is dropped by OpenVINO.
+    UnreachableLayer "unreachable-layer" Warning;
+    /// An attribute the operation does not have is ignored.
+    UnknownAttribute "unknown-attribute" Warning;
+    /// An element the format does not have is ignored.
+    UnknownElement "unknown-element" Warning;
+    /// A boolean that is neither true nor false leaves the attribute at its default.
+    InvalidBoolean "invalid-boolean" Warning;
+    /// A number is followed by something else, which is ignored.
+    TrailingJunk "trailing-junk" Warning;
+    /// A port declares another type or shape than inference finds.
+    StalePort "stale-port" Warning;
+    /// An input port declares a type that does not exist.
+    UnknownPortType "unknown-port-type" Warning;
+    /// A Parameter without a shape is a scalar, one without a type is dynamic.
+    IncompleteParameter "incomplete-parameter" Warning;
+    /// A dimension's text means something else than it seems to.
+    OddDimension "odd-dimension" Warning;
+    /// A constant's `size` is larger than its type and shape need.
+    OversizedConstant "oversized-constant" Warning;
+    /// A constant's offset is no multiple of its element size.
+    UnalignedConstant "unaligned-constant" Warning;
+    /// Two constants share some of their bytes.
+    OverlappingConstants "overlapping-constants" Warning;
+    /// Bytes of the weights file belong to no constant.
+    UnreferencedWeights "unreferenced-weights" Warning;
+    /// The model has constants and no weights file.
+    MissingWeights "missing-weights" Warning;
+    /// Legacy metadata beside `rt_info` is dropped.
+    IgnoredMetadata "ignored-metadata" Warning;
+    /// OpenVINO calls this promotion safe, although values can be lost.
+    LossySafePromotion "lossy-safe-promotion" Warning;
+    /// The promotion cannot be decided before run time, so the operation stays.
+    UndecidedPromotion "undecided-promotion" Warning;
+
+    /// Operations without an inference rule keep what the file declares.
+    DeclaredOutputs "declared-outputs" Note;
+    /// The oldest OpenVINO release that reads the file.
+    RequiredRelease "required-release" Note;
+}
+
+/// The stable word.
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The layer a diagnostic is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LayerRef {
+    /// Its number in the file.
+    pub id: LayerId,
+    /// Its name.
+    pub name: String,
+    /// The bodies it lies in, outermost first: `loop/body`; empty at the top level.
+    pub path: String,
+}
+
+/// A place in the source with a few words about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// The bytes it points at.
+    pub span: Span,
+    /// What is there.
+    pub message: String,
+}
+
+/// One error, warning or note about a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The stable word for its kind.
+    pub code: Code,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// The layer it is about.
+    pub layer: Option<LayerRef>,
+    /// The place it is about first, then others that explain it.
+    pub labels: Vec<Label>,
+    /// Facts that led to it: types with their producers, the rule.
+    pub notes: Vec<String>,
+    /// What can be done.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic of `code`'s severity that says `message`, without a place.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            severity: code.severity(),
+            code,
+            message: message.into(),
+            layer: None,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// The same, pointing also at `span`; the first label is the main one.
+    #[must_use]
+    pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.labels.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// The same, with a fact that led to it.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// The same, with something that can be done.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Whether OpenVINO refuses the model for it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// One line: severity, code and message, without the place.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        write!(f, "{severity}[{}]: {}", self.code, self.message)
+    }
+}
+
+/// All that was found in one model, with the text that the spans point into.
+///
+/// As an error it prints one line a diagnostic, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    /// What to call the source: a path, or `<stdin>`.
+    pub file: String,
+    /// The text.
+    pub source: Arc<str>,
+    /// What was found, in the order of the file.
+    pub list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// An empty list for `source`, which came from `file`.
+    pub fn new(file: impl AsRef<Path>, source: Arc<str>) -> Self {
+        Self { file: file.as_ref().display().to_string(), source, list: Vec::new() }
+    }
+
+    /// Whether OpenVINO refuses the model.
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(Diagnostic::is_error)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, diagnostic) in self.list.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.file)?;
+            if let Some(label) = diagnostic.labels.first() {
+                let (line, column) = label.span.line_column(&self.source);
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": {diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}

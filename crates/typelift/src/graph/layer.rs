@@ -1,0 +1,314 @@
+//! One layer: what the file says of it, as plain data.
+
+use compact_str::CompactString;
+use serde::Serialize;
+use typelift_promote::ElementType;
+
+use super::{Graph, LayerId};
+use crate::diagnostic::Span;
+use crate::shape::Shape;
+
+/// A node of the graph: an operation with its attributes, ports and bodies, as written in the file.
+///
+/// A layer knows its operation by name only, so every layer, known to [`ops`](crate::ops) or not, goes through unharmed.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub(crate) id: LayerId,
+    pub(crate) name: CompactString,
+    pub(crate) ty: CompactString,
+    pub(crate) version: CompactString,
+    pub(crate) output_names: Option<CompactString>,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) inputs: Vec<InputPort>,
+    pub(crate) outputs: Vec<OutputPort>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) rt_info: Option<Fragment>,
+    /// Where the file has it; `None` for a layer that was added.
+    pub(crate) span: Option<Span>,
+    /// Whether names or attributes may differ from the text of `span`.
+    pub(crate) edited: bool,
+    /// Whether inputs come from elsewhere than the file says, so that the text of their ports may be outdated.
+    pub(crate) rewired: bool,
+}
+
+impl Layer {
+    /// A layer to [`add`](Graph::add) to a graph: `Layer::new("Convert", "opset1", "x/to_f32")`.
+    pub fn new(ty: &str, version: &str, name: &str) -> Self {
+        Self {
+            id: LayerId(0),
+            name: name.into(),
+            ty: ty.into(),
+            version: version.into(),
+            output_names: None,
+            attributes: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            bodies: Vec::new(),
+            rt_info: None,
+            span: None,
+            edited: false,
+            rewired: false,
+        }
+    }
+
+    /// The same with one more attribute.
+    #[must_use]
+    pub fn with_attribute(mut self, name: &str, value: &str) -> Self {
+        self.attributes.push(Attribute { name: name.into(), value: value.into() });
+        self
+    }
+
+    /// The same with one more output.
+    #[must_use]
+    pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
+        self.outputs.push(OutputPort::new(element_type, shape));
+        self
+    }
+
+    /// Its number in the file, unique in its graph.
+    pub fn id(&self) -> LayerId {
+        self.id
+    }
+
+    /// Its name. Names may repeat.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The operation as the file spells it: `Add`, `Const`, `ReLU`.
+    pub fn ty(&self) -> &str {
+        &self.ty
+    }
+
+    /// The operation set as the file spells it: `opset1`, `extension`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The names of the model output that a Result stands for, as the file writes them.
+    pub fn output_names(&self) -> Option<&str> {
+        self.output_names.as_deref()
+    }
+
+    /// The attributes of its `<data>`, in the order of the file.
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// The value of an attribute as written, where it is written.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| attribute.value.as_str())
+    }
+
+    /// Its input ports, in order.
+    pub fn inputs(&self) -> &[InputPort] {
+        &self.inputs
+    }
+
+    /// Its output ports, in order.
+    pub fn outputs(&self) -> &[OutputPort] {
+        &self.outputs
+    }
+
+    /// The graphs inside it: one for `Loop` and `TensorIterator`, two for `If`.
+    pub fn bodies(&self) -> &[Body] {
+        &self.bodies
+    }
+
+    /// Where the file has it; `None` for a layer that was added.
+    pub fn span(&self) -> Option<Span> {
+        self.span
+    }
+}
+
+/// One attribute of a layer's `<data>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    pub(crate) name: CompactString,
+    pub(crate) value: CompactString,
+}
+
+impl Attribute {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value, with XML escapes resolved.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+/// Where a tensor enters a layer. Type and shape are those of the output that feeds it.
+#[derive(Clone, Debug)]
+pub struct InputPort {
+    pub(crate) id: u64,
+    /// What the text says the type is; `None` where it says nothing known.
+    pub(crate) declared: Option<ElementType>,
+    /// The text between the port's tags, which holds the declared dims.
+    pub(crate) content: Span,
+}
+
+impl InputPort {
+    /// The label by which edges name it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+/// Where a tensor leaves a layer: the one home of its element type and shape.
+#[derive(Clone, Debug)]
+pub struct OutputPort {
+    pub(crate) id: u64,
+    pub(crate) element_type: ElementType,
+    /// Whether type or shape differ from what the text says.
+    pub(crate) stale: bool,
+    pub(crate) shape: Shape,
+    pub(crate) names: Option<CompactString>,
+    /// The text between the port's tags, which holds the declared dims.
+    pub(crate) content: Span,
+    pub(crate) rt_info: Option<Fragment>,
+}
+
+impl OutputPort {
+    pub(crate) fn new(element_type: ElementType, shape: Shape) -> Self {
+        Self { id: 0, element_type, stale: false, shape, names: None, content: Span::default(), rt_info: None }
+    }
+
+    /// The label by which edges name it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The element type of the tensor.
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// The shape of the tensor, as far as it is known.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The names of the tensor: a set that the file writes with commas, `\,` for a comma inside a name.
+    pub fn names(&self) -> Vec<String> {
+        self.names.as_deref().map(split_names).unwrap_or_default()
+    }
+}
+
+/// The names in a `names` attribute: separated by commas, of which `\,` is one inside a name; empty ones do not count.
+fn split_names(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, names.last_mut()) {
+            ('\\', Some(name)) if rest.peek() == Some(&',') => {
+                rest.next();
+                name.push(',');
+            }
+            (',', _) => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+            (_, None) => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// The writer's form of a set of names: sorted by bytes, a comma inside a name as `\,`.
+pub(crate) fn join_names(mut names: Vec<String>) -> CompactString {
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| name.replace(',', "\\,")).collect::<Vec<_>>().join(",").into()
+}
+
+/// A graph inside a layer, with the map between the layer's ports and the body's Parameters and Results.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub(crate) name: CompactString,
+    /// Its layers and wires; ids start anew in each body.
+    pub graph: Graph,
+    /// What enters and leaves it, in the order of the file.
+    pub port_map: Vec<PortMapEntry>,
+    /// From a Result to the Parameter that takes its value in the next iteration.
+    pub back_edges: Vec<BackEdge>,
+}
+
+impl Body {
+    /// The element that holds it: `body`, `then_body`, `else_body`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The element that holds the port map of the body in `body`: `port_map`, `then_port_map`.
+    pub(crate) fn port_map_name(body: &str) -> String {
+        body.replace("body", "port_map")
+    }
+}
+
+/// One entry of a body's port map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortMapEntry {
+    /// Whether it enters or leaves the body.
+    pub direction: Direction,
+    /// The port of the layer; -1 where the value stays inside.
+    pub external_port_id: i64,
+    /// The body's Parameter or Result.
+    pub internal_layer_id: LayerId,
+    /// Slicing or concatenation along an axis, where there is one.
+    pub axis: Option<i64>,
+    /// First index along the axis.
+    pub start: Option<i64>,
+    /// Last index along the axis; -1 is the end.
+    pub end: Option<i64>,
+    /// Step along the axis.
+    pub stride: Option<i64>,
+    /// Length of one slice along the axis.
+    pub part_size: Option<i64>,
+    pub(crate) purpose: Option<CompactString>,
+}
+
+impl PortMapEntry {
+    /// `current_iteration` or `execution_condition`, where the loop itself uses the value.
+    pub fn purpose(&self) -> Option<&str> {
+        self.purpose.as_deref()
+    }
+}
+
+/// Whether a value enters or leaves a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the layer's input to a Parameter.
+    Input,
+    /// From a Result to the layer's output.
+    Output,
+}
+
+/// A value handed from one iteration to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BackEdge {
+    /// The body's Result.
+    pub from: LayerId,
+    /// The body's Parameter.
+    pub to: LayerId,
+}
+
+/// A piece of XML that is kept as text: metadata no rule looks into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fragment {
+    /// In the model's source.
+    Source(Span),
+    /// Made here.
+    Text(Box<str>),
+}
+
+impl Fragment {
+    pub(crate) fn text<'a>(&'a self, source: &'a str) -> &'a str {
+        match self {
+            Self::Source(span) => span.text(source),
+            Self::Text(text) => text,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The graph: layers, the wires between their ports, and the verbs that change it.
+
+mod edit;
+mod layer;
+mod model;
+mod verify;
+
+use std::fmt;
+
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::{NodeIndex, StableDiGraph};
+use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use serde::Serialize;
+use smallvec::SmallVec;
+
+pub use edit::EditError;
+pub(crate) use layer::{Fragment, join_names};
+pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
+pub use model::{IrVersion, Model};
+pub use verify::Violation;
+
+use crate::diagnostic::Span;
+
+/// The number of a layer in the file. It is unique in its graph and never given to another layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct LayerId(pub u64);
+
+impl fmt::Display for LayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An output port of a layer, by position: the name of a tensor in a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Output {
+    /// The layer that makes the tensor.
+    pub layer: LayerId,
+    /// The position among its outputs, from 0.
+    pub port: usize,
+}
+
+/// An input port of a layer, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Input {
+    /// The layer that takes the tensor.
+    pub layer: LayerId,
+    /// The position among its inputs, from 0.
+    pub port: usize,
+}
+
+/// An edge of the petgraph graph: which output of its source feeds which input of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Position among the outputs of the source.
+    pub from_port: u32,
+    /// Position among the inputs of the target.
+    pub to_port: u32,
+    /// The `<edge>` of the file whose place it has.
+    pub(crate) span: Option<Span>,
+    /// Whether the text of `span` says something else.
+    pub(crate) touched: bool,
+}
+
+impl Wire {
+    pub(crate) fn new(from_port: usize, to_port: usize, span: Option<Span>) -> Self {
+        let narrow = |port| u32::try_from(port).unwrap_or(u32::MAX);
+        Self { from_port: narrow(from_port), to_port: narrow(to_port), span, touched: span.is_none() }
+    }
+}
+
+/// The layers of a model or of a body, and the wires between them.
+///
+/// Storage is a petgraph graph, which [`petgraph`](Self::petgraph) lends for its algorithms; layers are named by their
+/// [`LayerId`], which survives every edit.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    storage: StableDiGraph<Layer, Wire>,
+    /// Every layer by id, sorted.
+    index: Vec<(LayerId, NodeIndex)>,
+    /// The first id that no layer ever had.
+    next_id: u64,
+    /// The text of layers and wires that were removed.
+    removed: Vec<Span>,
+    pub(crate) rt_info: Option<Fragment>,
+    /// The `<layers>` and `<edges>` elements.
+    pub(crate) layers_span: Option<Span>,
+    pub(crate) edges_span: Option<Span>,
+}
+
+impl Graph {
+    /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join.
+    pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
+        &self.storage
+    }
+
+    /// The petgraph index of a layer; valid until the next edit.
+    pub fn node(&self, id: LayerId) -> Option<NodeIndex> {
+        // Files number their layers from 0 without gaps, as a rule.
+        match usize::try_from(id.0).ok().and_then(|at| self.index.get(at)) {
+            Some(&(found, node)) if found == id => Some(node),
+            _ => self.index.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| self.index[at].1),
+        }
+    }
+
+    /// The layer with this id.
+    pub fn layer(&self, id: LayerId) -> Option<&Layer> {
+        self.storage.node_weight(self.node(id)?)
+    }
+
+    /// The number of layers, bodies not counted.
+    pub fn len(&self) -> usize {
+        self.storage.node_count()
+    }
+
+    /// Whether there are no layers.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every layer: those of the file in its order, each added one just before the first layer that uses it.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node))
+    }
+
+    /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
+    pub fn producers(&self, id: LayerId) -> Vec<Option<Output>> {
+        let Some(node) = self.node(id) else { return Vec::new() };
+        let feeds = self.feeds(node);
+        let output = |(node, port)| Some(Output { layer: self.storage.node_weight::<>(node)?.id, port });
+        feeds.into_iter().map(|feed| feed.and_then(output)).collect()
+    }
+
+    /// The inputs that a tensor feeds, in no particular order.
+    pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
+        let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
+        edges.filter(move |edge| edge.weight().from_port as usize == output.port).filter_map(|edge| {
+            let layer = self.storage.node_weight(edge.target())?.id;
+            Some(Input { layer, port: edge.weight().to_port as usize })
+        })
+    }
+
+    /// The port behind an output.
+    pub fn output(&self, output: Output) -> Option<&OutputPort> {
+        self.layer(output.layer)?.outputs.get(output.port)
+    }
+
+    /// As [`producers`](Self::producers), by node: petgraph lists incoming edges newest first, ports give the order.
+    pub(crate) fn feeds(&self, node: NodeIndex) -> SmallVec<[Option<(NodeIndex, usize)>; 4]> {
+        let ports = self.storage.node_weight(node).map_or(0, |layer| layer.inputs.len());
+        let mut feeds = SmallVec::from_elem(None, ports);
+        for edge in self.storage.edges_directed(node, Incoming) {
+            if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
+                *feed = Some((edge.source(), edge.weight().from_port as usize));
+            }
+        }
+        feeds
+    }
+
+    /// Every node after those that feed it, or the layers of one circle.
+    ///
+    /// # Errors
+    /// The layers that feed each other in a circle, in the order of the wires.
+    pub(crate) fn topological_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
+        // Files list producers first, as a rule; then the order of the file is one.
+        if self.storage.edge_references().all(|edge| edge.source() < edge.target()) {
+            return Ok(self.storage.node_indices().collect());
+        }
+        petgraph::algo::toposort(&self.storage, None).map_err(|cycle| self.circle(cycle.node_id()))
+    }
+
+    /// The layers of a circle through `start`, found by walking back along wires inside its strongly connected component.
+    fn circle(&self, start: NodeIndex) -> Vec<LayerId> {
+        let components = petgraph::algo::tarjan_scc(&self.storage);
+        let Some(component) = components.into_iter().find(|component| component.contains(&start)) else {
+            return Vec::new();
+        };
+        let component: std::collections::HashSet<_> = component.into_iter().collect();
+        let mut path = vec![start];
+        let mut position = std::collections::HashMap::from([(start, 0)]);
+        let mut node = start;
+        while let Some(next) = self.storage.neighbors_directed(node, Incoming).find(|n| component.contains(n)) {
+            if let Some(&at) = position.get(&next) {
+                path.drain(..at);
+                break;
+            }
+            position.insert(next, path.len());
+            path.push(next);
+            node = next;
+        }
+        path.iter().rev().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
+    }
+
+    /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.
+    pub(crate) fn written_order(&self) -> Vec<NodeIndex> {
+        let added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
+        let mut order = Vec::with_capacity(self.storage.node_count());
+        if !self.storage.node_indices().any(added) {
+            order.extend(self.storage.node_indices());
+            return order;
+        }
+        let mut written = std::collections::HashSet::new();
+        let originals = self.storage.node_indices().filter(|&node| !added(node));
+        for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
+            // Producers that were added come first, whole chains of them, without recursion.
+            let mut pending = vec![(root, false)];
+            while let Some((node, expanded)) = pending.pop() {
+                if expanded {
+                    order.push(node);
+                } else if !added(node) || written.insert(node) {
+                    pending.push((node, true));
+                    let feeds = self.feeds(node);
+                    pending.extend(feeds.iter().rev().flatten().map(|&(f, _)| (f, false)).filter(|&(f, _)| added(f)));
+                }
+            }
+        }
+        order
+    }
+
+    pub(crate) fn weight(&self, node: NodeIndex) -> Option<&Layer> {
+        self.storage.node_weight(node)
+    }
+
+    pub(crate) fn weight_mut(&mut self, node: NodeIndex) -> Option<&mut Layer> {
+        self.storage.node_weight_mut(node)
+    }
+
+    pub(crate) fn removed(&self) -> &[Span] {
+        &self.removed
+    }
+}

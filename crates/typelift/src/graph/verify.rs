@@ -1,0 +1,107 @@
+//! What must hold of a graph whatever was done to it.
+
+use petgraph::visit::EdgeRef;
+use thiserror::Error;
+
+use super::{Direction, Graph, Input, LayerId, Output};
+
+/// A rule of the graph that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// A wire starts at an output its layer does not have.
+    #[error("a wire starts at output {} of layer {}, which has no such port", .0.port, .0.layer)]
+    NoOutput(Output),
+    /// A wire ends at an input its layer does not have.
+    #[error("a wire ends at input {} of layer {}, which has no such port", .0.port, .0.layer)]
+    NoInput(Input),
+    /// Two wires end at one input.
+    #[error("two wires end at input {} of layer {}", .0.port, .0.layer)]
+    FedTwice(Input),
+    /// An input is fed by nothing while a later one is fed.
+    #[error("input {} of layer {} is fed by nothing", .0.port, .0.layer)]
+    Unconnected(Input),
+    /// A body's map names a layer that is not in it.
+    #[error("the {body} of layer {layer} maps a port to layer {internal}, which is not in it")]
+    NoInternalLayer {
+        /// The layer with the body.
+        layer: LayerId,
+        /// The body's name.
+        body: String,
+        /// The id that names nothing.
+        internal: LayerId,
+    },
+    /// A body's map names a port that its layer does not have.
+    #[error("the {body} of layer {layer} maps port {port}, which the layer does not have")]
+    NoExternalPort {
+        /// The layer with the body.
+        layer: LayerId,
+        /// The body's name.
+        body: String,
+        /// The port id that names nothing.
+        port: i64,
+    },
+    /// Layers feed each other in a circle.
+    #[error("layers {} feed each other in a circle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Circle(Vec<LayerId>),
+}
+
+impl Graph {
+    /// Checks the rules of the graph and of every body in it.
+    ///
+    /// # Errors
+    /// Every rule that does not hold.
+    pub fn verify(&self) -> Result<(), Vec<Violation>> {
+        let mut violations = Vec::new();
+        self.collect_violations(&mut violations);
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    fn collect_violations(&self, violations: &mut Vec<Violation>) {
+        for node in self.storage.node_indices() {
+            let Some(layer) = self.weight(node) else { continue };
+            let mut fed = smallvec::SmallVec::<[bool; 8]>::from_elem(false, layer.inputs.len());
+            for edge in self.storage.edges_directed(node, petgraph::Direction::Incoming) {
+                let input = Input { layer: layer.id, port: edge.weight().to_port as usize };
+                match fed.get_mut(input.port) {
+                    None => violations.push(Violation::NoInput(input)),
+                    Some(fed) if *fed => violations.push(Violation::FedTwice(input)),
+                    Some(fed) => *fed = true,
+                }
+                let Some(source) = self.weight(edge.source()) else { continue };
+                let output = Output { layer: source.id, port: edge.weight().from_port as usize };
+                if output.port >= source.outputs.len() {
+                    violations.push(Violation::NoOutput(output));
+                }
+            }
+            // Inputs at the end may be optional; one in the middle cannot be left out.
+            let last = fed.iter().rposition(|&fed| fed).unwrap_or(0);
+            let gaps = fed[..last.min(fed.len())].iter().enumerate().filter(|&(_, &fed)| !fed);
+            violations.extend(gaps.map(|(port, _)| Violation::Unconnected(Input { layer: layer.id, port })));
+            for body in &layer.bodies {
+                self.collect_body_violations(layer, body, violations);
+                body.graph.collect_violations(violations);
+            }
+        }
+        if let Err(circle) = self.topological_order() {
+            violations.push(Violation::Circle(circle));
+        }
+    }
+
+    fn collect_body_violations(&self, layer: &super::Layer, body: &super::Body, violations: &mut Vec<Violation>) {
+        let named = |internal| Violation::NoInternalLayer { layer: layer.id, body: body.name.to_string(), internal };
+        let mapped = body.port_map.iter().map(|entry| entry.internal_layer_id);
+        let carried = body.back_edges.iter().flat_map(|edge| [edge.from, edge.to]);
+        violations.extend(mapped.chain(carried).filter(|&id| body.graph.layer(id).is_none()).map(named));
+        for entry in &body.port_map {
+            let Ok(port) = u64::try_from(entry.external_port_id) else { continue };
+            let known = match entry.direction {
+                Direction::Input => layer.inputs.iter().any(|p| p.id == port),
+                Direction::Output => layer.outputs.iter().any(|p| p.id == port),
+            };
+            if !known {
+                let (layer, body) = (layer.id, body.name.to_string());
+                violations.push(Violation::NoExternalPort { layer, body, port: entry.external_port_id });
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Everything printed afresh, in the style of OpenVINO's serializer.
+
+use std::fmt::Write;
+
+use petgraph::stable_graph::NodeIndex;
+use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use typelift_promote::ElementType;
+
+use super::read::declared_dims;
+use super::tokens::{decode, encode};
+use crate::graph::{Body, Direction, Fragment, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::shape::Shape;
+
+/// Prints the whole model.
+pub(super) fn model(model: &Model) -> String {
+    let mut printer = Printer::new(&model.source, "\n", "\t", String::new());
+    printer.out.reserve(model.source.len());
+    printer.out.push_str("<?xml version=\"1.0\"?>\n<net");
+    if let Some(name) = &model.name {
+        printer.attribute("name", name);
+    }
+    printer.attribute("version", if model.version == IrVersion::V10 { "10" } else { "11" });
+    printer.out.push('>');
+    printer.nested(|printer| {
+        printer.graph(&model.graph);
+        for extra in &model.extras {
+            printer.fragment(extra);
+        }
+    });
+    printer.out.push_str("\n</net>\n");
+    printer.out
+}
+
+/// Prints XML at an indentation that grows with the nesting. An element starts on a line of its own.
+pub(super) struct Printer<'a> {
+    source: &'a str,
+    pub(super) out: String,
+    newline: &'a str,
+    unit: &'a str,
+    indent: String,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(source: &'a str, newline: &'a str, unit: &'a str, indent: String) -> Self {
+        Self { source, out: String::new(), newline, unit, indent }
+    }
+
+    fn line(&mut self) {
+        self.out.push_str(self.newline);
+        self.out.push_str(&self.indent);
+    }
+
+    pub(super) fn nested(&mut self, print: impl FnOnce(&mut Self)) {
+        let outer = self.indent.len();
+        self.indent.push_str(self.unit);
+        print(self);
+        self.indent.truncate(outer);
+    }
+
+    pub(super) fn attribute(&mut self, name: &str, value: &str) {
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("=\"");
+        encode(value, &mut self.out);
+        self.out.push('"');
+    }
+
+    pub(super) fn number(&mut self, name: &str, value: impl std::fmt::Display) {
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, " {name}=\"{value}\"");
+    }
+
+    /// An element whose `<tag …` is printed: `content` inside it, or ` />` where `content` prints nothing.
+    fn content(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
+        let at = self.out.len();
+        self.out.push('>');
+        self.nested(content);
+        if self.out.len() == at + 1 {
+            self.out.truncate(at);
+            self.out.push_str(" />");
+        } else {
+            self.line();
+            self.close(tag);
+        }
+    }
+
+    fn close(&mut self, tag: &str) {
+        self.out.push_str("</");
+        self.out.push_str(tag);
+        self.out.push('>');
+    }
+
+    fn open(&mut self, tag: &str) {
+        self.line();
+        self.out.push('<');
+        self.out.push_str(tag);
+    }
+
+    /// An element without attributes, left out where `content` prints nothing.
+    fn optional(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
+        let start = self.out.len();
+        self.open(tag);
+        let tag_end = self.out.len();
+        self.content(tag, content);
+        if self.out[tag_end..] == *" />" {
+            self.out.truncate(start);
+        }
+    }
+
+    pub(super) fn graph(&mut self, graph: &Graph) {
+        self.open("layers");
+        self.content("layers", |printer| {
+            for node in graph.written_order() {
+                if let Some(layer) = graph.weight(node) {
+                    printer.line();
+                    printer.layer(graph, node, layer);
+                }
+            }
+        });
+        self.open("edges");
+        self.content("edges", |printer| {
+            let mut edges: Vec<_> = graph.petgraph().edge_references().filter_map(|edge| {
+                let (from, to) = (graph.weight(edge.source())?, graph.weight(edge.target())?);
+                Some((from, edge.weight().from_port as usize, to, edge.weight().to_port as usize))
+            }).collect();
+            // The serializer groups edges by the layer they start from.
+            edges.sort_by_key(|edge| edge.0.id);
+            for (from, from_port, to, to_port) in edges {
+                printer.line();
+                printer.edge(from, from_port, to, to_port);
+            }
+        });
+        if let Some(rt_info) = &graph.rt_info {
+            self.fragment(rt_info);
+        }
+    }
+
+    pub(super) fn edge(&mut self, from: &Layer, from_port: usize, to: &Layer, to_port: usize) {
+        self.out.push_str("<edge");
+        self.number("from-layer", from.id);
+        self.number("from-port", from.outputs.get(from_port).map_or(0, |port| port.id));
+        self.number("to-layer", to.id);
+        self.number("to-port", to.inputs.get(to_port).map_or(0, |port| port.id));
+        self.out.push_str(" />");
+    }
+
+    pub(super) fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
+        self.out.push_str("<layer");
+        self.number("id", layer.id);
+        self.attribute("name", &layer.name);
+        self.attribute("type", &layer.ty);
+        self.attribute("version", &layer.version);
+        if let Some(names) = &layer.output_names {
+            self.attribute("output_names", names);
+        }
+        self.content("layer", |printer| printer.layer_content(graph, node, layer));
+    }
+
+    fn layer_content(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
+        for body in layer.bodies.iter().rev() {
+            self.port_map(body);
+        }
+        for body in &layer.bodies {
+            self.optional("back_edges", |printer| {
+                for edge in &body.back_edges {
+                    printer.open("edge");
+                    printer.number("from-layer", edge.from);
+                    printer.number("to-layer", edge.to);
+                    printer.out.push_str(" />");
+                }
+            });
+        }
+        if !layer.attributes.is_empty() {
+            self.line();
+            self.data(layer);
+        }
+        if let (Some(rt_info), true) = (&layer.rt_info, layer.bodies.is_empty()) {
+            self.fragment(rt_info);
+        }
+        self.optional("input", |printer| {
+            for (port, feed) in layer.inputs.iter().zip(graph.feeds(node)) {
+                let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
+                match producer {
+                    Some(output) => printer.port(port.id, output.element_type, &output.shape, None),
+                    None => {
+                        let dims = declared_dims(printer.source, port.content);
+                        let shape = dims.iter().map(|&dim| dim.into()).collect();
+                        printer.port(port.id, port.declared.unwrap_or(ElementType::Dynamic), &shape, None);
+                    }
+                }
+            }
+        });
+        self.optional("output", |printer| {
+            for port in &layer.outputs {
+                printer.port(port.id, port.element_type, &port.shape, Some(port));
+            }
+        });
+        if let (Some(rt_info), false) = (&layer.rt_info, layer.bodies.is_empty()) {
+            self.fragment(rt_info);
+        }
+        for body in &layer.bodies {
+            self.open(&body.name);
+            self.content(&body.name, |printer| printer.graph(&body.graph));
+        }
+    }
+
+    pub(super) fn data(&mut self, layer: &Layer) {
+        self.out.push_str("<data");
+        for attribute in &layer.attributes {
+            self.attribute(&attribute.name, &attribute.value);
+        }
+        self.out.push_str(" />");
+    }
+
+    fn port(&mut self, id: u64, element_type: ElementType, shape: &Shape, output: Option<&OutputPort>) {
+        self.open("port");
+        self.number("id", id);
+        self.attribute("precision", element_type.port_name().unwrap_or("UNSPECIFIED"));
+        if let Some(names) = output.and_then(|port| port.names.as_ref()) {
+            self.attribute("names", names);
+        }
+        self.content("port", |printer| {
+            printer.dims(shape);
+            if let Some(rt_info) = output.and_then(|port| port.rt_info.as_ref()) {
+                printer.fragment(rt_info);
+            }
+        });
+    }
+
+    /// One `<dim>` a line; nothing for a scalar and for a dynamic rank.
+    pub(super) fn dims(&mut self, shape: &Shape) {
+        for dim in shape.dims().unwrap_or_default() {
+            self.open("dim>");
+            let _ = write!(self.out, "{}", dim.value().unwrap_or(-1));
+            self.close("dim");
+        }
+    }
+
+    fn port_map(&mut self, body: &Body) {
+        let name = Body::port_map_name(&body.name);
+        self.optional(&name, |printer| {
+            for entry in &body.port_map {
+                printer.open(match entry.direction {
+                    Direction::Input => "input",
+                    Direction::Output => "output",
+                });
+                if let Some(axis) = entry.axis {
+                    printer.number("axis", axis);
+                }
+                printer.number("external_port_id", entry.external_port_id);
+                printer.number("internal_layer_id", entry.internal_layer_id);
+                let slice = [
+                    ("start", entry.start),
+                    ("end", entry.end),
+                    ("stride", entry.stride),
+                    ("part_size", entry.part_size),
+                ];
+                for (name, value) in slice {
+                    if let Some(value) = value {
+                        printer.number(name, value);
+                    }
+                }
+                if let Some(purpose) = &entry.purpose {
+                    printer.attribute("purpose", purpose);
+                }
+                printer.out.push_str(" />");
+            }
+        });
+    }
+
+    /// Metadata, as it stands in the source but for white space between elements.
+    fn fragment(&mut self, fragment: &Fragment) {
+        let mut reader = Reader::from_str(fragment.text(self.source));
+        reader.config_mut().allow_dangling_amp = true;
+        let outer = self.indent.len();
+        // Whether the innermost element has no content yet, and whether its last content was text.
+        let (mut bare, mut after_text) = (false, false);
+        let mut depth = 0_usize;
+        loop {
+            // The text was read once already, so it is well-formed.
+            let Ok(event) = reader.read_event() else { break };
+            if bare && !matches!(&event, Event::End(_)) && !is_blank(&event) {
+                self.out.push('>');
+                bare = false;
+            }
+            match event {
+                Event::Start(tag) => {
+                    self.fragment_tag(&tag, after_text);
+                    self.indent.push_str(self.unit);
+                    depth += 1;
+                    (bare, after_text) = (true, false);
+                }
+                Event::Empty(tag) => {
+                    self.fragment_tag(&tag, after_text);
+                    self.out.push_str(" />");
+                    after_text = false;
+                }
+                Event::End(tag) => {
+                    depth = depth.saturating_sub(1);
+                    self.indent.truncate(outer + depth * self.unit.len());
+                    if bare {
+                        self.out.push_str(" />");
+                    } else {
+                        if !after_text {
+                            self.line();
+                        }
+                        self.close(tag.name().0);
+                    }
+                    (bare, after_text) = (false, false);
+                }
+                Event::Eof => break,
+                event if is_blank(&event) => {}
+                Event::Text(text) => {
+                    self.out.push_str(&text.into_inner());
+                    after_text = true;
+                }
+                Event::GeneralRef(reference) => {
+                    let _ = write!(self.out, "&{};", reference.into_inner());
+                    after_text = true;
+                }
+                Event::CData(text) => {
+                    let _ = write!(self.out, "<![CDATA[{}]]>", text.into_inner());
+                    after_text = true;
+                }
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            }
+        }
+        self.indent.truncate(outer);
+    }
+
+    fn fragment_tag(&mut self, tag: &BytesStart, after_text: bool) {
+        if !after_text {
+            self.line();
+        }
+        self.out.push('<');
+        self.out.push_str(tag.name().0);
+        for attribute in tag.attributes().with_checks(false).flatten() {
+            self.attribute(attribute.key.0, &decode(&attribute.value));
+        }
+    }
+}
+
+/// White space between elements, and what the parser passes over.
+fn is_blank(event: &Event) -> bool {
+    match event {
+        Event::Text(text) => text.trim_ascii().is_empty(),
+        Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => true,
+        Event::Start(_) | Event::End(_) | Event::Empty(_) | Event::CData(_) | Event::GeneralRef(_) | Event::Eof => false,
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading and writing the XML of a model.
+//!
+//! [`parse`] keeps where each layer stands in the text; [`write()`] copies what nobody touched and prints the rest.
+
+mod canonical;
+mod read;
+mod splice;
+mod tokens;
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+pub(crate) use read::declared_dims;
+pub use read::{Reading, parse};
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};
+use crate::graph::Model;
+
+/// Why a file could not be read as a model.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file system said no.
+    #[error("cannot read {file}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file is no model, or not one that OpenVINO takes.
+    #[error(transparent)]
+    Model(#[from] Box<Diagnostics>),
+}
+
+impl From<Diagnostics> for ReadError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Model(Box::new(diagnostics))
+    }
+}
+
+impl ReadError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { file: path.display().to_string(), source }
+    }
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
+pub fn load(path: &Path) -> Result<String, ReadError> {
+    let bytes = std::fs::read(path).map_err(|error| ReadError::io(path, error))?;
+    decode_utf8(bytes).map_err(|diagnostic| {
+        let mut diagnostics = Diagnostics::new(path, "".into());
+        diagnostics.list.push(diagnostic);
+        diagnostics.into()
+    })
+}
+
+/// Takes bytes as text.
+///
+/// # Errors
+/// A diagnostic that names the first byte that is no UTF-8.
+pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
+            .help("convert the file to UTF-8 first, or take the .xml of the model, not its .bin")
+    })
+}
+
+/// How to write a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Print everything afresh in the style of OpenVINO's serializer; what the graph does not hold, such as comments and
+    /// elements the format does not have, is left out.
+    pub canonical: bool,
+    /// Bring every port's type and dims up to what the graph holds, not only those of layers that were changed.
+    pub refresh_ports: bool,
+}
+
+/// Writes a model as text.
+///
+/// Without [`canonical`](WriteOptions::canonical), what nobody changed is copied from the source byte for byte.
+#[must_use]
+pub fn write(model: &Model, options: WriteOptions) -> String {
+    if options.canonical || model.source.is_empty() {
+        canonical::model(model)
+    } else {
+        splice::model(model, options.refresh_ports)
+    }
+}

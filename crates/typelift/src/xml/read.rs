@@ -1,0 +1,829 @@
+//! From text to graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use compact_str::{CompactString, ToCompactString};
+use petgraph::Direction::Incoming;
+use petgraph::visit::EdgeRef;
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::tokens::{Element, Tokens, decode};
+use super::{Code, Diagnostic, Model, Span};
+use crate::diagnostic::LayerRef;
+use crate::graph::{
+    Attribute, BackEdge, Body, Direction, Fragment, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort,
+    PortMapEntry, Wire,
+};
+use crate::shape::{Dim, Shape};
+use crate::weights::Weights;
+
+/// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
+const MAX_DEPTH: usize = 64;
+
+/// `rt_info` attributes that OpenVINO knows and refuses to see twice in one layer.
+const KNOWN_RT_INFO: &[&str] = &[
+    "fused_names",
+    "primitives_priority",
+    "precise",
+    "nms_selected_indices",
+    "old_api_map_order",
+    "old_api_map_element_type",
+    "layout",
+    "decompression",
+    "memory_type",
+    "strides",
+    "preprocessing_attribute",
+];
+
+/// What reading a text gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The model, as far as it could be made out; `None` where the text is no IR at all.
+    pub model: Option<Model>,
+    /// Errors and lints, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
+/// until [`infer`](crate::infer()) has run.
+#[must_use]
+pub fn parse(source: Arc<str>) -> Reading {
+    let whole = Span::new(0, source.len());
+    if whole.end == u32::MAX {
+        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
+        return Reading { model: None, diagnostics: vec![refusal] };
+    }
+    let mut read = Read {
+        source: &source,
+        tokens: Tokens::new(&source, whole),
+        diagnostics: Vec::new(),
+        path: Vec::new(),
+        damaged: false,
+    };
+    let model = read.model();
+    let mut diagnostics = read.diagnostics;
+    match model {
+        Ok(model) => Reading { model: model.map(|model| Model { source: source.clone(), ..model }), diagnostics },
+        Err(fatal) => {
+            diagnostics.push(fatal);
+            Reading { model: None, diagnostics }
+        }
+    }
+}
+
+/// Whether the text of a port, whose tags say `declared` and enclose `content`, says this type and shape. Bounds of a dim
+/// cannot be written, nor can the difference between a scalar and a dynamic rank.
+pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
+    declared == Some(output.element_type)
+        && ((!output.stale && content.text(source) == output.content.text(source))
+            || matches_dims(&declared_dims(source, content), &output.shape))
+}
+
+/// Whether a port with these dims says this shape.
+pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
+    let dims = shape.dims().unwrap_or_default();
+    declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
+}
+
+/// The dims that the text between a port's tags declares; -1 for one that is not fixed.
+pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
+    let mut tokens = Tokens::new(source, content);
+    let mut dims = SmallVec::new();
+    while let Ok(Some(child)) = tokens.child(None) {
+        let text = if child.name() == "dim" { tokens.text(&child) } else { tokens.skip(&child).map(|_| "".into()) };
+        match text {
+            Ok(text) if child.name() == "dim" => dims.push(integer_prefix(&text).map_or(-1, |(dim, _)| dim)),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    dims
+}
+
+struct Read<'a> {
+    source: &'a str,
+    tokens: Tokens<'a>,
+    diagnostics: Vec<Diagnostic>,
+    /// The layers around the body being read.
+    path: Vec<CompactString>,
+    /// Whether a layer of the current graph could not be taken in, so that edges to it are no news.
+    damaged: bool,
+}
+
+/// Ends reading: the text is not XML any more.
+type Fatal = Diagnostic;
+
+/// The wires of a graph as the file has them, by ids.
+struct Edge {
+    from: (u64, u64),
+    to: (u64, u64),
+    span: Span,
+}
+
+impl<'a> Read<'a> {
+    fn model(&mut self) -> Result<Option<Model>, Fatal> {
+        let Some(root) = self.tokens.child(None)? else {
+            self.report(Diagnostic::new(Code::NotAnIr, "the text has no XML element").help("an IR starts with <net>"));
+            return Ok(None);
+        };
+        if !root.name().eq_ignore_ascii_case("net") {
+            let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{}>, not <net>", root.name()));
+            self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help("give the .xml of a model"));
+            return Ok(None);
+        }
+        let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
+        let version = match version {
+            Some(text) => self.ir_version(text),
+            None => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
+                self.report(refusal.at(root.tag_span, "`version` is missing").help("OpenVINO reads versions 10 and 11"));
+                IrVersion::V11
+            }
+        };
+        let mut model = Model {
+            graph: Graph::default(),
+            weights: Weights::None,
+            name: name.map(|name| decode(name).to_compact_string()),
+            version,
+            source: "".into(),
+            span: Span::default(),
+            extras: Vec::new(),
+        };
+        model.graph = self.graph(&root, Some(&mut model.extras))?;
+        model.span = self.tokens.span_since(&root);
+        if model.graph.rt_info.is_some() {
+            self.lint_legacy_metadata(&model);
+        }
+        if let Some(span) = self.tokens.rest()? {
+            let lint = Diagnostic::new(Code::ContentOutsideRoot, "what follows the root element is ignored");
+            self.report(lint.at(span, "not part of the model"));
+        }
+        Ok(Some(model))
+    }
+
+    fn ir_version(&mut self, text: &str) -> IrVersion {
+        match integer_prefix(text) {
+            Some((10, _)) => IrVersion::V10,
+            Some((11, _)) => IrVersion::V11,
+            _ => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
+                let span = self.tokens.span_of(text);
+                self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(
+                    "convert the original model again with a current OpenVINO; older versions are another format",
+                ));
+                IrVersion::V11
+            }
+        }
+    }
+
+    fn lint_legacy_metadata(&mut self, model: &Model) {
+        for extra in &model.extras {
+            let Fragment::Source(span) = extra else { continue };
+            let text = span.text(self.source);
+            if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n)) {
+                let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
+                self.report(lint.at(*span, "OpenVINO reads it only where there is no <rt_info>"));
+            }
+        }
+    }
+
+    /// The layers and edges in `parent`, wired. Children that are neither go to `extras`, or are passed over.
+    fn graph(&mut self, parent: &Element<'a>, mut extras: Option<&mut Vec<Fragment>>) -> Result<Graph, Fatal> {
+        let outer_damage = std::mem::take(&mut self.damaged);
+        let mut graph = Graph::default();
+        let mut edges = Vec::new();
+        while let Some(child) = self.tokens.child(Some(parent))? {
+            match child.name() {
+                "layers" if graph.layers_span.is_none() => {
+                    while let Some(element) = self.tokens.child(Some(&child))? {
+                        if element.name() == "layer" {
+                            self.layer(&element, &mut graph)?;
+                        } else {
+                            self.unknown_element(&element)?;
+                        }
+                    }
+                    graph.layers_span = Some(self.tokens.span_since(&child));
+                }
+                "edges" if graph.edges_span.is_none() => {
+                    while let Some(element) = self.tokens.child(Some(&child))? {
+                        if element.name() == "edge" {
+                            edges.extend(self.edge(&element)?);
+                        } else {
+                            self.unknown_element(&element)?;
+                        }
+                    }
+                    graph.edges_span = Some(self.tokens.span_since(&child));
+                }
+                "rt_info" if graph.rt_info.is_none() => {
+                    graph.rt_info = Some(Fragment::Source(self.tokens.skip(&child)?));
+                }
+                "meta_data" | "quantization_parameters" | "pre-process" | "statistics" if extras.is_some() => {
+                    let span = self.tokens.skip(&child)?;
+                    if let Some(extras) = &mut extras {
+                        extras.push(Fragment::Source(span));
+                    }
+                }
+                _ => self.unknown_element(&child)?,
+            }
+        }
+        self.wire(&mut graph, edges);
+        self.damaged = outer_damage;
+        Ok(graph)
+    }
+
+    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<(), Fatal> {
+        let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
+        let known = ["id", "name", "type", "version", "output_names"];
+        let [id, name, ty, version, output_names] =
+            self.known_attributes(element, known, |name, value| unknown.push((name, value)))?;
+        let mut layer = Layer::new("", "", "");
+        let texts = [("name", name, &mut layer.name), ("type", ty, &mut layer.ty), ("version", version, &mut layer.version)];
+        for (attribute, value, home) in texts {
+            match value {
+                Some(value) => *home = decode(value).to_compact_string(),
+                None => self.missing_attribute(element, attribute),
+            }
+        }
+        layer.output_names = output_names.map(|names| decode(names).to_compact_string());
+        let id = match id {
+            Some(text) => self.unsigned("id", text),
+            None => {
+                self.missing_attribute(element, "id");
+                None
+            }
+        };
+        layer.id = LayerId(id.unwrap_or(u64::MAX));
+        for (name, value) in unknown {
+            let message = format!("attribute `{name}` of <layer> is ignored");
+            let lint = Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
+            self.report_of(&layer, lint);
+        }
+        self.layer_content(element, &mut layer)?;
+        layer.span = Some(self.tokens.span_since(element));
+        if id.is_none() {
+            self.damaged = true;
+        } else if let Some(earlier) = graph.insert(layer) {
+            let lint = Diagnostic::new(
+                Code::DuplicateLayerId,
+                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+            );
+            let lint = lint
+                .at(element.tag_span, "this layer is kept")
+                .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
+                .help("give one of them an id that no other layer has, and point its edges there");
+            self.report_of(&earlier, lint);
+        }
+        Ok(())
+    }
+
+    fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        let mut port_maps: Vec<(CompactString, Vec<PortMapEntry>)> = Vec::new();
+        let mut back_edges = Vec::new();
+        while let Some(child) = self.tokens.child(Some(element))? {
+            match child.name() {
+                "data" if layer.attributes.is_empty() => {
+                    self.data(&child, layer)?;
+                    self.no_children(&child)?;
+                }
+                "input" if layer.inputs.is_empty() => {
+                    while let Some(port) = self.tokens.child(Some(&child))? {
+                        self.input_port(&port, layer)?;
+                    }
+                }
+                "output" if layer.outputs.is_empty() => {
+                    while let Some(port) = self.tokens.child(Some(&child))? {
+                        self.output_port(&port, layer)?;
+                    }
+                }
+                "rt_info" if layer.rt_info.is_none() => {
+                    let span = self.tokens.skip(&child)?;
+                    self.check_rt_info(span, layer);
+                    layer.rt_info = Some(Fragment::Source(span));
+                }
+                "back_edges" => back_edges = self.back_edges(&child)?,
+                name if name.contains("port_map") => {
+                    let name = name.to_compact_string();
+                    port_maps.push((name, self.port_map(&child)?));
+                }
+                name if name.contains("body") => {
+                    let name = name.to_compact_string();
+                    if self.path.len() >= MAX_DEPTH {
+                        let message = format!("bodies nest more than {MAX_DEPTH} deep");
+                        return Err(Diagnostic::new(Code::NestingTooDeep, message).at(child.tag_span, "one body too many"));
+                    }
+                    self.path.push(format!("{}/{name}", layer.name).into());
+                    let graph = self.graph(&child, None)?;
+                    self.path.pop();
+                    layer.bodies.push(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new() });
+                }
+                _ => self.unknown_element(&child)?,
+            }
+        }
+        for body in &mut layer.bodies {
+            let map = Body::port_map_name(&body.name);
+            if let Some(at) = port_maps.iter().position(|(name, _)| *name == map) {
+                body.port_map = port_maps.swap_remove(at).1;
+            }
+        }
+        if let Some(body) = layer.bodies.first_mut() {
+            body.back_edges = back_edges;
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        for attribute in Tokens::attributes(element) {
+            let (name, value) = attribute?;
+            layer.attributes.push(Attribute { name: name.into(), value: decode(value).to_compact_string() });
+        }
+        // Few attributes are the rule, and then looking at all pairs is the fastest way.
+        let mut seen = std::collections::HashSet::new();
+        let attributes = &layer.attributes;
+        let repeats = |at: usize, seen: &mut std::collections::HashSet<CompactString>| match attributes.len() {
+            0..=16 => attributes[..at].iter().any(|earlier| earlier.name == attributes[at].name),
+            _ => !seen.insert(attributes[at].name.clone()),
+        };
+        let again: SmallVec<[usize; 1]> = (0..attributes.len()).filter(|&at| repeats(at, &mut seen)).collect();
+        for &at in again.iter().rev() {
+            let name = layer.attributes.remove(at).name;
+            self.duplicate_attribute(element, &name);
+        }
+        Ok(())
+    }
+
+    fn input_port(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        if element.name() != "port" {
+            return self.unknown_element(element);
+        }
+        let [id, precision] = self.known_attributes(element, ["id", "precision"], |_, _| {})?;
+        let id = self.port_id(element, id, layer.inputs.last().map(|port| port.id));
+        let declared = precision.and_then(|text| {
+            let found = ElementType::from_port_name(text);
+            if found.is_none() {
+                let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is no element type"));
+                let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
+                self.report_of(layer, lint);
+            }
+            found
+        });
+        self.dims(element, &mut None, &mut None)?;
+        layer.inputs.push(InputPort { id, declared, content: self.tokens.content_of(element) });
+        Ok(())
+    }
+
+    fn output_port(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        if element.name() != "port" {
+            return self.unknown_element(element);
+        }
+        let [id, precision, names] = self.known_attributes(element, ["id", "precision", "names"], |_, _| {})?;
+        let id = self.port_id(element, id, layer.outputs.last().map(|port| port.id));
+        let element_type = match precision {
+            None => {
+                self.missing_attribute(element, "precision");
+                None
+            }
+            Some(text) => {
+                let found = ElementType::from_port_name(text);
+                if found.is_none() {
+                    let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no element type of a port"));
+                    let mut refusal = refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
+                    if let Some(meant) = ElementType::from_name(text).and_then(ElementType::port_name) {
+                        refusal = refusal.help(format!("write `{meant}`"));
+                    }
+                    self.report_of(layer, refusal);
+                }
+                found
+            }
+        };
+        let mut shape = Some(SmallVec::new());
+        let mut rt_info = None;
+        self.dims(element, &mut shape, &mut rt_info)?;
+        let dims = shape.unwrap_or_default();
+        layer.outputs.push(OutputPort {
+            // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
+            shape: if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() },
+            names: names.filter(|names| !names.is_empty()).map(|names| decode(names).to_compact_string()),
+            content: self.tokens.content_of(element),
+            rt_info,
+            id,
+            ..OutputPort::new(element_type.unwrap_or(ElementType::Dynamic), Shape::dynamic())
+        });
+        Ok(())
+    }
+
+    /// Reads the children of a port, keeping the dims and the metadata where the caller has a place for them.
+    fn dims(
+        &mut self,
+        port: &Element<'a>,
+        dims: &mut Option<SmallVec<[Dim; 6]>>,
+        rt_info: &mut Option<Fragment>,
+    ) -> Result<(), Fatal> {
+        while let Some(child) = self.tokens.child(Some(port))? {
+            match child.name() {
+                "dim" => {
+                    let text = self.tokens.text(&child)?;
+                    let dim = match integer_prefix(&text) {
+                        Some((dim, rest)) if dim >= -1 => {
+                            if !rest.is_empty() {
+                                self.trailing_junk("dimension", &text, self.tokens.content_of(&child));
+                            }
+                            Some(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
+                        }
+                        _ => {
+                            let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no dimension"));
+                            let span = self.tokens.span_since(&child);
+                            self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
+                            None
+                        }
+                    };
+                    if let Some(dims) = dims {
+                        dims.push(dim.unwrap_or(Dim::ANY));
+                    }
+                }
+                "rt_info" => *rt_info = Some(Fragment::Source(self.tokens.skip(&child)?)),
+                _ => self.unknown_element(&child)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The id of a port, and a lint where it is that of the port before: the ones between are looked at with the edges.
+    fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
+        let Some(text) = text else {
+            self.missing_attribute(element, "id");
+            return u64::MAX;
+        };
+        let id = self.unsigned("id", text).unwrap_or(u64::MAX);
+        if previous == Some(id) && id != u64::MAX {
+            let lint = Diagnostic::new(Code::DuplicatePortId, format!("port id {id} is used twice"));
+            self.report(lint.at(element.tag_span, "edges cannot name this port"));
+        }
+        id
+    }
+
+    fn port_map(&mut self, element: &Element<'a>) -> Result<Vec<PortMapEntry>, Fatal> {
+        const NAMES: [&str; 8] =
+            ["external_port_id", "internal_layer_id", "axis", "start", "end", "stride", "part_size", "purpose"];
+        let mut entries = Vec::new();
+        while let Some(child) = self.tokens.child(Some(element))? {
+            let direction = match child.name() {
+                "input" => Direction::Input,
+                "output" => Direction::Output,
+                _ => {
+                    self.unknown_element(&child)?;
+                    continue;
+                }
+            };
+            let [external, internal, axis, start, end, stride, part_size, purpose] =
+                self.known_attributes(&child, NAMES, |_, _| {})?;
+            for (name, value) in [("external_port_id", external), ("internal_layer_id", internal)] {
+                if value.is_none() {
+                    self.missing_attribute(&child, name);
+                }
+            }
+            let entry = PortMapEntry {
+                direction,
+                external_port_id: self.signed("external_port_id", external).unwrap_or(-1),
+                internal_layer_id: LayerId(
+                    internal.and_then(|text| self.unsigned("internal_layer_id", text)).unwrap_or(u64::MAX),
+                ),
+                axis: self.signed("axis", axis),
+                start: self.signed("start", start),
+                end: self.signed("end", end),
+                stride: self.signed("stride", stride),
+                part_size: self.signed("part_size", part_size),
+                purpose: purpose.map(|purpose| decode(purpose).to_compact_string()),
+            };
+            entries.push(entry);
+            self.no_children(&child)?;
+        }
+        Ok(entries)
+    }
+
+    fn back_edges(&mut self, element: &Element<'a>) -> Result<Vec<BackEdge>, Fatal> {
+        let mut edges = Vec::new();
+        while let Some(child) = self.tokens.child(Some(element))? {
+            let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;
+            let mut id = |name, value: Option<&str>| match value {
+                Some(text) => self.unsigned(name, text),
+                None => {
+                    self.missing_attribute(&child, name);
+                    None
+                }
+            };
+            if let (Some(from), Some(to)) = (id("from-layer", from), id("to-layer", to)) {
+                edges.push(BackEdge { from: LayerId(from), to: LayerId(to) });
+            }
+            self.no_children(&child)?;
+        }
+        Ok(edges)
+    }
+
+    fn edge(&mut self, element: &Element<'a>) -> Result<Option<Edge>, Fatal> {
+        const NAMES: [&str; 4] = ["from-layer", "from-port", "to-layer", "to-port"];
+        let values = self.known_attributes(element, NAMES, |_, _| {})?;
+        let mut numbers = [None; 4];
+        for ((name, value), number) in NAMES.into_iter().zip(values).zip(&mut numbers) {
+            match value {
+                Some(text) => *number = self.unsigned(name, text),
+                None => self.missing_attribute(element, name),
+            }
+        }
+        self.no_children(element)?;
+        let span = self.tokens.span_since(element);
+        Ok(match numbers {
+            [Some(from), Some(from_port), Some(to), Some(to_port)] => {
+                Some(Edge { from: (from, from_port), to: (to, to_port), span })
+            }
+            _ => {
+                self.damaged = true;
+                None
+            }
+        })
+    }
+
+    fn wire(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
+        let mut ports = PortIndex::default();
+        for edge in edges {
+            let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
+            let (source, target) = match (graph.node(from), graph.node(to)) {
+                (Some(source), Some(target)) => (source, target),
+                (None, _) if !self.damaged => {
+                    let refusal = Diagnostic::new(Code::UnknownLayer, format!("an edge starts at layer {from}, which is not there"));
+                    let refusal = refusal.at(edge.span, "`from-layer` names no layer of this graph");
+                    self.report(refusal.help("point `from-layer` at the layer that makes the tensor"));
+                    continue;
+                }
+                (_, None) if !self.damaged => {
+                    let lint = Diagnostic::new(Code::EdgeToUnknownLayer, format!("an edge ends at layer {to}, which is not there"));
+                    self.report(lint.at(edge.span, "OpenVINO ignores this edge"));
+                    continue;
+                }
+                _ => continue,
+            };
+            let (Some(producer), Some(consumer)) = (graph.weight(source), graph.weight(target)) else { continue };
+            let from_port = ports.position(producer, Direction::Output, edge.from.1);
+            let to_port = ports.position(consumer, Direction::Input, edge.to.1);
+            for (found, layer, kind, (_, id)) in
+                [(from_port, producer, "output", edge.from), (to_port, consumer, "input", edge.to)]
+            {
+                if found.is_none() {
+                    let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
+                    let refusal = Diagnostic::new(Code::UnknownPort, message).at(edge.span, format!("names {kind} port {id}"));
+                    let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+                    self.report_of(layer, refusal);
+                }
+            }
+            if let (Some(from_port), Some(to_port)) = (from_port, to_port) {
+                graph.connect(source, target, Wire::new(from_port, to_port, Some(edge.span)));
+            }
+        }
+        self.check_inputs(graph);
+        if let Err(circle) = graph.topological_order() {
+            let names: Vec<_> = circle.iter().filter_map(|&id| graph.layer(id)).collect();
+            let list = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect::<Vec<_>>().join(" -> ");
+            let mut refusal = Diagnostic::new(Code::Cycle, format!("layers feed each other in a circle: {list}"));
+            for (at, layer) in names.iter().enumerate().take(8) {
+                refusal = refusal.at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
+            }
+            if let Some(first) = names.first() {
+                self.report_of(first, refusal.help("take out the edge that leads back; loops are written as Loop bodies"));
+            }
+        }
+    }
+
+    /// Reports inputs that are fed twice, or by nothing.
+    fn check_inputs(&mut self, graph: &Graph) {
+        for node in graph.petgraph().node_indices() {
+            let Some(layer) = graph.weight(node) else { continue };
+            let mut fed: SmallVec<[Option<Span>; 8]> = SmallVec::from_elem(None, layer.inputs.len());
+            let mut twice = Vec::new();
+            for edge in graph.petgraph().edges_directed(node, Incoming) {
+                let port = edge.weight().to_port as usize;
+                match (fed.get_mut(port), edge.weight().span) {
+                    (Some(Some(other)), Some(span)) => twice.push((port, *other, span)),
+                    (Some(home), span) => *home = span,
+                    (None, _) => {}
+                }
+            }
+            for (port, second, first) in twice {
+                let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
+                let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
+                let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
+                self.report_of(layer, refusal.help("keep the edge that is meant; join tensors with an operation such as Concat"));
+            }
+            let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
+            for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
+                if self.damaged || fed_count == 0 {
+                    break;
+                }
+                let message = format!("input {port} of layer {} `{}` is fed by nothing", layer.id, layer.name);
+                let refusal = Diagnostic::new(Code::UnconnectedInput, message);
+                let refusal = refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
+                self.report_of(layer, refusal.help("add the <edge> that ends at this port"));
+            }
+        }
+    }
+
+    fn check_rt_info(&mut self, span: Span, layer: &Layer) {
+        let mut tokens = Tokens::new(self.source, span);
+        let Ok(Some(root)) = tokens.child(None) else { return };
+        let mut seen: Vec<(String, &str)> = Vec::new();
+        while let Ok(Some(child)) = tokens.child(Some(&root)) {
+            if child.name() == "attribute" {
+                let mut name = None;
+                for attribute in Tokens::attributes(&child) {
+                    match attribute {
+                        Ok(("name", value)) => name = name.or(Some(value.to_owned())),
+                        Ok(_) | Err(_) => {}
+                    }
+                }
+                let known = name.as_deref().and_then(|name| KNOWN_RT_INFO.iter().find(|known| name.starts_with(**known)));
+                if let (Some(name), Some(known)) = (name, known) {
+                    if seen.iter().any(|(earlier, _)| *earlier == name) {
+                        let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
+                        let refusal = refusal.at(child.tag_span, "the second").help("take one of them out");
+                        self.report_of(layer, refusal);
+                    }
+                    seen.push((name, known));
+                }
+            }
+            if tokens.skip(&child).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The values of the attributes of `element` named in `names`, as written; others go to `unknown`.
+    fn known_attributes<'e, const N: usize>(
+        &mut self,
+        element: &'e Element<'a>,
+        names: [&str; N],
+        mut unknown: impl FnMut(&'e str, &'e str),
+    ) -> Result<[Option<&'e str>; N], Fatal> {
+        let mut values = [None; N];
+        let mut duplicate = None;
+        for attribute in Tokens::attributes(element) {
+            let (name, value) = attribute?;
+            match names.iter().position(|known| *known == name) {
+                Some(at) if values[at].is_some() => duplicate = Some(name),
+                Some(at) => values[at] = Some(value),
+                None => unknown(name, value),
+            }
+        }
+        if let Some(name) = duplicate {
+            self.duplicate_attribute(element, name);
+        }
+        Ok(values)
+    }
+
+    fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
+        // Ids are plain digits; everything else takes the careful way.
+        if (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) {
+            return Some(text.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')));
+        }
+        let trimmed = text.trim_start();
+        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+        match trimmed[..digits].parse() {
+            Ok(number) => {
+                if digits < trimmed.len() {
+                    self.trailing_junk(name, text, self.tokens.span_of(text));
+                }
+                Some(number)
+            }
+            Err(_) => {
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number from 0"));
+                let span = self.tokens.span_of(text);
+                self.report(refusal.at(span, "must be digits, at most 18446744073709551615"));
+                None
+            }
+        }
+    }
+
+    fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
+        let text = text?;
+        match integer_prefix(text) {
+            Some((number, rest)) => {
+                if !rest.is_empty() {
+                    self.trailing_junk(name, text, self.tokens.span_of(text));
+                }
+                Some(number)
+            }
+            None => {
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number"));
+                let span = self.tokens.span_of(text);
+                self.report(refusal.at(span, "must be digits"));
+                None
+            }
+        }
+    }
+
+    fn no_children(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
+        while let Some(child) = self.tokens.child(Some(element))? {
+            self.unknown_element(&child)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown_element(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
+        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", element.name()));
+        self.report(lint.at(element.tag_span, "not in the format here"));
+        self.tokens.skip(element).map(|_| ())
+    }
+
+    #[cold]
+    fn missing_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("<{}> has no attribute `{name}`", element.name());
+        self.report(Diagnostic::new(Code::MissingAttribute, message).at(element.tag_span, format!("`{name}` must be here")));
+    }
+
+    #[cold]
+    fn duplicate_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("attribute `{name}` stands twice in <{}>", element.name());
+        self.report(Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "the first one counts"));
+    }
+
+    #[cold]
+    fn trailing_junk(&mut self, what: &str, text: &str, span: Span) {
+        let message = format!("only the number at the start of {what} `{text}` counts");
+        self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "what follows the number is ignored"));
+    }
+
+    #[cold]
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    #[cold]
+    fn report_of(&mut self, layer: &Layer, mut diagnostic: Diagnostic) {
+        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// The start tag of a layer.
+    fn tag_of(&self, layer: &Layer) -> Span {
+        let span = layer.span.unwrap_or_default();
+        match Tokens::new(self.source, span).child(None) {
+            Ok(Some(element)) => element.tag_span,
+            _ => span,
+        }
+    }
+}
+
+/// The position of a port by its id, in constant time also where a layer has very many.
+#[derive(Default)]
+struct PortIndex {
+    tables: HashMap<(LayerId, bool), HashMap<u64, usize>>,
+}
+
+impl PortIndex {
+    fn position(&mut self, layer: &Layer, direction: Direction, id: u64) -> Option<usize> {
+        match direction {
+            Direction::Input => self.find(layer.id, true, &layer.inputs, |port| port.id, id),
+            Direction::Output => self.find(layer.id, false, &layer.outputs, |port| port.id, id),
+        }
+    }
+
+    fn find<P>(&mut self, layer: LayerId, input: bool, ports: &[P], id_of: impl Fn(&P) -> u64, id: u64) -> Option<usize> {
+        let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
+        // The ids of a layer's ports run on without gaps, as a rule; the first of equal ids is the one edges name.
+        if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {
+            return ports.iter().position(|port| id_of(port) == id);
+        }
+        if ports.len() <= 32 {
+            return ports.iter().position(|port| id_of(port) == id);
+        }
+        let table = self.tables.entry((layer, input)).or_insert_with(|| {
+            let mut table = HashMap::new();
+            for (at, port) in ports.iter().enumerate() {
+                table.entry(id_of(port)).or_insert(at);
+            }
+            table
+        });
+        table.get(&id).copied()
+    }
+}
+
+fn port_list(layer: &Layer, kind: &str) -> String {
+    let ids: Vec<_> = match kind {
+        "input" => layer.inputs.iter().map(|port| port.id.to_string()).collect(),
+        _ => layer.outputs.iter().map(|port| port.id.to_string()).collect(),
+    };
+    match ids.len() {
+        0 => format!("no {kind} ports"),
+        1 => format!("{kind} port {}", ids[0]),
+        _ => format!("{kind} ports {}", ids.join(", ")),
+    }
+}
+
+/// The number at the start of a text, the way a C++ stream reads one, and what follows it.
+fn integer_prefix(text: &str) -> Option<(i64, &str)> {
+    let trimmed = text.trim();
+    let sign = usize::from(trimmed.starts_with('-'));
+    let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = trimmed.split_at(sign + digits);
+    Some((number.parse().ok()?, rest))
+}

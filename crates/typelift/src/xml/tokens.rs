@@ -1,0 +1,253 @@
+//! Elements, attributes and texts of a piece of XML, each with its place, the way OpenVINO's parser reads them.
+
+use std::borrow::Cow;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::diagnostic::{Code, Diagnostic, Span};
+
+/// A stream of elements. Nothing recurses, so no depth of nesting exhausts the stack.
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    /// Where `text` starts in the source.
+    base: usize,
+    /// Where the content of the last closed element ended, white space before its end tag left out.
+    content_end: usize,
+}
+
+/// An element whose start tag was read.
+pub(super) struct Element<'a> {
+    tag: BytesStart<'a>,
+    /// Whether it has no content: `<dim />`.
+    empty: bool,
+    /// Where its start tag begins and ends.
+    pub(super) tag_span: Span,
+}
+
+impl Element<'_> {
+    pub(super) fn name(&self) -> &str {
+        self.tag.name().0
+    }
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(source: &'a str, span: Span) -> Self {
+        let mut text = span.text(source);
+        let mut base = span.start as usize;
+        if let Some(rest) = text.strip_prefix('\u{feff}') {
+            base += text.len() - rest.len();
+            text = rest;
+        }
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        config.trim_text(true);
+        config.allow_dangling_amp = true;
+        Self { text, reader, base, content_end: base }
+    }
+
+    /// How far the stream has come, as a position in the source.
+    pub(super) fn position(&self) -> usize {
+        self.base + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    /// The span from the start of `element`, whose end was just read, to here.
+    pub(super) fn span_since(&self, element: &Element) -> Span {
+        Span { end: Span::new(0, self.position()).end, ..element.tag_span }
+    }
+
+    /// The span of what is between the tags of `element`, whose end was just read.
+    pub(super) fn content_of(&self, element: &Element) -> Span {
+        let start = element.tag_span.end as usize;
+        Span::new(start, self.content_end.max(start))
+    }
+
+    /// The next child of `parent`, or `None` at its end. Without a parent: the next element outside all others.
+    pub(super) fn child(&mut self, parent: Option<&Element>) -> Result<Option<Element<'a>>, Diagnostic> {
+        if parent.is_some_and(|parent| parent.empty) {
+            self.content_end = self.position();
+            return Ok(None);
+        }
+        loop {
+            let start = self.position();
+            match self.event()? {
+                Event::Start(tag) => return Ok(Some(self.element(tag, false))),
+                Event::Empty(tag) => return Ok(Some(self.element(tag, true))),
+                Event::End(_) => {
+                    self.content_end = start;
+                    return Ok(None);
+                }
+                Event::Eof => return parent.map_or(Ok(None), |parent| Err(unclosed(parent))),
+                _ => {}
+            }
+        }
+    }
+
+    /// The text of `element` up to its end; elements inside it are passed over.
+    pub(super) fn text(&mut self, element: &Element<'a>) -> Result<Cow<'a, str>, Diagnostic> {
+        let mut text = Cow::Borrowed("");
+        let mut depth = usize::from(!element.empty);
+        while depth > 0 {
+            let start = self.position();
+            let part = match self.event()? {
+                Event::Text(part) => part.into_inner(),
+                Event::CData(part) => part.into_inner(),
+                Event::GeneralRef(reference) => match reference.resolve_char_ref() {
+                    Ok(Some(c)) => Cow::Owned(c.to_string()),
+                    _ => Cow::Owned(format!("&{};", reference.into_inner())),
+                },
+                Event::Start(_) => {
+                    depth += 1;
+                    continue;
+                }
+                Event::End(_) => {
+                    depth -= 1;
+                    self.content_end = start;
+                    continue;
+                }
+                Event::Eof => return Err(unclosed(element)),
+                _ => continue,
+            };
+            if depth == 1 {
+                text = if text.is_empty() { part } else { text + part };
+            }
+        }
+        Ok(text)
+    }
+
+    /// Passes over `element` and gives the span of all of it.
+    pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Diagnostic> {
+        if !element.empty {
+            let end = element.tag.to_end().into_owned();
+            if let Err(error) = self.reader.read_to_end(end.name()) {
+                return Err(self.syntax_error(&error));
+            }
+        }
+        Ok(self.span_since(element))
+    }
+
+    /// The attributes of `element`, values as written, duplicates included.
+    pub(super) fn attributes<'e>(
+        element: &'e Element<'a>,
+    ) -> impl Iterator<Item = Result<(&'e str, &'e str), Diagnostic>> {
+        let mut attributes = element.tag.attributes();
+        attributes.with_checks(false);
+        attributes.map(|attribute| match attribute {
+            // The value borrows from the tag, which borrows from the source: nothing is copied.
+            Ok(attribute) => match attribute.value {
+                Cow::Borrowed(value) => Ok((attribute.key.0, value)),
+                Cow::Owned(_) => Ok((attribute.key.0, "")),
+            },
+            Err(error) => Err(Diagnostic::new(Code::XmlSyntax, error.to_string()).at(element.tag_span, "in this tag")),
+        })
+    }
+
+    /// Where `part`, borrowed from the stream, stands in the source.
+    pub(super) fn span_of(&self, part: &str) -> Span {
+        let span = Span::of(part, self.text);
+        Span::new(span.start as usize + self.base, span.end as usize + self.base)
+    }
+
+    /// Reads to the end of the text, which must be well-formed, and gives the place of the first thing that is more than
+    /// a comment.
+    pub(super) fn rest(&mut self) -> Result<Option<Span>, Diagnostic> {
+        let mut found = None;
+        loop {
+            let start = self.position();
+            match self.event()? {
+                Event::Eof => return Ok(found),
+                Event::Comment(_) | Event::PI(_) | Event::Decl(_) | Event::DocType(_) => {}
+                _ => found = found.or(Some(Span::new(start, self.position()))),
+            }
+        }
+    }
+
+    fn element(&self, tag: BytesStart<'a>, empty: bool) -> Element<'a> {
+        let end = self.position();
+        let start = end - (tag.len() + if empty { 3 } else { 2 });
+        Element { tag, empty, tag_span: Span::new(start, end) }
+    }
+
+    fn event(&mut self) -> Result<Event<'a>, Diagnostic> {
+        self.reader.read_event().map_err(|error| self.syntax_error(&error))
+    }
+
+    #[cold]
+    fn syntax_error(&self, error: &quick_xml::Error) -> Diagnostic {
+        let at = self.base + usize::try_from(self.reader.error_position()).unwrap_or(0);
+        Diagnostic::new(Code::XmlSyntax, error.to_string())
+            .at(Span::new(at, at + 1), "the text stops being XML here")
+            .help("the file is damaged or was cut off: take it from where it came from again")
+    }
+}
+
+#[cold]
+fn unclosed(element: &Element) -> Diagnostic {
+    Diagnostic::new(Code::XmlSyntax, format!("the file ends inside <{}>", element.name()))
+        .at(element.tag_span, "this element is never closed")
+        .help("the file was cut off: take it from where it came from again")
+}
+
+/// An attribute's value with its escapes resolved: the five named ones and character references; what else looks like
+/// one stays. White space becomes blanks, as in every XML attribute.
+pub(super) fn decode(raw: &str) -> Cow<'_, str> {
+    let special = |b: &u8| matches!(b, b'&' | b'\n' | b'\r' | b'\t');
+    if !raw.as_bytes().iter().any(special) {
+        return Cow::Borrowed(raw);
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.bytes().position(|b| special(&b)) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (text, length) = match rest.as_bytes() {
+            [b'\r', b'\n', ..] => (' ', 2),
+            // The longest reference is `&#x10FFFF;`.
+            [b'&', tail @ ..] => match tail.iter().take(10).position(|&b| b == b';') {
+                Some(end) => reference(&rest[1..=end]).map_or(('&', 1), |c| (c, end + 2)),
+                None => ('&', 1),
+            },
+            _ => (' ', 1),
+        };
+        out.push(text);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn reference(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => number.parse().ok()?,
+            };
+            char::from_u32(code)
+        }
+    }
+}
+
+/// Appends `value` the way OpenVINO's serializer writes an attribute: `>` and `'` stay, control characters become
+/// two-digit decimal references.
+pub(super) fn encode(value: &str, out: &mut String) {
+    let mut rest = value;
+    while let Some(at) = rest.bytes().position(|b| matches!(b, b'&' | b'<' | b'"') || b < b' ') {
+        out.push_str(&rest[..at]);
+        match rest.as_bytes()[at] {
+            b'&' => out.push_str("&amp;"),
+            b'<' => out.push_str("&lt;"),
+            b'"' => out.push_str("&quot;"),
+            control => out.push_str(&format!("&#{control:02};")),
+        }
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
+}
