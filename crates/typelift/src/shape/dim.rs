@@ -110,6 +110,21 @@ impl Dim {
         }
     }
 
+    /// The lengths of two dimensions that broadcast to each other: a length of 1 takes that of the other side. `None` if
+    /// they cannot.
+    ///
+    /// Where only one side may be 1, OpenVINO takes the other side as it is; where both may be, their
+    /// [hull](Dim::hull).
+    #[must_use]
+    pub fn broadcast(self, other: Self) -> Option<Self> {
+        match (self.contains(1), other.contains(1)) {
+            (true, true) => Some(self.hull(other)),
+            (true, false) => Some(other),
+            (false, true) => Some(self),
+            (false, false) => self & other,
+        }
+    }
+
     /// The lengths that, times `divisor`, give a length of this interval; [empty](Dim::is_empty) if there is none, and
     /// `None` if the divisor is not positive.
     ///

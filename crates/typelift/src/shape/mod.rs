@@ -3,6 +3,7 @@
 //! A [`Shape`] is OpenVINO's partial shape. Its rank may be unknown, and each [`Dim`] is an interval of lengths. Nothing
 //! here knows of layers or files; the rules are those of OpenVINO 2026.4.1, taken by running it.
 
+mod broadcast;
 mod dim;
 mod parse;
 
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
 
+pub use broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast};
 pub use dim::Dim;
 pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
 
@@ -35,7 +37,7 @@ type Dims = SmallVec<[Dim; 4]>;
 /// Why two shapes do not go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ShapeMismatch {
-    /// The numbers of dimensions differ.
+    /// The shapes should be the same, but their ranks are not.
     #[error("ranks {left} and {right} differ")]
     Ranks {
         /// The rank of the first shape.
@@ -43,7 +45,7 @@ pub enum ShapeMismatch {
         /// The rank of the second shape.
         right: usize,
     },
-    /// Two dimensions have no length in common.
+    /// The shapes should be the same, but two dimensions have no length in common.
     #[error("axis {axis}: {left} and {right} differ")]
     Dims {
         /// The axis, counted from 0.
@@ -53,6 +55,45 @@ pub enum ShapeMismatch {
         /// The dimension of the second shape.
         right: Dim,
     },
+    /// Two dimensions neither have a length in common, nor may that be stretched which is 1.
+    #[error("axis {axis}: {left} and {right} do not broadcast")]
+    Broadcast {
+        /// The axis of the resulting shape, counted from 0.
+        axis: usize,
+        /// The dimension of the first shape.
+        left: Dim,
+        /// The dimension of the second shape.
+        right: Dim,
+    },
+    /// One shape cannot be laid over another from an axis on.
+    #[error("rank {right} does not fit into rank {left} from axis {axis} on")]
+    Placement {
+        /// The rank of the shape laid over.
+        right: usize,
+        /// The rank of the shape beneath.
+        left: usize,
+        /// The first axis; -1 aligns the last axes.
+        axis: i64,
+    },
+    /// The mapping of axes has not one for each axis of the data.
+    #[error("{axes} axes are mapped, but the data has rank {rank}")]
+    AxisCount {
+        /// The number of axes mapped.
+        axes: i64,
+        /// The rank of the data.
+        rank: usize,
+    },
+    /// An axis is not one of the target.
+    #[error("axis {axis} is outside of the target's rank {rank}")]
+    AxisRange {
+        /// The axis as given.
+        axis: i64,
+        /// The rank of the target.
+        rank: usize,
+    },
+    /// The mapping of axes would transpose the data.
+    #[error("axes are mapped out of order")]
+    AxisOrder,
 }
 
 impl Shape {
@@ -138,10 +179,7 @@ impl Shape {
         if left.len() != right.len() {
             return Err(ShapeMismatch::Ranks { left: left.len(), right: right.len() });
         }
-        let merge = |(axis, (&left, &right)): (usize, (&Dim, &Dim))| {
-            (left & right).ok_or(ShapeMismatch::Dims { axis, left, right })
-        };
-        left.iter().zip(right).enumerate().map(merge).collect()
+        overlay(self, 0, right, |a, b| a & b, |axis, left, right| ShapeMismatch::Dims { axis, left, right })
     }
 
     /// Whether some tensor can have both shapes.
@@ -192,6 +230,26 @@ impl fmt::Display for Attribute<'_> {
         }
         Ok(())
     }
+}
+
+/// `base` with the dimensions from axis `start` on combined, each with one of `over`, by `rule`; where it gives nothing,
+/// the error is that which `clash` makes of the axis and both dimensions.
+fn overlay<E>(
+    base: &Shape,
+    start: usize,
+    over: &[Dim],
+    rule: impl Fn(Dim, Dim) -> Option<Dim>,
+    clash: impl FnOnce(usize, Dim, Dim) -> E,
+) -> Result<Shape, E> {
+    let mut shape = base.clone();
+    let beneath = shape.dims_mut().into_iter().flatten().enumerate().skip(start);
+    for ((axis, dim), &over) in beneath.zip(over) {
+        match rule(*dim, over) {
+            Some(result) => *dim = result,
+            None => return Err(clash(axis, *dim, over)),
+        }
+    }
+    Ok(shape)
 }
 
 impl FromIterator<Dim> for Shape {

@@ -1,0 +1,220 @@
+use thiserror::Error;
+
+use super::{Dim, Shape, ShapeMismatch, overlay};
+
+/// How the shapes of an element-wise operation are brought together: its attribute `auto_broadcast`. (Its value
+/// `explicit` means [`AutoBroadcast::None`] to OpenVINO.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AutoBroadcast {
+    /// The shapes must be the same: [`Shape::merge`].
+    None,
+    /// Aligned at the last axis; a length of 1, or a missing axis, takes the length of the other side.
+    #[default]
+    Numpy,
+    /// PaddlePaddle's former rule: the second shape is laid over the first from `axis` on, and only it is stretched.
+    Pdpd {
+        /// Where the second shape starts; -1 aligns the last axes. OpenVINO's default is 0 for an attribute that is
+        /// absent from a file, whatever the specification says.
+        axis: i64,
+    },
+}
+
+impl AutoBroadcast {
+    /// The shape of an operation with two operands.
+    ///
+    /// ```
+    /// use typelift::shape::{AutoBroadcast, Shape};
+    /// let (a, b): (Shape, Shape) = ("2,1,?".parse().unwrap(), "3,4..8".parse().unwrap());
+    /// assert_eq!(AutoBroadcast::Numpy.combine(&a, &b).unwrap().to_string(), "[2,3,4..8]");
+    /// let fault = AutoBroadcast::Numpy.combine(&Shape::fixed([2, 3]), &Shape::fixed([4])).unwrap_err();
+    /// assert_eq!(fault.to_string(), "axis 1: 3 and 4 do not broadcast");
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShapeMismatch`] with the first axis of the result that cannot be.
+    pub fn combine(self, left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
+        match self {
+            Self::None => left.merge(right),
+            Self::Numpy => numpy(left, right),
+            Self::Pdpd { axis } => pdpd(left, right, axis),
+        }
+    }
+
+    /// The shape of a Select. Under `Pdpd` the other two shapes are laid over that of `then`, one after the other.
+    ///
+    /// # Errors
+    /// [`SelectMismatch`] with the input that does not fit to those before it.
+    pub fn select(self, condition: &Shape, then: &Shape, otherwise: &Shape) -> Result<Shape, SelectMismatch> {
+        let (first, [second, third]) = match self {
+            Self::Pdpd { .. } => (then, [(2, otherwise), (0, condition)]),
+            Self::None | Self::Numpy => (otherwise, [(1, then), (0, condition)]),
+        };
+        let add = |shape: &Shape, (input, next)| {
+            self.combine(shape, next).map_err(|mismatch| SelectMismatch { input, mismatch })
+        };
+        add(&add(first, second)?, third)
+    }
+}
+
+/// The input of a Select that does not fit to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("input {input}: {mismatch}")]
+pub struct SelectMismatch {
+    /// The input: 0 the condition, 1 the values where it holds, 2 those where it does not.
+    pub input: usize,
+    /// What is wrong; its left side is what the inputs looked at before have given.
+    pub mismatch: ShapeMismatch,
+}
+
+/// An input that an operation reads as a list of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListInput<T> {
+    /// What is known of the numbers.
+    Values(T),
+    /// Nothing is known but how many there are.
+    Length(Dim),
+}
+
+/// How the operation Broadcast brings its data to the target shape: its attribute `mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BroadcastMode<'a> {
+    /// The data must stretch to the target, aligned at the last axis.
+    Numpy,
+    /// Each axis of the data goes to an axis of the target, in ascending order.
+    Explicit(
+        /// The input `axes_mapping`.
+        ListInput<&'a [i64]>,
+    ),
+    /// Data and target broadcast to each other, as two operands do under [`AutoBroadcast::Numpy`].
+    Bidirectional,
+    /// The target's axes from this one on are laid over the data's first ones; either may be 1. Read from opset 1.
+    Pdpd {
+        /// Where the data starts in the target.
+        axis: i64,
+    },
+}
+
+impl BroadcastMode<'_> {
+    /// The shape that Broadcast gives. OpenVINO checks the data only against a target of which values are known; the
+    /// dimensions of `target` are the bounds of these values.
+    ///
+    /// ```
+    /// use typelift::shape::{BroadcastMode, Dim, ListInput, Shape};
+    /// let (data, target) = (Shape::fixed([3]), Shape::from_iter([Dim::ANY, Dim::fixed(3)]));
+    /// let shape = BroadcastMode::Numpy.combine(&data, ListInput::Values(&target)).unwrap();
+    /// assert_eq!(shape.to_string(), "[?,3]");
+    /// let shape = BroadcastMode::Bidirectional.combine(&data, ListInput::Length(Dim::fixed(2))).unwrap();
+    /// assert_eq!(shape.to_string(), "[?,3]");
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShapeMismatch`]; data is on the left, the target on the right.
+    pub fn combine(self, data: &Shape, target: ListInput<&Shape>) -> Result<Shape, ShapeMismatch> {
+        let shape = match target {
+            ListInput::Values(target) => target.clone(),
+            ListInput::Length(length) => {
+                length.value().and_then(|n| usize::try_from(n).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
+            }
+        };
+        let is_known = matches!(target, ListInput::Values(_));
+        match self {
+            Self::Bidirectional => numpy(data, &shape),
+            Self::Explicit(axes) => {
+                check_axes(data, axes, is_known.then_some(&shape))?;
+                Ok(shape)
+            }
+            Self::Numpy if is_known => numpy_to_target(data, shape),
+            Self::Pdpd { axis } if is_known => pdpd_to_target(data, &shape, axis),
+            Self::Numpy | Self::Pdpd { .. } => Ok(shape),
+        }
+    }
+}
+
+/// Broadcasting of two operands as PaddlePaddle 3.3.1 does it: by the rule of NumPy, also for a length of 0. A length of
+/// -1 in Paddle is [`Dim::ANY`].
+///
+/// # Errors
+/// [`ShapeMismatch`] with the first axis of the result that cannot be.
+pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
+    numpy(left, right)
+}
+
+fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
+    let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
+    let clash = |axis, left, right| ShapeMismatch::Broadcast { axis, left, right };
+    if l.len() >= r.len() {
+        overlay(left, l.len() - r.len(), r, Dim::broadcast, clash)
+    } else {
+        overlay(right, r.len() - l.len(), l, Dim::broadcast, |axis, right, left| clash(axis, left, right))
+    }
+}
+
+fn pdpd(left: &Shape, right: &Shape, axis: i64) -> Result<Shape, ShapeMismatch> {
+    let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
+    let room = l.len().checked_sub(r.len());
+    let start = if axis == -1 { room } else { usize::try_from(axis).ok() };
+    let Some(start) = start.filter(|start| room.is_some_and(|room| *start <= room)) else {
+        return Err(ShapeMismatch::Placement { left: l.len(), right: r.len(), axis });
+    };
+    let stretch_right = |left: Dim, right: Dim| match (left.value(), right.value()) {
+        (Some(l), Some(r)) if r > l => None,
+        _ => left.broadcast(right),
+    };
+    overlay(left, start, r, stretch_right, |axis, left, right| ShapeMismatch::Broadcast { axis, left, right })
+}
+
+fn numpy_to_target(data: &Shape, target: Shape) -> Result<Shape, ShapeMismatch> {
+    let (Some(d), Some(t)) = (data.dims(), target.dims()) else { return Ok(target) };
+    let Some(start) = t.len().checked_sub(d.len()) else {
+        return Err(ShapeMismatch::Placement { left: t.len(), right: d.len(), axis: -1 });
+    };
+    let check = |target: Dim, data: Dim| match (target.value(), data.value()) {
+        (Some(t), Some(d)) if d != 1 && d != t => None,
+        _ => Some(target),
+    };
+    overlay(&target, start, d, check, |axis, right, left| ShapeMismatch::Broadcast { axis, left, right })
+}
+
+fn pdpd_to_target(data: &Shape, target: &Shape, axis: i64) -> Result<Shape, ShapeMismatch> {
+    let (Some(d), Some(t)) = (data.dims(), target.dims()) else {
+        return Ok(target.rank().map_or_else(Shape::dynamic, Shape::of_rank));
+    };
+    let start = if axis == -1 { t.len().checked_sub(d.len()) } else { usize::try_from(axis).ok() };
+    let Some((start, d)) = start.and_then(|start| Some((start, d.get(..t.len().saturating_sub(start))?))) else {
+        return Err(ShapeMismatch::Placement { left: t.len(), right: d.len(), axis });
+    };
+    let either_one = |target: Dim, data: Dim| match (target, data) {
+        (target, Dim::ONE) => Some(target),
+        (Dim::ONE, data) => Some(data),
+        (target, data) => target & data,
+    };
+    overlay(target, start, d, either_one, |axis, right, left| ShapeMismatch::Broadcast { axis, left, right })
+}
+
+/// Whether `axes` take the data to the target, as far as both are known.
+fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> Result<(), ShapeMismatch> {
+    let Some(data) = data.dims() else { return Ok(()) };
+    let count = match axes {
+        ListInput::Values(axes) => i64::try_from(axes.len()).ok(),
+        ListInput::Length(length) => length.value(),
+    };
+    // A scalar may be placed on one axis, which then must be able to be 1.
+    let rank = if data.is_empty() && count > Some(0) { 1 } else { data.len() };
+    if let Some(axes) = count.filter(|count| usize::try_from(*count) != Ok(rank)) {
+        return Err(ShapeMismatch::AxisCount { axes, rank });
+    }
+    let (ListInput::Values(axes), Some(target)) = (axes, target.and_then(Shape::dims)) else { return Ok(()) };
+    if !axes.is_sorted() {
+        return Err(ShapeMismatch::AxisOrder);
+    }
+    for (position, &axis) in axes.iter().enumerate() {
+        let index = usize::try_from(axis).ok().filter(|index| *index < target.len());
+        let index = index.ok_or(ShapeMismatch::AxisRange { axis, rank: target.len() })?;
+        let right = target[index];
+        let (left, stretches) = data.get(position).map_or((Dim::ONE, false), |&dim| (dim, dim.contains(1)));
+        if !stretches && !left.is_compatible(right) {
+            return Err(ShapeMismatch::Broadcast { axis: index, left, right });
+        }
+    }
+    Ok(())
+}
