@@ -73,6 +73,8 @@ pub enum ListInput<T> {
     Values(T),
     /// Nothing is known but how many there are.
     Length(Dim),
+    /// Nothing is known, as the input has a dynamic rank.
+    Unknown,
 }
 
 /// How the operation Broadcast brings its data to the target shape: its attribute `mode`.
@@ -87,9 +89,10 @@ pub enum BroadcastMode<'a> {
     ),
     /// Data and target broadcast to each other, as two operands do under [`AutoBroadcast::Numpy`].
     Bidirectional,
-    /// The target's axes from this one on are laid over the data's first ones; either may be 1. Read from opset 1.
+    /// The data is laid over the target from `axis` to its end; either may be stretched. Dimensions of the data that
+    /// reach beyond the end are ignored.
     Pdpd {
-        /// Where the data starts in the target.
+        /// Where the data starts in the target; -1 aligns the last axes.
         axis: i64,
     },
 }
@@ -115,14 +118,13 @@ impl BroadcastMode<'_> {
             ListInput::Length(length) => {
                 length.value().and_then(|n| usize::try_from(n).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
             }
+            ListInput::Unknown => Shape::dynamic(),
         };
         let is_known = matches!(target, ListInput::Values(_));
         match self {
             Self::Bidirectional => numpy(data, &shape),
-            Self::Explicit(axes) => {
-                check_axes(data, axes, is_known.then_some(&shape))?;
-                Ok(shape)
-            }
+            Self::Explicit(_) if target == ListInput::Unknown => Ok(shape),
+            Self::Explicit(axes) => check_axes(data, axes, is_known.then_some(&shape)).map(|()| shape),
             Self::Numpy if is_known => numpy_to_target(data, shape),
             Self::Pdpd { axis } if is_known => pdpd_to_target(data, &shape, axis),
             Self::Numpy | Self::Pdpd { .. } => Ok(shape),
@@ -197,6 +199,7 @@ fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> 
     let count = match axes {
         ListInput::Values(axes) => i64::try_from(axes.len()).ok(),
         ListInput::Length(length) => length.value(),
+        ListInput::Unknown => None,
     };
     // A scalar may be placed on one axis, which then must be able to be 1.
     let rank = if data.is_empty() && count > Some(0) { 1 } else { data.len() };
@@ -204,16 +207,18 @@ fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> 
         return Err(ShapeMismatch::AxisCount { axes, rank });
     }
     let (ListInput::Values(axes), Some(target)) = (axes, target.and_then(Shape::dims)) else { return Ok(()) };
-    if !axes.is_sorted() {
+    let place = |&axis| {
+        let place = usize::try_from(axis).ok().and_then(|index| Some((index, *target.get(index)?)));
+        place.ok_or(ShapeMismatch::AxisRange { axis, rank: target.len() })
+    };
+    let places = axes.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    if !places.is_sorted_by_key(|&(axis, _)| axis) {
         return Err(ShapeMismatch::AxisOrder);
     }
-    for (position, &axis) in axes.iter().enumerate() {
-        let index = usize::try_from(axis).ok().filter(|index| *index < target.len());
-        let index = index.ok_or(ShapeMismatch::AxisRange { axis, rank: target.len() })?;
-        let right = target[index];
+    for (position, (axis, right)) in places.into_iter().enumerate() {
         let (left, stretches) = data.get(position).map_or((Dim::ONE, false), |&dim| (dim, dim.contains(1)));
         if !stretches && !left.is_compatible(right) {
-            return Err(ShapeMismatch::Broadcast { axis: index, left, right });
+            return Err(ShapeMismatch::Broadcast { axis, left, right });
         }
     }
     Ok(())

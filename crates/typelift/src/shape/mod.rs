@@ -26,7 +26,7 @@ pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
 /// assert_eq!(shape.merge(&Shape::from_iter([Dim::ANY, Dim::fixed(8), Dim::fixed(4)])).unwrap().to_string(), "[1,8,4]");
 /// assert_eq!(Shape::dynamic().to_string(), "[...]");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct Shape {
     /// `None`: the rank is dynamic.
     dims: Option<Dims>,
@@ -66,7 +66,7 @@ pub enum ShapeMismatch {
         right: Dim,
     },
     /// One shape cannot be laid over another from an axis on.
-    #[error("rank {right} does not fit into rank {left} from axis {axis} on")]
+    #[error("rank {right} does not fit into rank {left}{}", if *axis == -1 { String::new() } else { format!(" from axis {axis} on") })]
     Placement {
         /// The rank of the shape laid over.
         right: usize,
@@ -242,7 +242,7 @@ fn overlay<E>(
     clash: impl FnOnce(usize, Dim, Dim) -> E,
 ) -> Result<Shape, E> {
     let mut shape = base.clone();
-    let beneath = shape.dims_mut().into_iter().flatten().enumerate().skip(start);
+    let beneath = shape.dims_mut().unwrap_or_default().iter_mut().enumerate().skip(start);
     for ((axis, dim), &over) in beneath.zip(over) {
         match rule(*dim, over) {
             Some(result) => *dim = result,
@@ -250,6 +250,13 @@ fn overlay<E>(
         }
     }
     Ok(shape)
+}
+
+impl Clone for Shape {
+    /// A plain copy, where a derived one would clone the dimensions one by one.
+    fn clone(&self) -> Self {
+        Self { dims: self.dims().map(Dims::from_slice) }
+    }
 }
 
 impl FromIterator<Dim> for Shape {
@@ -277,5 +284,60 @@ impl fmt::Debug for Shape {
 impl Serialize for Shape {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_counted_without_overflow() {
+        let count = |text: &str| text.parse::<Shape>().unwrap().element_count();
+        assert_eq!(count("2,3,4"), Some(24));
+        assert_eq!(count(""), Some(1));
+        assert_eq!(count("2,?"), None);
+        assert_eq!(count("..."), None);
+        assert_eq!(count("5..2"), None);
+        assert_eq!(count("4294967296,4294967295"), Some(18_446_744_069_414_584_320));
+        assert_eq!(count("4294967296,4294967296"), None);
+        assert_eq!(count("4294967296,4294967296,0"), Some(0));
+    }
+
+    #[test]
+    fn small_shapes_need_no_memory_of_their_own() {
+        assert!(size_of::<Dim>() <= 16 && size_of::<Shape>() <= 80);
+        assert_eq!(Shape::of_rank(4).dims.map(|dims| dims.spilled()), Some(false));
+    }
+
+    #[test]
+    fn a_rank_from_a_file_cannot_exhaust_memory() {
+        assert_eq!(Shape::of_rank(Shape::MAX_RANK).rank(), Some(Shape::MAX_RANK));
+        assert_eq!(Shape::of_rank(usize::MAX), Shape::dynamic());
+    }
+
+    #[test]
+    fn shapes_serialize_as_they_print() {
+        let shapes = [Shape::scalar(), Shape::dynamic(), "1,?,3..5,..4,7..".parse().unwrap()];
+        assert_eq!(serde_json::to_string(&shapes).unwrap(), r#"["[]","[...]","[1,?,3..5,..4,7..]"]"#);
+        let attributes = shapes.map(|shape| shape.to_attribute().to_string());
+        assert_eq!(attributes, ["", "...", "1,?,3..5,..4,7.."]);
+    }
+
+    #[test]
+    fn a_clash_names_the_axis_of_the_result_and_both_sides_in_order() {
+        let (long, short) = (Shape::fixed([2, 5, 3]), Shape::fixed([4, 3]));
+        let told = |left, right| AutoBroadcast::Numpy.combine(left, right).unwrap_err().to_string();
+        assert_eq!(told(&long, &short), "axis 1: 5 and 4 do not broadcast");
+        assert_eq!(told(&short, &long), "axis 1: 4 and 5 do not broadcast");
+        assert_eq!(long.merge(&short).unwrap_err().to_string(), "ranks 3 and 2 differ");
+        let target = BroadcastMode::Numpy.combine(&short, ListInput::Values(&long)).unwrap_err().to_string();
+        assert_eq!(target, "axis 1: 4 and 5 do not broadcast");
+        let target = BroadcastMode::Numpy.combine(&long, ListInput::Values(&short)).unwrap_err().to_string();
+        assert_eq!(target, "rank 3 does not fit into rank 2");
+        let pdpd = AutoBroadcast::Pdpd { axis: 2 }.combine(&long, &short).unwrap_err().to_string();
+        assert_eq!(pdpd, "rank 2 does not fit into rank 3 from axis 2 on");
+        let select = AutoBroadcast::Numpy.select(&short, &Shape::scalar(), &long).unwrap_err().to_string();
+        assert_eq!(select, "input 0: axis 1: 5 and 4 do not broadcast");
     }
 }

@@ -186,3 +186,48 @@ impl<'a> ItemReader<'a> {
         start..start + part.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oddities_point_at_the_number_and_tell_the_outcome() {
+        let told = |text| {
+            let (_, oddities) = Shape::parse_lenient(text).unwrap();
+            oddities.into_iter().map(|oddity| format!("`{}` {oddity}", &text[oddity.span.clone()])).collect::<Vec<_>>()
+        };
+        assert_eq!(told("[ 2 , ? ,-1, 1..5 ]"), [""; 0]);
+        assert_eq!(told("1, -2"), ["`-2` negative number: the dimension is read as 0"]);
+        assert_eq!(told("2, ,3"), ["` ` blank dimension: the dimension is read as 0"]);
+        assert_eq!(told("3,-1..4"), ["`-1` negative number: the dimension is read as ..4"]);
+        assert_eq!(told("1-2"), ["`1-2` stray minus sign: the dimension is read as 1"]);
+        assert_eq!(told("--1"), ["`--1` stray minus sign: the dimension is read as 0"]);
+        assert_eq!(told(" 5..2,1"), ["`5..2` upper bound below the lower one: the dimension is read as ?"]);
+        assert_eq!(
+            told("..99999999999999999999"),
+            ["`99999999999999999999` number too large: the dimension is read as ?"]
+        );
+        assert_eq!(
+            told("-7..99999999999999999999"),
+            [
+                "`-7` negative number: the dimension is read as ?",
+                "`99999999999999999999` number too large: the dimension is read as ?"
+            ]
+        );
+    }
+
+    #[test]
+    fn refusals_point_at_the_item_and_say_what_is_missing() {
+        let refused = |text| {
+            let fault = Shape::parse_lenient(text).unwrap_err();
+            format!("`{}` at {}: {fault}", &text[fault.span.clone()], fault.span.start)
+        };
+        assert_eq!(refused("1,,3"), "`` at 2: a dimension is missing here");
+        assert_eq!(refused("[2,]"), "`` at 3: a dimension is missing here");
+        assert_eq!(refused("1, abc"), "`abc` at 3: expected a dimension such as `3`, `?` or `1..5`");
+        assert_eq!(refused("1 .. 5"), "`1 ` at 0: expected a whole number before `..`");
+        assert_eq!(refused("2,..."), "`.` at 4: expected a whole number after `..`");
+        assert_eq!(refused("\u{e9},1"), "`\u{e9}` at 0: expected a dimension such as `3`, `?` or `1..5`");
+    }
+}
