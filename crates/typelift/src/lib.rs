@@ -2,12 +2,15 @@
 
 pub mod diagnostic;
 pub mod graph;
+mod infer;
+pub mod ops;
 pub mod shape;
 pub mod weights;
 pub mod xml;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use infer::infer;
 pub use typelift_promote as promote;
 pub use weights::Weights;
 pub use xml::ReadError;

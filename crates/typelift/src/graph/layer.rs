@@ -162,6 +162,8 @@ impl InputPort {
 pub struct OutputPort {
     pub(crate) id: u64,
     pub(crate) element_type: ElementType,
+    /// What the text says the type is.
+    pub(crate) declared: Option<ElementType>,
     /// Whether type or shape differ from what the text says.
     pub(crate) stale: bool,
     pub(crate) shape: Shape,
@@ -173,7 +175,16 @@ pub struct OutputPort {
 
 impl OutputPort {
     pub(crate) fn new(element_type: ElementType, shape: Shape) -> Self {
-        Self { id: 0, element_type, stale: false, shape, names: None, content: Span::default(), rt_info: None }
+        Self {
+            id: 0,
+            element_type,
+            declared: None,
+            stale: false,
+            shape,
+            names: None,
+            content: Span::default(),
+            rt_info: None,
+        }
     }
 
     /// The label by which edges name it.

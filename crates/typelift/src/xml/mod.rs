@@ -12,7 +12,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-pub(crate) use read::declared_dims;
+pub(crate) use read::{declared_dims, declares, locate, matches_dims};
 pub use read::{Reading, parse};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};

@@ -81,6 +81,29 @@ pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Spa
             || matches_dims(&declared_dims(source, content), &output.shape))
 }
 
+/// Where `attribute` of the first `element` at or directly under the layer at `span` stands: its value, or the element's
+/// tag where it is not written, or the layer's where there is no such element.
+pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return span };
+    let find = |tokens: &Tokens, tag: &Element| {
+        let written = Tokens::attributes(tag).flatten().find(|(name, _)| *name == attribute);
+        written.map_or(tag.tag_span, |(_, value)| tokens.span_of(value))
+    };
+    if root.name() == element {
+        return find(&tokens, &root);
+    }
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        if child.name() == element {
+            return find(&tokens, &child);
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    root.tag_span
+}
+
 /// Whether a port with these dims says this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
@@ -408,6 +431,7 @@ impl<'a> Read<'a> {
             content: self.tokens.content_of(element),
             rt_info,
             id,
+            declared: element_type,
             ..OutputPort::new(element_type.unwrap_or(ElementType::Dynamic), Shape::dynamic())
         });
         Ok(())

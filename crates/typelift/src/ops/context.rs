@@ -1,0 +1,295 @@
+//! What a rule sees of the layer it works on, and what it answers.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use super::attributes::parse_bool;
+use super::{Attr, AttrKind, Operation};
+use crate::diagnostic::Code;
+use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
+use crate::infer::Walk;
+use crate::infer::value::{self, Bounds, Cache};
+use crate::shape::{Dim, Shape};
+
+/// Why an operation refuses its inputs or attributes.
+#[derive(Clone, Debug, Error)]
+#[error("{message}")]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    /// One sentence without a full stop.
+    pub(crate) message: String,
+    /// The inputs it is about, by position.
+    pub(crate) inputs: SmallVec<[usize; 2]>,
+    /// The attribute it is about.
+    pub(crate) attribute: Option<&'static str>,
+    /// The rule that is broken, where the message does not say it.
+    pub(crate) rule: Option<Cow<'static, str>>,
+    /// What can be done.
+    pub(crate) help: Option<String>,
+}
+
+impl Fault {
+    fn new(code: Code, message: String) -> Self {
+        Self { code, message, inputs: SmallVec::new(), attribute: None, rule: None, help: None }
+    }
+
+    /// Inputs must agree in type and do not.
+    #[cold]
+    pub(crate) fn types(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::TypeMismatch, message.into()).about(inputs)
+    }
+
+    /// An input has a type that the operation does not take.
+    #[cold]
+    pub(crate) fn unsupported(input: usize, message: impl Into<String>) -> Self {
+        Self::new(Code::UnsupportedType, message.into()).about(&[input])
+    }
+
+    /// Shapes or ranks do not fit.
+    #[cold]
+    pub(crate) fn shapes(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::ShapeMismatch, message.into()).about(inputs)
+    }
+
+    /// The values of an input, or a value together with an attribute, are refused.
+    #[cold]
+    pub(crate) fn value(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidValue, message.into()).about(inputs)
+    }
+
+    /// An attribute says something it may not.
+    #[cold]
+    pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
+        Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
+    }
+
+    /// Anything else.
+    #[cold]
+    pub(crate) fn other(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, message.into())
+    }
+
+    fn about(mut self, inputs: &[usize]) -> Self {
+        self.inputs = inputs.into();
+        self
+    }
+
+    /// The same with the rule that is broken.
+    pub(crate) fn rule(mut self, rule: impl Into<Cow<'static, str>>) -> Self {
+        self.rule = Some(rule.into());
+        self
+    }
+
+    /// The same with what can be done.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// What a body's Parameter is given from outside.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyInput {
+    /// The shape that replaces the Parameter's own.
+    pub(crate) shape: Shape,
+    /// The type that replaces the Parameter's own; OpenVINO leaves the Parameter's where it is `None`.
+    pub(crate) element_type: Option<ElementType>,
+}
+
+/// A layer whose outputs are to be found, with what is known of its inputs.
+pub(crate) struct Context<'a> {
+    pub(crate) walk: &'a mut Walk,
+    pub(crate) graph: &'a Graph,
+    pub(crate) node: NodeIndex,
+    pub(crate) layer: &'a Layer,
+    pub(crate) operation: &'static Operation,
+    /// The tensors that come in.
+    pub(crate) inputs: &'a [&'a OutputPort],
+    /// The layer's bodies, lent for the time of the call.
+    pub(crate) bodies: &'a mut [Body],
+    /// What the layer is given from outside, where it is a Parameter of a body.
+    pub(crate) given: Option<&'a BodyInput>,
+    pub(crate) values: &'a mut Cache,
+    /// What the rule found, output by output.
+    pub(crate) outputs: SmallVec<[(ElementType, Shape); 2]>,
+}
+
+impl<'a> Context<'a> {
+    /// The element type of an input; dynamic where the layer has no such input.
+    pub(crate) fn element_type(&self, input: usize) -> ElementType {
+        self.inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type)
+    }
+
+    /// The shape of an input; `None` where the layer has no such input.
+    pub(crate) fn try_shape(&self, input: usize) -> Option<&'a Shape> {
+        self.inputs.get(input).map(|port| &port.shape)
+    }
+
+    /// The shape of an input that the row's arity makes sure of.
+    pub(crate) fn shape(&self, input: usize) -> &'a Shape {
+        static UNKNOWN: LazyLock<Shape> = LazyLock::new(Shape::dynamic);
+        self.try_shape(input).unwrap_or(&UNKNOWN)
+    }
+
+    /// The one element type of these inputs; `dynamic` gives way to any other.
+    pub(crate) fn merge_types(&self, inputs: &[usize]) -> Result<ElementType, Fault> {
+        let mut merged = ElementType::Dynamic;
+        for &input in inputs {
+            match (merged, self.element_type(input)) {
+                (merged, next) if merged == next || next == ElementType::Dynamic => {}
+                (ElementType::Dynamic, next) => merged = next,
+                _ => return Err(self.disagreement(inputs)),
+            }
+        }
+        Ok(merged)
+    }
+
+    #[cold]
+    fn disagreement(&self, inputs: &[usize]) -> Fault {
+        let mut types: Vec<_> = inputs.iter().map(|&input| self.element_type(input)).collect();
+        types.retain(|&ty| ty != ElementType::Dynamic);
+        types.dedup();
+        let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        Fault::types(inputs, format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty))
+            .rule("OpenVINO converts nothing by itself")
+            .help("put a Convert before the input whose type should change")
+    }
+
+    /// Refuses a type that the row does not take in this input.
+    pub(crate) fn check_accepted(&self, input: usize, ty: ElementType) -> Result<(), Fault> {
+        let accepts = self.operation.accepts;
+        if accepts.takes(ty) {
+            return Ok(());
+        }
+        let message = format!("`{}` takes {}, and gets {ty}", self.layer.ty, accepts.description());
+        Err(Fault::unsupported(input, message).help("put a Convert before it"))
+    }
+
+    /// What is known of the values of an input, worked out now where it was not yet.
+    pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        let feed = self.graph.feeds(self.node).get(input).copied().flatten()?;
+        value::bounds(self.graph, &self.walk.weights, self.values, feed)
+    }
+
+    /// The values of an input, where they are all known exactly.
+    pub(crate) fn exact(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        self.bounds(input).filter(|bounds| bounds.is_exact())
+    }
+
+    /// The values of an integer input, where they are all known exactly; too large ones saturate.
+    pub(crate) fn integers(&mut self, input: usize) -> Option<Vec<i64>> {
+        Some(self.exact(input)?.lower.to_integers())
+    }
+
+    /// The values of an input that are the dims of a shape, as far as their bounds are known.
+    pub(crate) fn shape_value(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
+        let Some(bounds) = self.bounds(input) else { return Ok(None) };
+        let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
+        // OpenVINO counts the largest number of the type as no bound.
+        let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
+        let dims = ends.map(|(lower, upper)| match (lower, upper) {
+            (lower, upper) if lower < 0 || upper < 0 => None,
+            (lower, upper) if upper >= open => Some(Dim::at_least(lower)),
+            (lower, upper) => Some(Dim::between(lower, upper)),
+        });
+        match dims.collect() {
+            Some(shape) => Ok(Some(shape)),
+            None => Err(Fault::value(&[input], "a value that is to be a dim can be less than zero")),
+        }
+    }
+
+    /// Adds an output.
+    pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
+        self.outputs.push((element_type, shape));
+    }
+
+    /// Whether the file gives the attribute a value.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.layer.attribute(name).is_some()
+    }
+
+    pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        Ok(parse_bool(text).or_else(|| parse_bool(attribute.default?)).unwrap_or(false))
+    }
+
+    pub(crate) fn int(&self, name: &'static str) -> Result<i64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.number(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.number(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.float(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
+        self.text_of(name).map(|(_, text)| text)
+    }
+
+    /// The word of an enumeration, as the row spells it.
+    pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        match attribute.kind {
+            AttrKind::Enum(words) => attribute.word(text, words),
+            _ => Ok(""),
+        }
+    }
+
+    pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.element_type(text)
+    }
+
+    pub(crate) fn ints(&self, name: &'static str) -> Result<Vec<i64>, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.list(text, |field| attribute.number(field)).map(|(numbers, _)| numbers)
+    }
+
+    pub(crate) fn floats(&self, name: &'static str) -> Result<Vec<f64>, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.list(text, |field| attribute.float(field)).map(|(numbers, _)| numbers)
+    }
+
+    /// Infers a body of the layer with these Parameters given from outside.
+    pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) {
+        if let Some(body) = self.bodies.get_mut(body) {
+            self.walk.body(self.layer, body, given);
+        }
+    }
+
+    /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
+    #[cold]
+    pub(crate) fn lint(&mut self, lint: Fault) {
+        let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
+        self.walk.diagnostics.push(diagnostic);
+    }
+
+    /// The row of an attribute and its text, or the row's default.
+    fn text_of(&self, name: &'static str) -> Result<(&'static Attr, &'a str), Fault> {
+        let attribute = self.operation.attribute(name);
+        debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
+        let Some(attribute) = attribute else {
+            return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));
+        };
+        match self.layer.attribute(name).or(attribute.default) {
+            Some(text) => Ok((attribute, text)),
+            None => {
+                let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
+                Err(Fault::other(Code::MissingAttribute, message).help(format!("add {name}=\"…\" to its <data>")))
+            }
+        }
+    }
+}

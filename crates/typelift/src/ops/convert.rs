@@ -1,0 +1,65 @@
+//! Conversions of the element type.
+
+use typelift_promote::ElementType;
+use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
+
+use super::{Attr, AttrKind, Context, Fault, Operation};
+use crate::diagnostic::Code;
+use crate::shape::Shape;
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Convert", 0, convert)
+        .and(17)
+        .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
+    Operation::new("ConvertLike", 1, convert_like).inputs(2, 2),
+    Operation::new("ConvertPromoteTypes", 14, convert_promote_types).inputs(2, 2).attributes(&[
+        Attr::new("promote_unsafe", AttrKind::Bool).default("false"),
+        Attr::new("pytorch_scalar_promotion", AttrKind::Bool).default("false"),
+        Attr::new("u64_integer_promotion_target", AttrKind::Type).default("f32"),
+    ]),
+];
+
+fn convert(cx: &mut Context) -> Result<(), Fault> {
+    cx.output(cx.type_attribute("destination_type")?, cx.shape(0).clone());
+    Ok(())
+}
+
+fn convert_like(cx: &mut Context) -> Result<(), Fault> {
+    cx.output(cx.element_type(1), cx.shape(0).clone());
+    Ok(())
+}
+
+fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
+    let attributes = Attributes {
+        promote_unsafe: cx.bool("promote_unsafe")?,
+        pytorch_scalar_promotion: cx.bool("pytorch_scalar_promotion")?,
+        u64_integer_promotion_target: cx.type_attribute("u64_integer_promotion_target")?,
+    };
+    let operand = |input| Operand { element_type: cx.element_type(input), rank: rank_knowledge(cx.shape(input)) };
+    let (left, right) = (operand(0), operand(1));
+    let common = openvino::promote(left, right, &attributes).map_err(|refusal| {
+        Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, refusal.to_string()) }
+            .rule("these inputs cannot be promoted")
+            .help(refusal.remedy().to_string())
+    })?;
+    if let Some(quirk) = openvino::quirk(left, right, &attributes) {
+        cx.lint(Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::LossySafePromotion, quirk.to_string()) });
+    }
+    if common == ElementType::Dynamic {
+        let message = "the common type is not known before run time: the operation stays as it is";
+        let lint = Fault::other(Code::UndecidedPromotion, message);
+        cx.lint(Fault { inputs: [0, 1].into_iter().collect(), ..lint }.help("give the inputs of the model types and ranks"));
+    }
+    for input in 0..2 {
+        cx.output(common, cx.shape(input).clone());
+    }
+    Ok(())
+}
+
+fn rank_knowledge(shape: &Shape) -> RankKnowledge {
+    match shape.rank() {
+        None => RankKnowledge::Unknown,
+        Some(0) => RankKnowledge::Scalar,
+        Some(_) => RankKnowledge::Dimensioned,
+    }
+}

@@ -1,0 +1,291 @@
+//! What is known of each operation: one table row an operation revision, in one file a family.
+//!
+//! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
+//! must agree in element type, and how its outputs follow from its inputs.
+
+mod attributes;
+mod broadcast;
+mod context;
+mod convert;
+mod elementwise;
+mod source;
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use context::{BodyInput, Context, Fault};
+
+use typelift_promote::ElementType;
+
+use crate::infer::value::Evaluate;
+
+/// Every family of rows.
+const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+
+/// The newest operation set.
+pub const LAST_OPSET: u8 = 17;
+
+/// What is known of one revision of an operation.
+#[derive(Clone, Copy)]
+pub struct Operation {
+    name: &'static str,
+    revision: u8,
+    /// Bit n: operation set n has this revision.
+    opsets: u32,
+    inputs: (usize, usize),
+    attributes: &'static [Attr],
+    ties: Ties,
+    accepts: Accepts,
+    infer: fn(&mut Context) -> Result<(), Fault>,
+    evaluate: Evaluate,
+}
+
+/// Which inputs of an operation must have one element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// None.
+    None,
+    /// All of them.
+    All,
+    /// Those at these positions.
+    Inputs(&'static [usize]),
+}
+
+/// Which element types an operation takes in its main input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepts {
+    /// Every one.
+    Any,
+    /// All but boolean and string.
+    Numeric,
+    /// All but boolean.
+    NotBoolean,
+    /// Floating point, except the coded `nf4`.
+    Real,
+    /// Everything that is not floating point; to OpenVINO `nf4` and string are not.
+    Bits,
+    /// As `Bits`, without boolean.
+    Integer,
+    /// Boolean.
+    Boolean,
+}
+
+impl Accepts {
+    /// Whether it takes `ty`. Everything takes `dynamic`.
+    #[must_use]
+    pub fn takes(self, ty: ElementType) -> bool {
+        let real = ty.is_float() && ty != ElementType::Nf4;
+        match self {
+            _ if ty == ElementType::Dynamic => true,
+            Self::Any => true,
+            Self::Numeric => ![ElementType::Boolean, ElementType::String].contains(&ty),
+            Self::NotBoolean => ty != ElementType::Boolean,
+            Self::Real => real,
+            Self::Bits => !real,
+            Self::Integer => !real && ty != ElementType::Boolean,
+            Self::Boolean => ty == ElementType::Boolean,
+        }
+    }
+
+    /// What it takes, in words.
+    fn description(self) -> &'static str {
+        match self {
+            Self::Any => "any type",
+            Self::Numeric => "numbers",
+            Self::NotBoolean => "anything but boolean",
+            Self::Real => "floating-point numbers",
+            Self::Bits => "integers and booleans",
+            Self::Integer => "integers",
+            Self::Boolean => "booleans",
+        }
+    }
+}
+
+impl Operation {
+    /// A row of a table: the operation `name` in its revision `revision`, which is the first operation set that has it,
+    /// 0 counting as 1. It is in every later set up to 16, unless the row says otherwise: set 17 holds few operations.
+    const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
+        let since = if revision == 0 { 1 } else { revision };
+        let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
+        Self { name, revision, opsets, inputs: (1, 1), attributes: &[], ties: Ties::None, accepts: Accepts::Any, infer, evaluate: Evaluate::Never }
+    }
+
+    /// The same, first found in operation set `first`.
+    const fn since(mut self, first: u8) -> Self {
+        self.opsets &= !((1 << first) - 1);
+        self
+    }
+
+    /// The same, last found in operation set `last`.
+    const fn until(mut self, last: u8) -> Self {
+        self.opsets &= (1 << (last + 1)) - 1;
+        self
+    }
+
+    /// The same, not found in operation set `opset`.
+    const fn except(mut self, opset: u8) -> Self {
+        self.opsets &= !(1 << opset);
+        self
+    }
+
+    /// The same, found in operation set `opset` too.
+    const fn and(mut self, opset: u8) -> Self {
+        self.opsets |= 1 << opset;
+        self
+    }
+
+    /// The same with `least` to `most` inputs; one where the row does not say.
+    const fn inputs(mut self, least: usize, most: usize) -> Self {
+        self.inputs = (least, most);
+        self
+    }
+
+    /// The same with these attributes; none where the row does not say.
+    const fn attributes(mut self, attributes: &'static [Attr]) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    /// The same with inputs that must agree in element type; none where the row does not say.
+    const fn ties(mut self, ties: Ties) -> Self {
+        self.ties = ties;
+        self
+    }
+
+    /// The same with a main input of these types; any where the row does not say.
+    const fn accepts(mut self, accepts: Accepts) -> Self {
+        self.accepts = accepts;
+        self
+    }
+
+    /// The same with a way to find values of its outputs; none where the row does not say.
+    const fn evaluate(mut self, evaluate: Evaluate) -> Self {
+        self.evaluate = evaluate;
+        self
+    }
+
+    /// The name that OpenVINO's operation sets give it: `Relu`, `Constant`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The operation set that brought this revision of it; 0 for those of the first set that were never revised.
+    pub fn revision(&self) -> u8 {
+        self.revision
+    }
+
+    /// The operation sets that have it, oldest first.
+    pub fn opsets(&self) -> impl Iterator<Item = u8> + use<> {
+        let opsets = self.opsets;
+        (1..=LAST_OPSET).filter(move |opset| opsets >> opset & 1 == 1)
+    }
+
+    /// How many inputs it takes.
+    pub fn input_counts(&self) -> RangeInclusive<usize> {
+        self.inputs.0..=self.inputs.1
+    }
+
+    /// Which of its inputs must have one element type.
+    pub fn tied_inputs(&self) -> Ties {
+        self.ties
+    }
+
+    /// Which element types it takes in its main input.
+    pub fn accepted(&self) -> Accepts {
+        self.accepts
+    }
+
+    pub(crate) fn attribute(&self, name: &str) -> Option<&'static Attr> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    pub(crate) fn evaluator(&self) -> Evaluate {
+        self.evaluate
+    }
+
+    pub(crate) fn infer(&self, cx: &mut Context) -> Result<(), Fault> {
+        (self.infer)(cx)
+    }
+}
+
+/// Every row, family by family.
+pub fn all() -> impl Iterator<Item = &'static Operation> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The row for a layer of type `ty` and operation set `version`, both as a file spells them, or `None` where no
+/// operation set of OpenVINO's has it; an extension may.
+///
+/// As OpenVINO's reader, it does not care about upper and lower case, reads `Const` for `Constant`, and takes some
+/// operations of the first set from the second, and old `experimental` and `extension` ones from the sixth.
+#[must_use]
+pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
+    static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
+        let mut by_name = HashMap::<_, Vec<_>>::new();
+        for row in all() {
+            by_name.entry(row.name).or_default().push(row);
+            if let Some(&(spelling, _)) = SPELLINGS.iter().find(|(_, name)| *name == row.name) {
+                by_name.entry(spelling).or_default().push(row);
+            }
+        }
+        by_name
+    });
+    let rows = match BY_NAME.get(ty) {
+        Some(rows) => rows,
+        None => BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty))?.1,
+    };
+    let name = rows.first()?.name;
+    let opset = match version.strip_prefix("opset").map(str::parse) {
+        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
+        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
+        None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
+        _ => return None,
+    };
+    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+}
+
+/// How files spell the names that they spell otherwise.
+const SPELLINGS: &[(&str, &str)] =
+    &[("Const", "Constant"), ("ReLU", "Relu"), ("PReLU", "PRelu"), ("SoftMax", "Softmax")];
+
+/// Operations that files had before there were operation sets for them.
+const BEFORE_OPSETS: &[&str] = &[
+    "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronGenerateProposalsSingleImage",
+    "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor",
+    "ExperimentalDetectronTopKROIs",
+    "GRUCell",
+    "RNNCell",
+    "Proposal",
+];
+
+/// How a file spells the operation `name`.
+pub(crate) fn file_spelling(name: &'static str) -> &'static str {
+    SPELLINGS.iter().find(|(_, class)| *class == name).map_or(name, |(spelling, _)| spelling)
+}
+
+/// The first OpenVINO release that reads an operation set.
+pub(crate) fn release_of(opset: u8) -> &'static str {
+    match opset {
+        0..=1 => "2020.1",
+        2 => "2020.2",
+        3 => "2020.4",
+        4 => "2021.1",
+        5 => "2021.2",
+        6 => "2021.3",
+        7 => "2021.4",
+        8 => "2022.1",
+        9 => "2022.2",
+        10 => "2022.3",
+        11 => "2023.0",
+        12 => "2023.1",
+        13 => "2023.2",
+        14 => "2024.0",
+        15 => "2024.5",
+        16 => "2025.0",
+        _ => "2026.0",
+    }
+}

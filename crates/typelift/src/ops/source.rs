@@ -1,0 +1,139 @@
+//! Where tensors come from and where they go: Parameter, Constant, Result, ShapeOf.
+
+use typelift_promote::{ElementType, Kind};
+
+use super::{Attr, AttrKind, Context, Fault, Operation};
+use crate::diagnostic::Code;
+use crate::infer::value::{self, Array, Bounds, Data, Evaluate, Evaluation};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Parameter", 0, parameter).inputs(0, 0).and(17).attributes(&[
+        Attr::new("shape", AttrKind::Shape).default(""),
+        Attr::new("element_type", AttrKind::Type).default("dynamic"),
+    ]),
+    Operation::new("Constant", 0, constant).inputs(0, 0).evaluate(Evaluate::Source(value::constant)).attributes(&[
+        Attr::new("element_type", AttrKind::Type),
+        Attr::new("shape", AttrKind::Ints),
+        Attr::new("offset", AttrKind::Unsigned),
+        Attr::new("size", AttrKind::Unsigned),
+        Attr::new("value", AttrKind::Text).default(""),
+    ]),
+    Operation::new("Result", 0, result),
+    Operation::new("ShapeOf", 0, shape_of_i64).until(2).evaluate(Evaluate::Source(shape_values)),
+    Operation::new("ShapeOf", 3, shape_of)
+        .and(17)
+        .evaluate(Evaluate::Source(shape_values))
+        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+];
+
+fn parameter(cx: &mut Context) -> Result<(), Fault> {
+    if cx.layer.attributes().is_empty() {
+        return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
+            .help("add <data shape=\"…\" element_type=\"…\"/>; `?` stands for a dim that is not fixed"));
+    }
+    let element_type = cx.type_attribute("element_type")?;
+    let text = cx.text("shape")?;
+    let (mut shape, oddities) =
+        Shape::parse_lenient(text).map_err(|error| Fault::attribute("shape", error.to_string()))?;
+    for oddity in oddities {
+        cx.lint(Fault { attribute: Some("shape"), ..Fault::other(Code::OddDimension, oddity.to_string()) });
+    }
+    for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
+        if !cx.has_attribute(attribute) {
+            let message = format!("a Parameter without `{attribute}` is {becomes}");
+            cx.lint(Fault::other(Code::IncompleteParameter, message));
+        }
+    }
+    let mut element_type = element_type;
+    if let Some(given) = cx.given {
+        shape = given.shape.clone();
+        element_type = given.element_type.unwrap_or(element_type);
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn constant(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.type_attribute("element_type")?;
+    let dims = cx.ints("shape")?;
+    let shape = Shape::fixed(dims.iter().copied().map(|dim| dim.max(0)));
+    if cx.has_attribute("value") && !cx.has_attribute("offset") {
+        cx.output(element_type, shape);
+        return Ok(());
+    }
+    let (offset, size) = (cx.unsigned("offset")?, cx.unsigned("size")?);
+    let invalid = |message: String| Fault::other(Code::InvalidConstant, message);
+    if dims.iter().any(|&dim| dim < 0) {
+        let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
+        return Err(Fault { attribute: Some("shape"), ..fault });
+    }
+    let elements = shape.element_count();
+    let needed = match (element_type.kind(), elements) {
+        (Kind::String | Kind::Dynamic, _) => Some(0),
+        (_, None) => None,
+        // Every element count of a tensor times 64 bits fits.
+        (_, Some(count)) => u128::from(count).checked_mul(element_type.bits().into()).map(|bits| bits.div_ceil(8)),
+    };
+    match needed {
+        Some(needed) if needed <= size.into() => {
+            if needed < size.into() && element_type.bits() > 0 {
+                let message = format!("`size` is {size} bytes; {element_type}{shape} needs {needed}");
+                cx.lint(Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) });
+            }
+        }
+        needed => {
+            let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
+            let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
+            return Err(Fault { attribute: Some("size"), ..fault }.help("the shape or the element type is wrong, or the file is damaged"));
+        }
+    }
+    if let Some(length) = cx.walk.weights.len() {
+        if offset.checked_add(size).is_none_or(|end| end > length) {
+            let message = format!("bytes {offset} to {offset}+{size} are asked for, and the weights have {length}");
+            return Err(Fault { attribute: Some("offset"), ..invalid(message) }
+                .help("the .bin beside the model is another model's, or was cut off"));
+        }
+        let alignment = u64::from(element_type.bits() / 8);
+        if alignment > 1 && offset % alignment != 0 && size > 0 {
+            let message = format!("offset {offset} is no multiple of {alignment}, the size of {element_type}");
+            cx.lint(Fault { attribute: Some("offset"), ..Fault::other(Code::UnalignedConstant, message) });
+        }
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn result(cx: &mut Context) -> Result<(), Fault> {
+    cx.output(cx.element_type(0), cx.shape(0).clone());
+    Ok(())
+}
+
+fn shape_of_i64(cx: &mut Context) -> Result<(), Fault> {
+    shape_as(cx, ElementType::I64)
+}
+
+fn shape_of(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.type_attribute("output_type")?;
+    if ![ElementType::I32, ElementType::I64].contains(&element_type) {
+        return Err(Fault::attribute("output_type", format!("`output_type` is {element_type}, not i32 or i64")));
+    }
+    shape_as(cx, element_type)
+}
+
+fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
+    let length = cx.shape(0).rank().map_or(Dim::ANY, |rank| Dim::fixed(rank as i64));
+    cx.output(element_type, [length].into_iter().collect());
+    Ok(())
+}
+
+/// The dims of the input; an open upper end is the largest number of the output type.
+fn shape_values(evaluation: &Evaluation, _port: usize) -> Option<Bounds> {
+    let element_type = evaluation.layer.outputs().first()?.element_type();
+    let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };
+    let dims = evaluation.inputs.first()?.shape.dims()?;
+    let array = |values: Vec<i128>| Array { element_type, dims: vec![values.len()], data: Data::Ints(values) };
+    let lower = array(dims.iter().map(|dim| i128::from(dim.lower()).min(largest)).collect());
+    let upper = array(dims.iter().map(|dim| dim.upper().map_or(largest, i128::from).min(largest)).collect());
+    Some(Bounds { upper: (upper != lower).then_some(upper), lower })
+}
