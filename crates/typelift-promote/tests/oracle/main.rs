@@ -7,4 +7,5 @@
 )]
 
 mod openvino;
+mod pytorch;
 mod tables;
