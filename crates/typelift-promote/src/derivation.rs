@@ -31,3 +31,22 @@ impl fmt::Display for Step {
 
 /// Takes the steps of a derivation as they are made.
 pub(crate) type Trace<'a> = &'a mut dyn FnMut(Step);
+
+/// Records that two types meet, and returns what they give.
+pub(crate) fn meet(
+    (to, rule): (ElementType, &'static str),
+    from: ElementType,
+    with: ElementType,
+    trace: Trace,
+) -> ElementType {
+    trace(Step { from, with: Some(with), to, rule });
+    to
+}
+
+/// Records that a type becomes another, unless it is that already.
+pub(crate) fn change(from: ElementType, to: ElementType, rule: &'static str, trace: Trace) -> ElementType {
+    if from != to {
+        trace(Step { from, with: None, to, rule });
+    }
+    to
+}

@@ -69,3 +69,37 @@ pub struct Promotion {
     /// What the operation gives.
     pub result: ElementType,
 }
+
+/// The operands with a rank chosen for each one whose rank is not known: a set bit makes it zero-dim.
+pub(crate) fn with_ranks(operands: &[Operand], mut ranks: u32) -> impl Iterator<Item = Operand> + Clone {
+    operands.iter().map(move |&operand| {
+        if operand.category != Category::UnknownRank {
+            return operand;
+        }
+        let category = if ranks & 1 == 1 { Category::ZeroDim } else { Category::Dimensioned };
+        ranks >>= 1;
+        Operand { category, ..operand }
+    })
+}
+
+/// Ranks for [`with_ranks`] under which `decide` gives what it gives under any other choice, choices that it refuses for
+/// the ranks themselves left aside. `None` when the answer depends on ranks that are not known, or there are too many.
+pub(crate) fn agreeing_ranks<E>(
+    operands: &[Operand],
+    decide: impl Fn(u32) -> Result<Promotion, E>,
+    is_about_rank: impl Fn(&E) -> bool,
+) -> Option<u32> {
+    let unknown = operands.iter().filter(|operand| operand.category == Category::UnknownRank).count();
+    let mut agreed = None;
+    for ranks in 0..1u32.checked_shl(unknown.try_into().ok()?).filter(|&choices| choices <= 256)? {
+        let answer = match decide(ranks) {
+            Err(refusal) if is_about_rank(&refusal) => continue,
+            outcome => outcome.ok(),
+        };
+        let (_, first) = *agreed.get_or_insert((ranks, answer));
+        if answer != first {
+            return None;
+        }
+    }
+    Some(agreed.map_or(0, |(ranks, _)| ranks))
+}

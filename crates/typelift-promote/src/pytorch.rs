@@ -7,7 +7,8 @@
 
 use core::fmt;
 
-use crate::derivation::{Step, Trace};
+use crate::derivation::{Step, Trace, change, meet};
+use crate::operand::{agreeing_ranks, with_ranks};
 use crate::{Category, ElementType, ElementType::*, Kind, Operand, Promotion};
 
 /// The part of PyTorch's global state that promotion reads.
@@ -311,7 +312,7 @@ fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trac
         };
         types[slot] = Some(match types[slot] {
             None => ty,
-            Some(other) => step(lattice(other, ty)?, other, ty, trace),
+            Some(other) => meet(lattice(other, ty)?, other, ty, trace),
         });
     }
     let [dimensioned, zero_dim, number] = types;
@@ -347,17 +348,11 @@ fn combine(higher: Option<ElementType>, lower: Option<ElementType>, trace: Trace
     } else {
         (high, LOWER_CATEGORY)
     };
-    Ok(Some(step(answer, high, low, trace)))
+    Ok(Some(meet(answer, high, low, trace)))
 }
 
 const LOWER_CATEGORY: &str =
     "numbers and zero-dim tensors of no higher kind do not change the type of tensors above them";
-
-/// Records a step and returns its result.
-fn step((to, rule): (ElementType, &'static str), from: ElementType, with: ElementType, trace: Trace) -> ElementType {
-    trace(Step { from, with: Some(with), to, rule });
-    to
-}
 
 /// Where an operation takes Python numbers.
 #[derive(Clone, Copy, PartialEq)]
@@ -560,30 +555,12 @@ impl Operation {
             let result = if row.output == Output::Boolean { Boolean } else { Dynamic };
             return Ok(Promotion { common: Dynamic, result });
         }
-        let ranks = self.ranks(operands, options)?;
+        let decide = |ranks| self.decide(with_ranks(operands, ranks), options, &mut |_| {});
+        let ranks = agreeing_ranks(operands, decide, |refusal| refusal.reason == Reason::Rank).ok_or_else(|| {
+            let ends = [operands[0], operands[operands.len() - 1]];
+            Refusal { reason: Reason::UnknownRank, types: ends.map(|operand| operand.element_type) }
+        })?;
         self.decide(with_ranks(operands, ranks), options, trace)
-    }
-
-    /// Ranks of the operands whose rank is not known that give the answer which every choice of ranks gives, or which is
-    /// refused for no other reason than the ranks.
-    fn ranks(self, operands: &[Operand], options: Options) -> Result<u32> {
-        let unknown = operands.iter().filter(|operand| operand.category == Category::UnknownRank);
-        let refusal = Refusal {
-            reason: Reason::UnknownRank,
-            types: [operands[0], operands[operands.len() - 1]].map(|operand| operand.element_type),
-        };
-        let choices = 1u32.checked_shl(unknown.count() as u32).filter(|&choices| choices <= 256).ok_or(refusal)?;
-        let mut agreed = None;
-        for ranks in 0..choices {
-            let outcome = self.decide(with_ranks(operands, ranks), options, &mut |_| {});
-            match agreed {
-                _ if outcome.is_err_and(|refusal| refusal.reason == Reason::Rank) => {}
-                None => agreed = Some((ranks, outcome)),
-                Some((_, first)) if first.ok() == outcome.ok() => {}
-                Some(_) => return Err(refusal),
-            }
-        }
-        Ok(agreed.map_or(0, |(ranks, _)| ranks))
     }
 
     /// The answer for operands of known rank and known, supported type.
@@ -702,24 +679,4 @@ impl Operation {
         };
         Ok(Promotion { common, result })
     }
-}
-
-/// Records that a type becomes another, unless it is that already.
-fn change(from: ElementType, to: ElementType, rule: &'static str, trace: Trace) -> ElementType {
-    if from != to {
-        trace(Step { from, with: None, to, rule });
-    }
-    to
-}
-
-/// The operands with a rank chosen for each one whose rank is not known: a set bit makes it zero-dim.
-fn with_ranks(operands: &[Operand], mut ranks: u32) -> impl Iterator<Item = Operand> + Clone {
-    operands.iter().map(move |&operand| {
-        if operand.category != Category::UnknownRank {
-            return operand;
-        }
-        let category = if ranks & 1 == 1 { Category::ZeroDim } else { Category::Dimensioned };
-        ranks >>= 1;
-        Operand { category, ..operand }
-    })
 }
