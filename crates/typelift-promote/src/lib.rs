@@ -5,6 +5,7 @@ mod derivation;
 mod element_type;
 pub mod openvino;
 mod operand;
+pub mod paddle;
 pub mod pytorch;
 
 pub use derivation::Step;

@@ -7,5 +7,6 @@
 )]
 
 mod openvino;
+mod paddle;
 mod pytorch;
 mod tables;
