@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 pub use edit::EditError;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
-pub(crate) use layer::{Fragment, join_names};
+pub(crate) use layer::{Fragment, join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 
