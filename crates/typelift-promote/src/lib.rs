@@ -3,6 +3,7 @@
 
 mod derivation;
 mod element_type;
+mod fidelity;
 pub mod openvino;
 mod operand;
 pub mod paddle;
@@ -10,4 +11,5 @@ pub mod pytorch;
 
 pub use derivation::Step;
 pub use element_type::{ElementType, Kind};
+pub use fidelity::{Fidelity, Loss, fidelity};
 pub use operand::{Category, Operand, Promotion};

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::{ElementType, Kind};
+use crate::{ElementType, Kind, Loss, fidelity};
 
 /// What is known of an operand's rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -319,17 +319,14 @@ impl fmt::Display for Quirk {
 /// assert_eq!(quirk(a, b, &attributes), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
 /// ```
 pub fn quirk(a: Operand, b: Operand, attributes: &Attributes) -> Option<Quirk> {
+    let result = promote(a, b, attributes).ok().filter(|_| !attributes.promote_unsafe)?;
     let scalar = if a.rank == RankKnowledge::Scalar { a.element_type } else { b.element_type };
-    let result = promote(a, b, attributes).ok()?;
     let one_category = result.is_float() && scalar.is_float() || result.is_integer() && scalar.is_integer();
-    if attributes.promote_unsafe || !one_category || scalar == result || scalar.bits() < result.bits() {
-        return None;
-    }
-    by_scalar(a, b, attributes)?;
-    match (scalar, result) {
-        (ElementType::F16, ElementType::Bf16) | (ElementType::F8E4M3, ElementType::F8E5M2) => {
-            Some(Quirk::ScalarRounds { scalar, result })
-        }
-        _ => Some(Quirk::ScalarOutOfRange { scalar, result }),
+    by_scalar(a, b, attributes).filter(|_| one_category)?;
+    let fidelity = fidelity(scalar, result)?;
+    if fidelity.can(Loss::Wraps) || fidelity.can(Loss::Overflows) {
+        Some(Quirk::ScalarOutOfRange { scalar, result })
+    } else {
+        fidelity.can(Loss::Rounds).then_some(Quirk::ScalarRounds { scalar, result })
     }
 }
