@@ -409,16 +409,15 @@ impl Operation {
         let ([first, .., last], true) = (operands, operands.len() <= row.most) else {
             return refuse(Reason::Arity, Dynamic, Dynamic);
         };
-        let types = || operands.iter().map(|operand| operand.element_type);
-        if let Some(ty) = operands
-            .iter()
-            .filter(|operand| !operand.is_number())
-            .map(|operand| operand.element_type)
-            .find(|&ty| ty != Dynamic && !is_supported(ty))
-        {
-            return refuse(Reason::UnknownType, ty, ty);
+        let is_known = |operand: &Operand| match operand.element_type.kind() {
+            Kind::Dynamic => true,
+            Kind::String | Kind::Bits => false,
+            _ => operand.is_number() || is_supported(operand.element_type),
+        };
+        if let Some(operand) = operands.iter().find(|operand| !is_known(operand)) {
+            return refuse(Reason::UnknownType, operand.element_type, operand.element_type);
         }
-        if types().any(|ty| ty == Dynamic) {
+        if operands.iter().any(|operand| operand.element_type == Dynamic) {
             let result = if row.output == Output::Boolean { Boolean } else { Dynamic };
             return Ok(Promotion { common: Dynamic, result });
         }

@@ -326,10 +326,10 @@ fn operand_type(operand: Operand, options: Options, trace: Trace) -> ElementType
     let to = match (operand.category, from.kind()) {
         (Category::Number, Kind::Float) => options.default_dtype,
         (Category::Number, Kind::Complex) => options.default_complex(),
-        _ => return from,
+        (Category::Number, Kind::Signed | Kind::Unsigned) => I64,
+        _ => from,
     };
-    trace(Step { from, with: None, to, rule: "a number has the default type of its kind" });
-    to
+    change(from, to, "a number has the default type of its kind", trace)
 }
 
 /// The type of two categories together: the lower one counts only where it has the higher kind.
