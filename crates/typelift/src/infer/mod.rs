@@ -1,18 +1,18 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
+pub(crate) mod array;
 pub(crate) mod value;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, BodyInput, Context, Fault, Operation};
+use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -44,6 +44,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
         diagnostics: Vec::new(),
         path: Vec::new(),
         declared: BTreeMap::new(),
+        budget: value::BUDGET,
     };
     walk.graph(&mut model.graph, &HashMap::new());
     walk.note_declared_outputs();
@@ -59,6 +60,8 @@ pub(crate) struct Walk {
     path: Vec<String>,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
+    /// How many more elements may go into and come out of the evaluation of values.
+    pub(crate) budget: u64,
 }
 
 impl Walk {
@@ -142,8 +145,7 @@ impl Walk {
             walk: self,
             graph,
             node,
-            layer,
-            operation,
+            attributes: Attributes { layer, operation },
             inputs: &inputs,
             bodies,
             given: given.get(&layer.id),

@@ -172,10 +172,10 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
 }
 
 /// How the layer brings its operands to one shape.
-pub(super) fn auto_broadcast(cx: &Context) -> Result<AutoBroadcast, Fault> {
-    Ok(match cx.word("auto_broadcast")? {
+pub(super) fn auto_broadcast(attributes: &Attributes) -> Result<AutoBroadcast, Fault> {
+    Ok(match attributes.word("auto_broadcast")? {
         "numpy" => AutoBroadcast::Numpy,
-        "pdpd" => AutoBroadcast::Pdpd { axis: cx.int("auto_broadcast.auto_broadcast_axis")? },
+        "pdpd" => AutoBroadcast::Pdpd { axis: attributes.int("auto_broadcast.auto_broadcast_axis")? },
         _ => AutoBroadcast::None,
     })
 }

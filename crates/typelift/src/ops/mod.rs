@@ -8,13 +8,14 @@ mod broadcast;
 mod context;
 mod convert;
 mod elementwise;
+pub(crate) mod evaluate;
 mod source;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 
 use typelift_promote::ElementType;
