@@ -5,9 +5,11 @@
 
 mod attributes;
 mod broadcast;
+mod common;
 mod context;
 mod convert;
 mod elementwise;
+mod reduction;
 mod source;
 
 use std::collections::HashMap;
@@ -22,7 +24,13 @@ use typelift_promote::ElementType;
 use crate::infer::value::Evaluate;
 
 /// Every family of rows.
-const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+const FAMILIES: &[&[Operation]] = &[
+    broadcast::ROWS,
+    convert::ROWS,
+    elementwise::ROWS,
+    reduction::ROWS,
+    source::ROWS,
+];
 
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;
