@@ -9,7 +9,14 @@ mod common;
 mod context;
 mod convert;
 mod elementwise;
+mod extend;
+mod gather;
+mod join;
 mod reduction;
+mod reshape;
+mod scatter;
+mod select;
+mod slice;
 mod source;
 
 use std::collections::HashMap;
@@ -28,7 +35,14 @@ const FAMILIES: &[&[Operation]] = &[
     broadcast::ROWS,
     convert::ROWS,
     elementwise::ROWS,
+    extend::ROWS,
+    gather::ROWS,
+    join::ROWS,
     reduction::ROWS,
+    reshape::ROWS,
+    scatter::ROWS,
+    select::ROWS,
+    slice::ROWS,
     source::ROWS,
 ];
 
@@ -117,7 +131,17 @@ impl Operation {
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
         let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
-        Self { name, revision, opsets, inputs: (1, 1), attributes: &[], ties: Ties::None, accepts: Accepts::Any, infer, evaluate: Evaluate::Never }
+        Self {
+            name,
+            revision,
+            opsets,
+            inputs: (1, 1),
+            attributes: &[],
+            ties: Ties::None,
+            accepts: Accepts::Any,
+            infer,
+            evaluate: Evaluate::Never,
+        }
     }
 
     /// The same, first found in operation set `first`.
