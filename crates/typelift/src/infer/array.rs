@@ -53,7 +53,7 @@ pub(crate) fn count(dims: &[usize]) -> Option<usize> {
 
 /// How far apart in memory the elements along each axis are.
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; dims.len()];
+    let mut strides = vec![1_usize; dims.len()];
     for axis in (1..dims.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(dims[axis]);
     }
@@ -316,10 +316,16 @@ pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
 }
 
-/// How many bytes `count` packed values take in a weights file: types of 3 and 6 bits come in whole groups of 3 bytes.
+/// How many bytes OpenVINO wants `count` values to have in a weights file.
 pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
     let bits = u128::from(count).checked_mul(element_type.bits().into())?;
     Some(bits.div_ceil(8))
+}
+
+/// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
+pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
+    let group = if [3, 6].contains(&element_type.bits()) { 3 } else { 1 };
+    Some(byte_size(element_type, count)?.next_multiple_of(group))
 }
 
 /// One of several values packed into a byte, or into three.

@@ -14,8 +14,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
-pub(crate) use super::array::{Array, Data};
-use super::array::MAX_ELEMENTS;
+use super::array::{Array, MAX_ELEMENTS};
 use crate::graph::{Graph, OutputPort};
 use crate::ops::{self, Attributes, Fault, Operation, evaluate};
 use crate::weights::Weights;

@@ -5,10 +5,20 @@
 
 mod attributes;
 mod broadcast;
+mod common;
 mod context;
 mod convert;
 mod elementwise;
 pub(crate) mod evaluate;
+mod extend;
+mod gather;
+mod join;
+mod range;
+mod reduction;
+mod reshape;
+mod scatter;
+mod select;
+mod slice;
 mod source;
 
 use std::collections::HashMap;
@@ -23,7 +33,21 @@ use typelift_promote::ElementType;
 use crate::infer::value::Evaluate;
 
 /// Every family of rows.
-const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+const FAMILIES: &[&[Operation]] = &[
+    broadcast::ROWS,
+    convert::ROWS,
+    elementwise::ROWS,
+    extend::ROWS,
+    gather::ROWS,
+    join::ROWS,
+    range::ROWS,
+    reduction::ROWS,
+    reshape::ROWS,
+    scatter::ROWS,
+    select::ROWS,
+    slice::ROWS,
+    source::ROWS,
+];
 
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;

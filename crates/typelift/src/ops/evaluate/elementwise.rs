@@ -1,14 +1,14 @@
 //! Operations that compute element by element.
 
 use typelift_promote::{ElementType, Kind};
-use ElementType::{Bf16, Boolean, F16, F32, F64, I8, I16, U8, U16};
+use ElementType::{Boolean, F64, I8, I16, U8, U16};
 
-use super::{COMMON, of_type};
+use super::{COMMON, dims_of, of_type};
 use crate::infer::array::{self, Array, Data};
 use crate::infer::value::{Bounds, Evaluation, Evaluator};
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
-use crate::shape::{AutoBroadcast, Shape};
+use crate::shape::AutoBroadcast;
 
 /// A function of real numbers; of an integer it gives what `whole` makes of the result.
 pub(crate) fn function(inputs: &[&Array], by: fn(f64) -> f64, whole: fn(f64) -> f64) -> Option<Array> {
@@ -41,8 +41,8 @@ pub(crate) fn round(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
 }
 
 pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
-    let truth = |is_zero: bool| if is_zero { 1 } else { 0 };
-    Some(of_type(inputs.first()?, &[COMMON, &[Boolean, U8]])?.map(|v| truth(v == 0), |v| truth(v == 0.0).into()))
+    let x = of_type(inputs.first()?, &[COMMON, &[Boolean, U8]])?;
+    Some(x.map(|v| (v == 0).into(), |v| f64::from(v == 0.0)))
 }
 
 /// A conversion; "no upper end" stays what it is, unless one of the types is an integer of 16 bits or less.
@@ -74,12 +74,6 @@ fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Vec<Array>> {
         operand.stretched(&dims, start..)
     });
     laid.collect()
-}
-
-/// The dims of a shape in which all are fixed.
-pub(super) fn dims_of(shape: &Shape) -> Option<Vec<usize>> {
-    let dims = shape.to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
-    array::count(&dims).map(|_| dims)
 }
 
 /// Two operands combined, value by value.

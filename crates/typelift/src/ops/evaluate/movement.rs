@@ -3,14 +3,10 @@
 use typelift_promote::ElementType;
 use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
 
-use super::{COMMON, axis, dims_of, of_type};
+use super::{COMMON, axis, inferred_dims, of_type, position};
 use crate::infer::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
 use crate::infer::value::{Bounds, Evaluation, ends};
-
-/// The shape that was inferred for the output, where it is fixed.
-fn inferred_dims(evaluation: &Evaluation) -> Option<Vec<usize>> {
-    dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
-}
+use crate::ops::broadcast::{self, Mode};
 
 /// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.
 pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
@@ -18,16 +14,6 @@ pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
 }
 
 pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
-    /// The rows of all inputs, one of each input after the other.
-    fn interleave<T: Copy>(parts: &[(&[T], usize)], rows: usize) -> Option<Vec<T>> {
-        let mut joined = Vec::with_capacity(parts.iter().map(|(values, _)| values.len()).sum());
-        for row in 0..rows {
-            for &(values, length) in parts {
-                joined.extend_from_slice(values.get(row * length..(row + 1) * length)?);
-            }
-        }
-        Some(joined)
-    }
     let first = inputs.first()?;
     let axis = axis(evaluation.int("axis").ok()?, first.dims.len())?;
     let mut dims = first.dims.clone();
@@ -37,32 +23,18 @@ pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
         (input.dims.len() == dims.len() && (0..dims.len()).all(same)).then_some(())?;
         dims[axis] = dims[axis].checked_add(input.dims[axis])?;
     }
-    array::count(&dims)?;
-    let rows = dims[..axis].iter().product();
-    let length = |input: &Array| input.dims[axis..].iter().product();
-    let data = match &first.data {
-        Data::Ints(_) => Data::Ints(interleave(
-            &inputs
-                .iter()
-                .map(|input| match &input.data {
-                    Data::Ints(values) => Some((&values[..], length(input))),
-                    Data::Floats(_) => None,
-                })
-                .collect::<Option<Vec<_>>>()?,
-            rows,
-        )?),
-        Data::Floats(_) => Data::Floats(interleave(
-            &inputs
-                .iter()
-                .map(|input| match &input.data {
-                    Data::Floats(values) => Some((&values[..], length(input))),
-                    Data::Ints(_) => None,
-                })
-                .collect::<Option<Vec<_>>>()?,
-            rows,
-        )?),
-    };
-    Some(Array { element_type: first.element_type, dims, data })
+    let row = |dims: &[usize]| dims[axis..].iter().product::<usize>();
+    let total = row(&dims);
+    let mut joined = first.at(dims, std::iter::repeat(None), ZERO)?;
+    let mut start = 0;
+    for input in inputs {
+        let length = row(&input.dims);
+        for from in 0..input.len() {
+            put(&mut joined.data, from / length * total + start + from % length, &input.data, from)?;
+        }
+        start += length;
+    }
+    Some(joined)
 }
 
 /// Gather; an index out of range gives 0.
@@ -82,14 +54,7 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     let dims = [&data.dims[..at], &indices.dims[batch..], &data.dims[at + 1..]].concat();
     array::count(&dims)?;
     let length = data.dims[at];
-    let wanted: Vec<Option<usize>> = indices
-        .to_integers()
-        .into_iter()
-        .map(|index| {
-            let index = if index < 0 { index.checked_add(length as i64)? } else { index };
-            usize::try_from(index).ok().filter(|&index| index < length)
-        })
-        .collect();
+    let wanted: Vec<Option<usize>> = indices.to_integers().into_iter().map(|index| position(index, length)).collect();
     let batches: usize = data.dims[..batch].iter().product();
     let rows: usize = data.dims[batch..at].iter().product();
     let run: usize = data.dims[at + 1..].iter().product();
@@ -179,7 +144,7 @@ fn slice_with_strides(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
             let start = if set(&begin_mask, at) { first } else { *begin.get(at)? };
             let indices = if set(&shrink, at) {
                 shrunk.push(lists.len());
-                vec![axis(start, length)?]
+                vec![position(start, length)?]
             } else {
                 slice_indices(length, start, if set(&end_mask, at) { last } else { *end.get(at)? }, step)?
             };
@@ -202,7 +167,7 @@ fn slice_with_strides(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
 pub(crate) fn split(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, at] = inputs else { return None };
     let at = axis(at.first_integer()?, data.dims.len())?;
-    let pieces = usize::try_from(evaluation.int("num_splits").ok()?).ok().filter(|&pieces| pieces > 0)?;
+    let pieces = usize::try_from(evaluation.unsigned("num_splits").ok()?).ok().filter(|&pieces| pieces > 0)?;
     let length = data.dims[at] / pieces;
     data.take(at, (0..length).map(|index| evaluation.port * length + index))
 }
@@ -248,16 +213,14 @@ pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
 /// Broadcast, in every mode.
 pub(crate) fn broadcast(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (data, dims) = (inputs.first()?, inferred_dims(evaluation)?);
-    let axes = inputs.get(2).map(|axes| axes.to_integers());
-    match (evaluation.word("mode").ok()?, axes) {
-        ("explicit" | "none", Some(axes)) => {
+    let at_the_end = || dims.len().checked_sub(data.dims.len());
+    match broadcast::mode(evaluation, inputs.len()).ok()? {
+        Mode::Explicit => {
+            let axes = inputs.get(2)?.to_integers();
             data.stretched(&dims, axes.into_iter().map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)))
         }
-        ("pdpd", _) => match evaluation.int("axis").ok()? {
-            -1 => data.stretched(&dims, dims.len().checked_sub(data.dims.len())?..),
-            start => data.stretched(&dims, usize::try_from(start).ok()?..),
-        },
-        _ => data.stretched(&dims, dims.len().checked_sub(data.dims.len())?..),
+        Mode::Pdpd { axis } if axis != -1 => data.stretched(&dims, usize::try_from(axis).ok()?..),
+        _ => data.stretched(&dims, at_the_end()?..),
     }
 }
 
@@ -272,19 +235,16 @@ pub(crate) fn pad(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         let length = dim.checked_add(begin)?.checked_add(end)?.clamp(0, MAX_ELEMENTS as i64 + 1);
         let source = |index: i64| {
             let index = index - begin;
-            let mirrored = |edge: i64| match index {
-                index if index < 0 => edge - 1 - index,
-                index if index >= dim => 2 * dim - edge - 1 - (index - dim) - (1 - edge),
-                index => index,
-            };
+            // A symmetric padding repeats the edge itself.
+            let repeated = i64::from(mode == "symmetric");
             let index = match mode {
-                "edge" => index.clamp(0, dim - 1),
-                // The edge itself is not repeated.
-                "reflect" => if index < 0 { -index } else if index >= dim { 2 * (dim - 1) - index } else { index },
-                "symmetric" => mirrored(0),
+                "edge" => index.clamp(0, (dim - 1).max(0)),
+                "constant" => index,
+                _ if index < 0 => -index - repeated,
+                _ if index >= dim => 2 * dim - 2 - index + repeated,
                 _ => index,
             };
-            usize::try_from(index).ok().filter(|_| index < dim).map(|index| index * own[at])
+            position(index, data.dims[at]).filter(|_| index >= 0).map(|index| index * own[at])
         };
         lists.push((0..length).map(source).collect());
     }
@@ -306,7 +266,7 @@ pub(crate) fn scatter_update(_: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let at = axis(at.first_integer()?, data.dims.len())?;
     let (rows, length): (usize, usize) = (data.dims[..at].iter().product(), data.dims[at]);
     let run: usize = data.dims[at + 1..].iter().product();
-    let indices: Vec<usize> = indices.to_integers().into_iter().map(|i| axis(i, length)).collect::<Option<_>>()?;
+    let indices: Vec<usize> = indices.to_integers().into_iter().map(|i| position(i, length)).collect::<Option<_>>()?;
     (updates.len() == rows * indices.len() * run).then_some(())?;
     let mut result = (*data).clone();
     for row in 0..rows {
@@ -331,11 +291,11 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
     let own = array::strides(&data.dims);
     let (values, mut result) = (indices.to_integers(), (*data).clone());
     let tuples = if depth == 0 { 0 } else { values.len() / depth };
-    for position in 0..tuples {
-        let tuple = &values[position * depth..][..depth];
-        let start = tuple.iter().enumerate().try_fold(0, |start, (at, &i)| Some(start + axis(i, data.dims[at])? * own[at]))?;
+    for at in 0..tuples {
+        let tuple = &values[at * depth..][..depth];
+        let start = tuple.iter().enumerate().try_fold(0, |start, (axis, &i)| Some(start + position(i, data.dims[axis])? * own[axis]))?;
         for inner in 0..run {
-            put(&mut result.data, start + inner, &updates.data, position * run + inner)?;
+            put(&mut result.data, start + inner, &updates.data, at * run + inner)?;
         }
     }
     Some(result)
@@ -351,13 +311,13 @@ pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]
     (indices.dims.len() == data.dims.len() && updates.len() == indices.len()).then_some(())?;
     let (own, theirs) = (array::strides(&data.dims), array::strides(&indices.dims));
     let mut result = (*data).clone();
-    for (position, index) in indices.to_integers().into_iter().enumerate() {
+    for (from, index) in indices.to_integers().into_iter().enumerate() {
         let mut place = 0;
         for (dimension, (&stride, &theirs)) in own.iter().zip(&theirs).enumerate() {
-            let coordinate = position / theirs % indices.dims[dimension];
-            place += stride * if dimension == at { axis(index, data.dims[at])? } else { coordinate };
+            let coordinate = from / theirs % indices.dims[dimension];
+            place += stride * if dimension == at { position(index, data.dims[at])? } else { coordinate };
         }
-        put(&mut result.data, place, &updates.data, position)?;
+        put(&mut result.data, place, &updates.data, from)?;
     }
     Some(result)
 }
