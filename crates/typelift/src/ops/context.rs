@@ -13,7 +13,7 @@ use typelift_promote::ElementType;
 
 use super::Attributes;
 use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, LayerId, OutputPort};
+use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
 use crate::infer::value::{self, Bounds, Cache};
 use crate::shape::{Dim, Shape};
@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let feed = self.graph.feeds(self.node).get(input).copied().flatten()?;
+        let feed = self.feed(input)?;
         value::bounds(self.walk, self.graph, self.values, feed)
     }
 
@@ -233,11 +233,14 @@ impl<'a> Context<'a> {
         }))
     }
 
+    /// The output that feeds an input.
+    pub(crate) fn feed(&self, input: usize) -> Option<(NodeIndex, usize)> {
+        self.graph.feeds(self.node).get(input).copied().flatten()
+    }
+
     /// Whether an input comes straight from a Constant.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
-        let feed = self.graph.feeds(self.node).get(input).copied().flatten();
-        let producer = feed.and_then(|(node, _)| self.graph.weight(node));
-        producer.is_some_and(|layer| ["Const", "Constant"].contains(&layer.ty()))
+        self.feed(input).and_then(|(node, _)| self.graph.weight(node)).is_some_and(is_constant)
     }
 
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
@@ -293,4 +296,9 @@ impl<'a> Context<'a> {
         let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
         self.walk.diagnostics.push(diagnostic);
     }
+}
+
+/// Whether a layer is a Constant.
+pub(super) fn is_constant(layer: &Layer) -> bool {
+    ["Const", "Constant"].contains(&layer.ty())
 }
