@@ -4,6 +4,7 @@
 //! must agree in element type, and how its outputs follow from its inputs.
 
 mod attributes;
+mod blocks;
 mod broadcast;
 mod common;
 mod context;
@@ -11,11 +12,14 @@ mod convert;
 mod elementwise;
 mod extend;
 mod gather;
+mod generate;
 mod join;
 mod reduction;
+mod reorder;
 mod reshape;
 mod scatter;
-mod select;
+mod search;
+mod segment;
 mod slice;
 mod source;
 
@@ -32,16 +36,20 @@ use crate::infer::value::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
+    blocks::ROWS,
     broadcast::ROWS,
     convert::ROWS,
     elementwise::ROWS,
     extend::ROWS,
     gather::ROWS,
+    generate::ROWS,
     join::ROWS,
     reduction::ROWS,
+    reorder::ROWS,
     reshape::ROWS,
     scatter::ROWS,
-    select::ROWS,
+    search::ROWS,
+    segment::ROWS,
     slice::ROWS,
     source::ROWS,
 ];
