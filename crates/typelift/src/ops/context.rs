@@ -201,6 +201,9 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The values are known, but of a type from which OpenVINO reads no numbers.
     pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Vec<i64>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes));
+        }
         let exact = self.exact(input);
         self.check_readable(input, exact.is_some())?;
         Ok(exact.map(|bounds| bounds.lower.to_integers()))
@@ -208,6 +211,9 @@ impl<'a> Context<'a> {
 
     /// As [`numbers`](Self::numbers), with fractions.
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Vec<f64>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
+        }
         let exact = self.exact(input);
         self.check_readable(input, exact.is_some())?;
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
@@ -219,6 +225,9 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As for [`numbers`](Self::numbers).
     pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Vec<(i64, i64)>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
+        }
         let bounds = self.bounds(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
@@ -240,7 +249,27 @@ impl<'a> Context<'a> {
 
     /// Whether an input comes straight from a Constant.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
-        self.feed(input).and_then(|(node, _)| self.graph.weight(node)).is_some_and(is_constant)
+        self.constant(input).is_some()
+    }
+
+    fn constant(&self, input: usize) -> Option<&'a Layer> {
+        self.graph.weight(self.feed(input)?.0).filter(|layer| is_constant(layer))
+    }
+
+    /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
+    fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
+        if self.element_type(input).bits() != 4 {
+            return None;
+        }
+        let constant = self.constant(input)?;
+        let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
+        let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
+        let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
+        let read = |length| self.walk.weights.read(offset, length);
+        // What lies behind the end of the weights cannot be told.
+        let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
+        bytes.resize(count, 0);
+        Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {

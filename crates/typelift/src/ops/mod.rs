@@ -4,6 +4,7 @@
 //! must agree in element type, and how its outputs follow from its inputs.
 
 mod attributes;
+mod blocks;
 mod broadcast;
 mod common;
 mod context;
@@ -12,12 +13,15 @@ mod elementwise;
 pub(crate) mod evaluate;
 mod extend;
 mod gather;
+mod generate;
 mod join;
 mod range;
 mod reduction;
+mod reorder;
 mod reshape;
 mod scatter;
-mod select;
+mod search;
+mod segment;
 mod slice;
 mod source;
 
@@ -34,17 +38,21 @@ use crate::infer::value::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
+    blocks::ROWS,
     broadcast::ROWS,
     convert::ROWS,
     elementwise::ROWS,
     extend::ROWS,
     gather::ROWS,
+    generate::ROWS,
     join::ROWS,
     range::ROWS,
     reduction::ROWS,
+    reorder::ROWS,
     reshape::ROWS,
     scatter::ROWS,
-    select::ROWS,
+    search::ROWS,
+    segment::ROWS,
     slice::ROWS,
     source::ROWS,
 ];

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::common::{check_rank, check_type, checked_axis, dim_between};
+use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
@@ -32,10 +32,7 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let shape = match target {
         Some(target) => Pattern::new(&target)?.apply(data, special_zero)?,
-        None => cx.shape(1).dims().map_or_else(Shape::dynamic, |dims| {
-            let length = dims.first().and_then(|length| length.value());
-            length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
-        }),
+        None => shape_of_length(cx.shape(1)),
     };
     cx.output(cx.element_type(0), shape);
     Ok(())
@@ -316,6 +313,7 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(order)) if order.is_empty() => dims.iter().rev().copied().collect(),
         (Some(dims), Some(order)) => permuted(dims, &order).ok_or_else(|| not_a_permutation(&order))?,
         (Some(dims), None) => Shape::of_rank(dims.len()),
+        (None, Some(order)) if order.is_empty() => Shape::scalar(),
         (None, Some(order)) if !is_permutation(&order) => return Err(not_a_permutation(&order)),
         (None, _) => match length.value() {
             Some(rank @ 1..) => usize::try_from(rank).map_or_else(|_| Shape::dynamic(), Shape::of_rank),

@@ -2,24 +2,29 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, checked_axis};
+use super::common::{check_one_number, check_rank, check_type, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("ScatterElementsUpdate", 3, scatter_elements).evaluate(Evaluate::Exact(evaluate::scatter_elements_update)).until(11).inputs(4, 4).ties(DATA),
-    Operation::new("ScatterElementsUpdate", 12, scatter_elements).evaluate(Evaluate::Exact(evaluate::scatter_elements_update)).inputs(4, 4).ties(DATA).attributes(&[
+    Operation::new("ScatterElementsUpdate", 3, scatter_elements)
+        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update)).until(11).inputs(4, 4).ties(DATA),
+    Operation::new("ScatterElementsUpdate", 12, scatter_elements)
+        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update)).inputs(4, 4).ties(DATA).attributes(&[
         Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
         Attr::new("use_init_val", AttrKind::Bool).default("true"),
     ]),
-    Operation::new("ScatterNDUpdate", 3, scatter_nd).evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update)).since(4).until(14).inputs(3, 3).ties(DATA),
-    Operation::new("ScatterNDUpdate", 15, scatter_nd).evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update)).inputs(3, 3).ties(DATA).attributes(&[Attr::new(
+    Operation::new("ScatterNDUpdate", 3, scatter_nd)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update)).since(4).until(14).inputs(3, 3).ties(DATA),
+    Operation::new("ScatterNDUpdate", 15, scatter_nd)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update)).inputs(3, 3).ties(DATA).attributes(&[Attr::new(
         "reduction",
         AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"]),
     )
     .default("none")]),
-    Operation::new("ScatterUpdate", 3, scatter_update).evaluate(Evaluate::Ends(0b101, evaluate::scatter_update)).inputs(4, 4).ties(DATA),
+    Operation::new("ScatterUpdate", 3, scatter_update)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_update)).inputs(4, 4).ties(DATA),
 ];
 
 /// Data and updates.
@@ -29,7 +34,7 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "indices", Accepts::Integer)?;
     cx.merge_types(&[0, 2])?;
     check_type(cx, 3, "axis", Accepts::Integer)?;
-    check_one_number(cx, 3)?;
+    check_one_number(cx, 3, "axis")?;
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     if let (Some(data), Some(indices), Some(updates)) = (data.rank(), indices.rank(), updates.rank())
         && updates + 1 != data + indices
@@ -49,17 +54,6 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     }
     cx.output(cx.element_type(0), data.clone());
     Ok(())
-}
-
-fn check_one_number(cx: &Context, input: usize) -> Result<(), Fault> {
-    let shape = cx.shape(input);
-    if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
-        return Ok(());
-    }
-    Err(Fault::shapes(
-        &[input],
-        format!("the axis of `{}` must be one number, and has the shape {shape}", cx.layer.ty()),
-    ))
 }
 
 fn check_updates<'a>(
