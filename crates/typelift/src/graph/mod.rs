@@ -199,7 +199,7 @@ impl Graph {
             order.extend(self.storage.node_indices());
             return order;
         }
-        let mut written = std::collections::HashSet::new();
+        let mut written = rustc_hash::FxHashSet::default();
         let originals = self.storage.node_indices().filter(|&node| !added(node));
         for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
             // Producers that were added come first, whole chains of them, without recursion.
