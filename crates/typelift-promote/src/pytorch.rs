@@ -485,7 +485,8 @@ operations! {
     "angle", 1..1 Nowhere Float Real;
     "abs", 1..1 Nowhere Promoted Real;
     "neg", 1..1 Nowhere NotBoolean Common;
-    "ceil" "floor" "round" "trunc", 1..1 Nowhere NotComplex Common;
+    "ceil" "floor" "trunc", 1..1 Nowhere NotComplex Common;
+    "round", 1..1 Nowhere Promoted Common;
     "cumprod" "cumsum" "prod" "sum", 1..1 Nowhere Sum Common;
     "mean", 1..1 Nowhere OnlyFloat Common;
 }

@@ -94,14 +94,18 @@ OPERATIONS.update({
     "add_alpha2": function("add", alpha=2), "add_alpha_float": function("add", alpha=0.5),
     "where": lambda a, b: torch.where(torch.ones(2, dtype=torch.bool), a, b),
     "lerp": lambda a, b: torch.lerp(a, b, 0.5), "lerp_tensor_weight": lambda a, b: torch.lerp(a, a, b),
-    "addcmul": lambda a, b: torch.addcmul(a, b, b), "clamp_min": lambda a, b: torch.clamp(a, min=b),
+    "addcmul": lambda a, b: torch.addcmul(a, b, b),
+    "clamp_min": lambda a, b: torch.clamp(a, min=b), "clamp_max": lambda a, b: torch.clamp(a, max=b),
     "cat": lambda a, b: torch.cat([a, b]), "stack": lambda a, b: torch.stack([a, b]),
     "mm": lambda a, b: torch.mm(a.reshape(-1, 1), b.reshape(1, -1)),
 })
 OPERATIONS.update({f"operator_{sign}": call for sign, call in {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "<": operator.lt}.items()})
+    "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge}.items()})
+UNARY = ("acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin "
+         "sinh sqrt tan tanh angle abs neg ceil floor round trunc cumprod cumsum prod sum mean").split()
 
 
 def operations():
@@ -113,6 +117,15 @@ def operations():
     write_table(f"{HERE}/operations.csv", OPERANDS, table, [
         LEGEND, "keys: operations, lhs and columns: operands as in result_type.csv; - does not reach torch",
         "cell: the type of the result, !k/T when the CPU has no kernel for T, or !reason (reasons.json)"])
+
+
+def unary():
+    dimension = {"cumprod": [0], "cumsum": [0]}
+    table = {name: {kind: [ask(lambda x: getattr(torch, name)(x, *dimension.get(name, [])), f"{kind}:{ty}") for ty in DTYPES]
+                    for kind in "dz"} for name in UNARY}
+    write_table(f"{HERE}/unary.csv", list(DTYPES), table, [
+        LEGEND, "keys: functions, lhs: d for a tensor of shape [2], z for shape [], columns: its type",
+        "cells as in operations.csv"])
 
 
 def dtype_functions():
@@ -164,6 +177,7 @@ def default_dtype():
 if __name__ == "__main__":
     dtype_functions()
     operations()
+    unary()
     clamp()
     default_dtype()
     with open(f"{HERE}/reasons.json", "w", encoding="utf-8") as f:
