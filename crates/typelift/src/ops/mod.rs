@@ -5,9 +5,18 @@
 
 mod attributes;
 mod broadcast;
+mod common;
 mod context;
 mod convert;
 mod elementwise;
+mod extend;
+mod gather;
+mod join;
+mod reduction;
+mod reshape;
+mod scatter;
+mod select;
+mod slice;
 mod source;
 
 use std::collections::HashMap;
@@ -22,7 +31,20 @@ use typelift_promote::ElementType;
 use crate::infer::value::Evaluate;
 
 /// Every family of rows.
-const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+const FAMILIES: &[&[Operation]] = &[
+    broadcast::ROWS,
+    convert::ROWS,
+    elementwise::ROWS,
+    extend::ROWS,
+    gather::ROWS,
+    join::ROWS,
+    reduction::ROWS,
+    reshape::ROWS,
+    scatter::ROWS,
+    select::ROWS,
+    slice::ROWS,
+    source::ROWS,
+];
 
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;
