@@ -3,11 +3,22 @@
 //! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
 //! must agree in element type, and how its outputs follow from its inputs.
 
+mod activation;
 mod attributes;
 mod broadcast;
+mod color;
+mod common;
 mod context;
 mod convert;
+mod convolution;
+mod ctc;
 mod elementwise;
+mod image;
+mod interpolate;
+mod matmul;
+mod normalization;
+mod pooling;
+mod quantization;
 mod source;
 
 use std::collections::HashMap;
@@ -22,7 +33,22 @@ use typelift_promote::ElementType;
 use crate::infer::value::Evaluate;
 
 /// Every family of rows.
-const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+const FAMILIES: &[&[Operation]] = &[
+    activation::ROWS,
+    broadcast::ROWS,
+    color::ROWS,
+    convert::ROWS,
+    convolution::ROWS,
+    ctc::ROWS,
+    elementwise::ROWS,
+    image::ROWS,
+    interpolate::ROWS,
+    matmul::ROWS,
+    normalization::ROWS,
+    pooling::ROWS,
+    quantization::ROWS,
+    source::ROWS,
+];
 
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;

@@ -1,0 +1,75 @@
+//! What rules of several families ask and say alike.
+
+use super::{Accepts, Context, Fault};
+use crate::shape::{Dim, Shape};
+
+/// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
+/// the axes 0 and -1, both at position 0.
+pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
+    let rank = i64::try_from(rank).ok()?.max(1);
+    usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
+}
+
+/// As [`normalize_axis`], for an axis that came in through `input`.
+pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -> Result<usize, Fault> {
+    normalize_axis(axis, rank).ok_or_else(|| {
+        let fault = Fault::value(&[input], format!("axis {axis} of `{}` is outside of its data's rank {rank}", cx.layer.ty()));
+        fault.rule(format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1)))
+    })
+}
+
+/// Refuses an input, called `role` in the message, whose type is not one of `accepts`.
+pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accepts) -> Result<(), Fault> {
+    let ty = cx.element_type(input);
+    if accepts.takes(ty) {
+        return Ok(());
+    }
+    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
+/// Refuses an input whose rank is known and none of `ranks`.
+pub(super) fn require_rank(cx: &Context, input: usize, what: &str, ranks: &[usize]) -> Result<(), Fault> {
+    match cx.shape(input).rank() {
+        Some(rank) if !ranks.contains(&rank) => {
+            let ranks = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+            let (ty, shape) = (cx.layer.ty(), cx.shape(input));
+            Err(Fault::shapes(&[input], format!("the {what} of `{ty}` must have rank {ranks}, and has shape {shape}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The axis of a tensor of rank `rank` that a number means: negative ones count from the end. `None` if there is none;
+
+/// The axis that the attribute `name` gives; see [`normalize_axis`].
+pub(super) fn axis_attribute(cx: &Context, name: &'static str, rank: usize) -> Result<usize, Fault> {
+    let axis = cx.int(name)?;
+    normalize_axis(axis, rank).ok_or_else(|| {
+        Fault::attribute(name, format!("`{name}` is {axis}, which is no axis of the input of rank {rank}"))
+    })
+}
+
+/// The dim of a shape on an axis; any, where that is not known.
+pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
+    shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
+}
+
+/// What two dims that must be the same are together.
+pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
+    (left & right).ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+}
+
+/// Both ends of a dim put through a function. As where OpenVINO makes a dim from numbers, -1 is any length, or no upper
+
+/// end.
+pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
+    match (dim.value(), dim.upper()) {
+        (Some(length), _) => Dim::from(f(length)),
+        (None, None) => Dim::at_least(f(dim.lower())),
+        (None, Some(upper)) => match f(upper) {
+            -1 => Dim::at_least(f(dim.lower())),
+            upper => Dim::between(f(dim.lower()), upper),
+        },
+    }
+}
