@@ -71,3 +71,46 @@ pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: Element
 pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
+
+/// Refuses an input whose rank is known and none of `ranks`.
+pub(super) fn require_rank(cx: &Context, input: usize, what: &str, ranks: &[usize]) -> Result<(), Fault> {
+    match cx.shape(input).rank() {
+        Some(rank) if !ranks.contains(&rank) => {
+            let ranks = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+            let (ty, shape) = (cx.layer.ty(), cx.shape(input));
+            Err(Fault::shapes(&[input], format!("the {what} of `{ty}` must have rank {ranks}, and has shape {shape}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The axis that the attribute `name` gives; see [`normalize_axis`].
+pub(super) fn axis_attribute(cx: &Context, name: &'static str, rank: usize) -> Result<usize, Fault> {
+    let axis = cx.int(name)?;
+    normalize_axis(axis, rank).ok_or_else(|| {
+        Fault::attribute(name, format!("`{name}` is {axis}, which is no axis of the input of rank {rank}"))
+    })
+}
+
+/// The dim of a shape on an axis; any, where that is not known.
+pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
+    shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
+}
+
+/// What two dims that must be the same are together.
+pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
+    (left & right).ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+}
+
+/// Both ends of a dim put through a function. As where OpenVINO makes a dim from numbers, -1 is any length, or no upper
+/// end.
+pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
+    match (dim.value(), dim.upper()) {
+        (Some(length), _) => Dim::from(f(length)),
+        (None, None) => Dim::at_least(f(dim.lower())),
+        (None, Some(upper)) => match f(upper) {
+            -1 => Dim::at_least(f(dim.lower())),
+            upper => Dim::between(f(dim.lower()), upper),
+        },
+    }
+}

@@ -88,9 +88,9 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("PRelu", 0, same).inputs(2, 2),
 ];
 
-const AUTO_BROADCAST: Attr =
+pub(super) const AUTO_BROADCAST: Attr =
     Attr::new("auto_broadcast", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("numpy");
-const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
+pub(super) const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
 
 const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric)

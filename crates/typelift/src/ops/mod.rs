@@ -3,15 +3,25 @@
 //! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
 //! must agree in element type, and how its outputs follow from its inputs.
 
+mod activation;
 mod attributes;
 mod broadcast;
+mod color;
 mod common;
 mod context;
 mod convert;
+mod convolution;
+mod ctc;
 mod elementwise;
 mod extend;
 mod gather;
+mod image;
+mod interpolate;
 mod join;
+mod matmul;
+mod normalization;
+mod pooling;
+mod quantization;
 mod reduction;
 mod reshape;
 mod scatter;
@@ -32,12 +42,22 @@ use crate::infer::value::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
+    activation::ROWS,
     broadcast::ROWS,
+    color::ROWS,
     convert::ROWS,
+    convolution::ROWS,
+    ctc::ROWS,
     elementwise::ROWS,
     extend::ROWS,
     gather::ROWS,
+    image::ROWS,
+    interpolate::ROWS,
     join::ROWS,
+    matmul::ROWS,
+    normalization::ROWS,
+    pooling::ROWS,
+    quantization::ROWS,
     reduction::ROWS,
     reshape::ROWS,
     scatter::ROWS,
