@@ -117,7 +117,17 @@ impl Operation {
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
         let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
-        Self { name, revision, opsets, inputs: (1, 1), attributes: &[], ties: Ties::None, accepts: Accepts::Any, infer, evaluate: Evaluate::Never }
+        Self {
+            name,
+            revision,
+            opsets,
+            inputs: (1, 1),
+            attributes: &[],
+            ties: Ties::None,
+            accepts: Accepts::Any,
+            infer,
+            evaluate: Evaluate::Never,
+        }
     }
 
     /// The same, first found in operation set `first`.
