@@ -1,6 +1,9 @@
 //! What rules of several families ask and say alike.
 
+use typelift_promote::ElementType;
+
 use super::{Accepts, Context, Fault};
+use crate::shape::{Dim, Shape};
 
 /// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
@@ -14,8 +17,12 @@ pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -
     normalize_axis(axis, rank).ok_or_else(|| {
         let fault =
             Fault::value(&[input], format!("axis {axis} of `{}` is outside of its data's rank {rank}", cx.layer.ty()));
-        fault.rule(format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1)))
+        fault.rule(axis_range(rank))
     })
+}
+
+fn axis_range(rank: usize) -> String {
+    format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1))
 }
 
 /// Refuses an input, called `role` in the message, whose type is not one of `accepts`.
@@ -26,4 +33,41 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     }
     let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
+/// Refuses an input, called `role` in the message, whose rank is known and none of `ranks`.
+pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
+    let shape = cx.shape(input);
+    if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
+        return Ok(());
+    }
+    let expected = match ranks {
+        [0] => "a single number".to_owned(),
+        [1] => "a list, of rank 1".to_owned(),
+        [0, 1] => "a number or a list".to_owned(),
+        ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+    };
+    let message = format!("the {role} of `{}` must be {expected}, and have the shape {shape}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
+}
+
+/// As [`checked_axis`], for an axis that the attribute `name` gives.
+pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
+    normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
+        let message = format!("`{name}` is {axis}, outside of the rank {rank} of the data of `{}`", cx.layer.ty());
+        Fault::attribute(name, message).rule(axis_range(rank))
+    })
+}
+
+/// Gives every output of the layer one type and shape, as far as there are ports: their number can come from an
+/// attribute, and be any.
+pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
+    for _ in 0..count.min(cx.layer.outputs().len()) {
+        cx.output(element_type, shape.clone());
+    }
+}
+
+/// The dimension between two ends as OpenVINO takes them, -1 for none.
+pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
+    Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }

@@ -9,7 +9,14 @@ mod common;
 mod context;
 mod convert;
 mod elementwise;
+mod extend;
+mod gather;
+mod join;
 mod reduction;
+mod reshape;
+mod scatter;
+mod select;
+mod slice;
 mod source;
 
 use std::collections::HashMap;
@@ -28,7 +35,14 @@ const FAMILIES: &[&[Operation]] = &[
     broadcast::ROWS,
     convert::ROWS,
     elementwise::ROWS,
+    extend::ROWS,
+    gather::ROWS,
+    join::ROWS,
     reduction::ROWS,
+    reshape::ROWS,
+    scatter::ROWS,
+    select::ROWS,
+    slice::ROWS,
     source::ROWS,
 ];
 
