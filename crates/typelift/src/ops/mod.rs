@@ -8,8 +8,12 @@ mod broadcast;
 mod common;
 mod context;
 mod convert;
+mod detection;
 mod elementwise;
+mod embedding;
+mod nms;
 mod reduction;
+mod roi;
 mod source;
 
 use std::collections::HashMap;
@@ -27,8 +31,12 @@ use crate::infer::value::Evaluate;
 const FAMILIES: &[&[Operation]] = &[
     broadcast::ROWS,
     convert::ROWS,
+    detection::ROWS,
     elementwise::ROWS,
+    embedding::ROWS,
+    nms::ROWS,
     reduction::ROWS,
+    roi::ROWS,
     source::ROWS,
 ];
 
@@ -117,7 +125,17 @@ impl Operation {
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
         let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
-        Self { name, revision, opsets, inputs: (1, 1), attributes: &[], ties: Ties::None, accepts: Accepts::Any, infer, evaluate: Evaluate::Never }
+        Self {
+            name,
+            revision,
+            opsets,
+            inputs: (1, 1),
+            attributes: &[],
+            ties: Ties::None,
+            accepts: Accepts::Any,
+            infer,
+            evaluate: Evaluate::Never,
+        }
     }
 
     /// The same, first found in operation set `first`.
