@@ -178,8 +178,7 @@ impl Walk {
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
         let Some(layer) = graph.weight(node) else { return diagnostic };
-        diagnostic.layer =
-            Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
+        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
             Some(attribute) => xml::locate(&self.source, place, "data", attribute),
@@ -224,7 +223,8 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         (least, usize::MAX) => format!("{least} or more"),
         (least, most) => format!("{least} to {most}"),
     };
-    let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes} inputs, and {count} are connected", layer.ty));
+    let fault =
+        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes} inputs, and {count} are connected", layer.ty));
     Err(fault.help("add the missing <edge>, or take out the ones too many"))
 }
 

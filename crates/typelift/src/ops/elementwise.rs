@@ -15,10 +15,9 @@ pub(super) const ROWS: &[Operation] = &[
     unary("Atanh", 3).since(4),
     unary("BitwiseNot", 13).accepts(Accepts::Bits),
     unary("Ceiling", 0),
-    unary("Clamp", 0).accepts(Accepts::NotBoolean).attributes(&[
-        Attr::new("min", AttrKind::Float).default("0"),
-        Attr::new("max", AttrKind::Float).default("0"),
-    ]),
+    unary("Clamp", 0)
+        .accepts(Accepts::NotBoolean)
+        .attributes(&[Attr::new("min", AttrKind::Float).default("0"), Attr::new("max", AttrKind::Float).default("0")]),
     unary("Cos", 0),
     unary("Cosh", 0),
     unary("Elu", 0).accepts(Accepts::Any).attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
@@ -27,9 +26,11 @@ pub(super) const ROWS: &[Operation] = &[
     unary("Exp", 0),
     unary("Floor", 0),
     unary("Gelu", 0).since(2).until(6).accepts(Accepts::Real),
-    unary("Gelu", 7).accepts(Accepts::Real).attributes(&[
-        Attr::new("approximation_mode", AttrKind::Enum(&["erf", "tanh"])).default("erf"),
-    ]),
+    unary("Gelu", 7).accepts(Accepts::Real).attributes(&[Attr::new(
+        "approximation_mode",
+        AttrKind::Enum(&["erf", "tanh"]),
+    )
+    .default("erf")]),
     unary("HSigmoid", 5),
     unary("HSwish", 4),
     unary("Identity", 16).accepts(Accepts::Any),
@@ -38,9 +39,11 @@ pub(super) const ROWS: &[Operation] = &[
     unary("Mish", 4).accepts(Accepts::Real),
     unary("Negative", 0),
     unary("Relu", 0),
-    unary("Round", 5).accepts(Accepts::Any).attributes(&[
-        Attr::new("mode", AttrKind::Enum(&["half_to_even", "half_away_from_zero"])).default("half_to_even"),
-    ]),
+    unary("Round", 5).accepts(Accepts::Any).attributes(&[Attr::new(
+        "mode",
+        AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
+    )
+    .default("half_to_even")]),
     unary("Sigmoid", 0),
     unary("Sign", 0),
     unary("Sin", 0),
@@ -148,9 +151,9 @@ fn select(cx: &mut Context) -> Result<(), Fault> {
     }
     let element_type = cx.merge_types(&[1, 2])?;
     let rule = auto_broadcast(cx)?;
-    let shape = rule.select(cx.shape(0), cx.shape(1), cx.shape(2)).map_err(|fault| {
-        Fault::shapes(&[0, 1, 2], fault.mismatch.to_string()).rule(broadcast_rule(rule))
-    })?;
+    let shape = rule
+        .select(cx.shape(0), cx.shape(1), cx.shape(2))
+        .map_err(|fault| Fault::shapes(&[0, 1, 2], fault.mismatch.to_string()).rule(broadcast_rule(rule)))?;
     cx.output(element_type, shape);
     Ok(())
 }

@@ -21,10 +21,11 @@ pub(super) const ROWS: &[Operation] = &[
     ]),
     Operation::new("Result", 0, result),
     Operation::new("ShapeOf", 0, shape_of_i64).until(2).evaluate(Evaluate::Source(shape_values)),
-    Operation::new("ShapeOf", 3, shape_of)
-        .and(17)
-        .evaluate(Evaluate::Source(shape_values))
-        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+    Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("dynamic")]),
 ];
 
 fn parameter(cx: &mut Context) -> Result<(), Fault> {
@@ -85,7 +86,8 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         needed => {
             let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
             let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
-            return Err(Fault { attribute: Some("size"), ..fault }.help("the shape or the element type is wrong, or the file is damaged"));
+            return Err(Fault { attribute: Some("size"), ..fault }
+                .help("the shape or the element type is wrong, or the file is damaged"));
         }
     }
     if let Some(length) = cx.walk.weights.len() {
