@@ -1,6 +1,6 @@
 //! Activation functions with parameters that are inputs.
 
-use super::common::require_rank;
+use super::common::check_rank;
 use super::{Accepts, Context, Fault, Operation, Ties};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -13,7 +13,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
     require_same_types(cx)?;
     for (input, name) in [(1, "alpha"), (2, "beta")] {
         if cx.shape(input).is_static() {
-            require_rank(cx, input, name, &[0])?;
+            check_rank(cx, input, name, &[0])?;
         }
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());
@@ -26,7 +26,11 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {
         None => Ok(()),
         Some(input) => {
-            let message = format!("the inputs of `{}` must have one element type, and have {first} and {}", cx.layer.ty(), cx.element_type(input));
+            let message = format!(
+                "the inputs of `{}` must have one element type, and have {first} and {}",
+                cx.layer.ty(),
+                cx.element_type(input)
+            );
             Err(Fault::types(&[0, input], message).help("put a Convert before the input whose type should change"))
         }
     }
@@ -42,7 +46,7 @@ fn swish(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     if cx.inputs.len() == 2 {
         require_same_types(cx)?;
-        require_rank(cx, 1, "beta", &[0])?;
+        check_rank(cx, 1, "beta", &[0])?;
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())

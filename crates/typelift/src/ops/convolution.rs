@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_type, dim, map_ends, merge_dims, require_rank};
+use super::common::{check_rank, check_type, dim, map_ends, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -56,11 +56,14 @@ const fn forward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault
 }
 
 const fn backward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
-    Operation::new(name, 1, infer)
-        .inputs(2, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::NotBoolean)
-        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD, OUTPUT_PADDING])
+    Operation::new(name, 1, infer).inputs(2, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::NotBoolean).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        OUTPUT_PADDING,
+    ])
 }
 
 const fn deformable(revision: u8) -> Operation {
@@ -167,13 +170,17 @@ pub(super) fn floor_div(dim: Dim, divisor: i64) -> Dim {
 
 /// Divided, rounded up.
 pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
-    map_ends(dim, |length| if length == 0 { 0 } else { (length - 1).checked_div(divisor).unwrap_or(0).saturating_add(1) })
+    map_ends(
+        dim,
+        |length| if length == 0 { 0 } else { (length - 1).checked_div(divisor).unwrap_or(0).saturating_add(1) },
+    )
 }
 
 /// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the
 /// `target` shape, or the attributes.
 fn spatial_axes(cx: &Context, filters: usize, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
-    let ranks = [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
+    let ranks =
+        [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
         Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
         Some((input, lead, rank)) if rank + 1 < lead => {
@@ -207,7 +214,8 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     match (data.rank(), filters.rank()) {
         (Some(rank), Some(filter_rank)) if rank + more != filter_rank => {
             let ty = cx.layer.ty();
-            let message = format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
+            let message =
+                format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
             Err(Fault::shapes(&[0, 1], message))
         }
         _ => Ok(()),
@@ -260,7 +268,7 @@ fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result
     };
     check_filter_rank(cx, 0)?;
     check_channels(cx, 1)?;
-    require_rank(cx, 0, "data", ranks)?;
+    check_rank(cx, 0, "data", ranks)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
     let dims = Window::new(cx, spatial)?.forward(cx, data, filters, 1)?;
     cx.output(element_type, [dim(data, 0), dim(filters, 0)].into_iter().chain(dims).collect());
@@ -273,7 +281,7 @@ fn group_convolution(cx: &mut Context) -> Result<(), Fault> {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, 1)?;
     let window = Window::new(cx, spatial)?;
     let channels = group_channels(cx, 2, 1)?;
@@ -300,7 +308,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     let mut target = None;
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
-        require_rank(cx, 2, "output shape", &[1])?;
+        check_rank(cx, 2, "output shape", &[1])?;
         target = Some(match cx.shape_value(2)? {
             Some(shape) => shape,
             None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {
@@ -317,7 +325,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         let message = format!("the output shape has {length} numbers, and there are {spatial} spatial axes");
         return Err(Fault::value(&[2], message));
     }
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, lead - 2)?;
     let window = Window::new(cx, spatial)?;
     let output_padding = per_axis(cx, "output_padding", spatial, 0)?;
@@ -343,14 +351,14 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     if [data, offsets, filters].iter().all(|shape| shape.rank().is_none()) {
         // OpenVINO looks no further, but at the channels of a mask.
         if has_mask && mask.rank().is_some_and(|rank| rank < 2) {
-            require_rank(cx, 3, "mask", &[4])?;
+            check_rank(cx, 3, "mask", &[4])?;
         }
         check_divisible(cx, 3, 1, "deformable_group")?;
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     }
     for (input, name) in NAMES.iter().enumerate().take(cx.inputs.len()) {
-        require_rank(cx, input, name, &[4])?;
+        check_rank(cx, input, name, &[4])?;
     }
     for name in ["group", "deformable_group"] {
         let groups = cx.int(name)?;
@@ -370,7 +378,8 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
         if filters.rank().is_some() && !channels.is_compatible(needed) {
             let name = NAMES[input];
             let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
-            let rule = if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
+            let rule =
+                if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
             return Err(Fault::shapes(&[input, 2], message).rule(rule));
         }
     }

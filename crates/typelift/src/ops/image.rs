@@ -2,15 +2,16 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{axis_attribute, check_type, dim, merge_dims, require_rank};
+use super::common::{axis_attribute, check_rank, check_type, dim, merge_dims};
 use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES, per_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Col2Im", 15, col2im).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END,
-    ]),
+    Operation::new("Col2Im", 15, col2im)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[1, 2]))
+        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END]),
     Operation::new("GridSample", 9, grid_sample).inputs(2, 2).attributes(&[
         Attr::new("align_corners", AttrKind::Bool).default("false"),
         Attr::new("mode", AttrKind::Enum(&["bilinear", "bicubic", "nearest"])).default("bilinear"),
@@ -35,11 +36,14 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&index_type) {
         return Err(Fault::types(&[1, 2], format!("the sizes of `Col2Im` must be i32 or i64, and are {index_type}")));
     }
-    require_rank(cx, 0, "data", &[2, 3])?;
+    check_rank(cx, 0, "data", &[2, 3])?;
     for (input, name) in (1..).zip(NAMES) {
         let shape = cx.shape(input);
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
-            return Err(Fault::shapes(&[input], format!("the {name} of `Col2Im` must have shape [2], and has {shape}")));
+            return Err(Fault::shapes(
+                &[input],
+                format!("the {name} of `Col2Im` must have shape [2], and has {shape}"),
+            ));
         }
     }
     let strides = per_axis(cx, "strides", 2, 1)?;
@@ -80,8 +84,8 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
 
 fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "positions of the grid", Accepts::Real)?;
-    require_rank(cx, 0, "data", &[4])?;
-    require_rank(cx, 1, "grid", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 1, "grid", &[4])?;
     let (data, grid) = (cx.shape(0), cx.shape(1));
     if !dim(grid, 3).contains(2) {
         let message = format!("the last dim of the grid {grid} must be 2, the coordinates of a point");
@@ -96,7 +100,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     let Some(&stride) = cx.ints("stride")?.first() else {
         return Err(Fault::attribute("stride", "`stride` is empty"));
     };
-    require_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
     let data = cx.shape(0);
     let Some(&[batch, channels, height, width]) = data.dims() else {
         cx.output(cx.element_type(0), Shape::dynamic());
@@ -123,7 +127,7 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::unsupported(0, "`RegionYolo` takes floating-point numbers, and gets a dynamic type"));
     }
     cx.check_accepted(0, element_type)?;
-    require_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
     let Some(dims) = cx.shape(0).dims() else {
         cx.output(element_type, Shape::dynamic());
         return Ok(());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_type, map_ends, normalize_axis, require_rank};
+use super::common::{check_rank, check_type, map_ends, normalize_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::infer::value::Data;
 use crate::shape::{Dim, Shape};
@@ -34,11 +34,8 @@ const ATTRIBUTES: &[Attr] = &[
         AttrKind::Enum(&["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]),
     )
     .default("half_pixel"),
-    Attr::new(
-        "nearest_mode",
-        AttrKind::Enum(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]),
-    )
-    .default("round_prefer_floor"),
+    Attr::new("nearest_mode", AttrKind::Enum(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]))
+        .default("round_prefer_floor"),
     ANTIALIAS,
     PADS_BEGIN,
     PADS_END,
@@ -88,7 +85,7 @@ fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
     one_of(cx, 1, "sizes", INDEX_TYPES)?;
     one_of(cx, 2, "scales", SCALE_TYPES)?;
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
-    require_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
+    check_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
     interpolate(cx, by_scale, if by_scale { 2 } else { 1 }, 3)
 }
 
@@ -96,7 +93,7 @@ fn to_either(cx: &mut Context) -> Result<(), Fault> {
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
     let (name, types) = if by_scale { ("scales", SCALE_TYPES) } else { ("sizes", INDEX_TYPES) };
     one_of(cx, 1, name, types)?;
-    require_rank(cx, 1, name, &[1])?;
+    check_rank(cx, 1, name, &[1])?;
     interpolate(cx, by_scale, 1, 2)
 }
 
@@ -117,7 +114,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
     one_of(cx, 0, "data", DATA_TYPES)?;
     if cx.inputs.len() > axes {
         one_of(cx, axes, "axes", INDEX_TYPES)?;
-        require_rank(cx, axes, "axes", &[1])?;
+        check_rank(cx, axes, "axes", &[1])?;
     }
     let element_type = cx.element_type(0);
     let Some(dims) = cx.shape(0).dims() else {
@@ -138,9 +135,15 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
         (0..dims.len() as i64).collect()
     };
     let (begin, end) = (cx.ints("pads_begin")?, cx.ints("pads_end")?);
-    let pads = (0..).map(|axis| [&begin, &end].iter().filter_map(|pads| pads.get(axis)).fold(0, |sum: i64, pad| sum.saturating_add(*pad)));
+    let pads = (0..).map(|axis| {
+        [&begin, &end].iter().filter_map(|pads| pads.get(axis)).fold(0, |sum: i64, pad| sum.saturating_add(*pad))
+    });
     let mut shape: Shape = dims.iter().zip(pads).map(|(&dim, pad)| dim + Dim::fixed(pad)).collect();
-    if by_scale { scale(cx, &mut shape, &axes, by)? } else { resize(cx, &mut shape, &axes, by)? }
+    if by_scale {
+        scale(cx, &mut shape, &axes, by)?
+    } else {
+        resize(cx, &mut shape, &axes, by)?
+    }
     cx.output(element_type, shape);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_type, dim, merge_dims, require_rank};
+use super::common::{check_rank, check_type, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{AutoBroadcast, Dim, Shape};
 
@@ -11,13 +11,16 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("transpose_a", AttrKind::Bool).default("false"),
         Attr::new("transpose_b", AttrKind::Bool).default("false"),
     ]),
-    Operation::new("Einsum", 7, einsum).inputs(1, usize::MAX).ties(Ties::All).accepts(Accepts::NotBoolean).attributes(&[
-        Attr::new("equation", AttrKind::Text).default(""),
-    ]),
+    Operation::new("Einsum", 7, einsum)
+        .inputs(1, usize::MAX)
+        .ties(Ties::All)
+        .accepts(Accepts::NotBoolean)
+        .attributes(&[Attr::new("equation", AttrKind::Text).default("")]),
     Operation::new("GroupedMatMul", 17, grouped_matmul).inputs(2, 3).ties(Ties::Inputs(&[0, 1])),
-    Operation::new("ScaledDotProductAttention", 13, attention).inputs(3, 6).accepts(Accepts::Real).attributes(&[
-        Attr::new("causal", AttrKind::Bool).default("false"),
-    ]),
+    Operation::new("ScaledDotProductAttention", 13, attention)
+        .inputs(3, 6)
+        .accepts(Accepts::Real)
+        .attributes(&[Attr::new("causal", AttrKind::Bool).default("false")]),
 ];
 
 fn matmul(cx: &mut Context) -> Result<(), Fault> {
@@ -94,7 +97,7 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
                 let message = format!("`GroupedMatMul` of {a} and {b} needs a third input, the offsets of the groups");
                 return Err(Fault::shapes(&[0, 1], message));
             }
-            require_rank(cx, 2, "offsets", &[1])?;
+            check_rank(cx, 2, "offsets", &[1])?;
             merge_dims(&[0, 1], "inner dim", a_inner, b_inner)?;
             Shape::from_iter([rows, columns])
         }
@@ -118,7 +121,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     }
     let (subscripts, output) = parse_equation(cx.text("equation")?)?;
     if subscripts.len() != cx.inputs.len() {
-        let message = format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
+        let message =
+            format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
         return Err(Fault::attribute("equation", message));
     }
     // By label; the ellipsis has its own.
@@ -138,7 +142,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
         };
         let letters = subscript.len() - usize::from(has_ellipsis);
         if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
-            let message = format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
+            let message =
+                format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
             return Err(Fault::shapes(&[input], message));
         }
         let mut own: [Option<Dim>; 128] = [None; 128];
@@ -182,7 +187,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn unequal(label: u8, input: usize) -> Fault {
-    let message = format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
+    let message =
+        format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
     Fault::shapes(&[input], message)
 }
 
@@ -214,7 +220,8 @@ fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
             labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
         }
         let labels = subscripts.iter().flatten().copied();
-        let mut output: Vec<u8> = labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
+        let mut output: Vec<u8> =
+            labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
         output.sort_unstable();
         if has_ellipsis {
             output.insert(0, ELLIPSIS);
@@ -300,9 +307,9 @@ impl Operand {
 }
 
 fn broadcast(inputs: &[usize], what: &str, left: &Shape, right: &Shape) -> Result<Shape, Fault> {
-    AutoBroadcast::Numpy.combine(left, right).map_err(|mismatch| {
-        Fault::shapes(inputs, format!("the {what} must broadcast: {left} and {right}: {mismatch}"))
-    })
+    AutoBroadcast::Numpy
+        .combine(left, right)
+        .map_err(|mismatch| Fault::shapes(inputs, format!("the {what} must broadcast: {left} and {right}: {mismatch}")))
 }
 
 /// Takes in what the mask tells of the query's batch and length; `length` is that of the keys.

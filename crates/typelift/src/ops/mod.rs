@@ -12,18 +12,22 @@ mod context;
 mod convert;
 mod convolution;
 mod ctc;
+mod detection;
 mod elementwise;
+mod embedding;
 mod extend;
 mod gather;
 mod image;
 mod interpolate;
 mod join;
 mod matmul;
+mod nms;
 mod normalization;
 mod pooling;
 mod quantization;
 mod reduction;
 mod reshape;
+mod roi;
 mod scatter;
 mod select;
 mod slice;
@@ -48,18 +52,22 @@ const FAMILIES: &[&[Operation]] = &[
     convert::ROWS,
     convolution::ROWS,
     ctc::ROWS,
+    detection::ROWS,
     elementwise::ROWS,
+    embedding::ROWS,
     extend::ROWS,
     gather::ROWS,
     image::ROWS,
     interpolate::ROWS,
     join::ROWS,
     matmul::ROWS,
+    nms::ROWS,
     normalization::ROWS,
     pooling::ROWS,
     quantization::ROWS,
     reduction::ROWS,
     reshape::ROWS,
+    roi::ROWS,
     scatter::ROWS,
     select::ROWS,
     slice::ROWS,

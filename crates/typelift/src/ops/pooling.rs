@@ -2,29 +2,69 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{axis_attribute, check_type, dim, map_ends, require_rank};
+use super::common::{axis_attribute, check_rank, check_type, dim, map_ends};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("AvgPool", 1, pool).until(13).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("AvgPool", 14, pool).until(15).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("AvgPool", 16, pool).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("MaxPool", 1, pool).until(7).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
     ]),
     Operation::new("MaxPool", 8, max_pool).until(13).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
     ]),
     Operation::new("MaxPool", 14, max_pool).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
     ]),
     Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
     Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
@@ -77,11 +117,12 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
         return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
     }
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     let data = cx.shape(0);
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
     if dims.len() != spatial + 2 {
-        let message = format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
+        let message =
+            format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
         return Err(Fault::attribute("kernel", message));
     }
     for (axis, name) in ["batch", "channels"].iter().enumerate() {
@@ -107,11 +148,16 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         let padded = length + Dim::from(begin.saturating_add(end));
         if length.is_fixed() {
             if span < 0 || padded.value().is_none_or(|padded| padded < span) {
-                let message = format!("the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data", cx.layer.ty());
+                let message = format!(
+                    "the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data",
+                    cx.layer.ty()
+                );
                 return Err(Fault::shapes(&[0], message));
             }
             if excludes_pad && (span <= begin || span <= end) {
-                let message = format!("the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}");
+                let message = format!(
+                    "the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}"
+                );
                 return Err(Fault::attribute("exclude-pad", message).rule("a window in the padding alone has no mean"));
             }
         }
@@ -169,7 +215,7 @@ fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
 /// The shape of the outputs of a pool whose spatial dims are its second input.
 fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
     check_type(cx, 1, "numbers of the output shape", Accepts::Integer)?;
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
     let spatial = dims.len() - 2;
     let unfit = |length: String| {
