@@ -17,15 +17,16 @@ pub struct Step {
     pub rule: &'static str,
 }
 
-/// `i32 with f16 gives f16: …`, in the short names of PyTorch and Paddle.
+/// `i32 with f16 gives f16: …`, types as OpenVINO spells them; `{:#}` spells them as PyTorch and Paddle do.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.from.framework_name())?;
+        let name = if f.alternate() { ElementType::framework_name } else { ElementType::name };
+        f.write_str(name(self.from))?;
         match self.with {
-            Some(with) => write!(f, " with {} gives ", with.framework_name())?,
+            Some(with) => write!(f, " with {} gives ", name(with))?,
             None => f.write_str(" becomes ")?,
         }
-        write!(f, "{}: {}", self.to.framework_name(), self.rule)
+        write!(f, "{}: {}", name(self.to), self.rule)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the rules of PyTorch and Paddle are asked about.
 
-use crate::ElementType;
+use crate::{ElementType, Kind};
 
 /// How much say an operand has in a promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +56,18 @@ impl Operand {
         }))
     }
 
-    pub(crate) fn is_number(self) -> bool {
+    /// The word for a Python number, as [`from_number_name`](Self::from_number_name) reads it; `None` for a tensor.
+    pub fn number_name(self) -> Option<&'static str> {
+        self.is_number().then(|| match self.element_type.kind() {
+            Kind::Boolean => "bool",
+            Kind::Float => "float",
+            Kind::Complex => "complex",
+            _ => "int",
+        })
+    }
+
+    /// Whether it is a Python number.
+    pub fn is_number(self) -> bool {
         self.category == Category::Number
     }
 }
@@ -90,6 +101,9 @@ pub(crate) fn agreeing_ranks<E>(
     is_about_rank: impl Fn(&E) -> bool,
 ) -> Option<u32> {
     let unknown = operands.iter().filter(|operand| operand.category == Category::UnknownRank).count();
+    if unknown == 0 {
+        return Some(0);
+    }
     let mut agreed = None;
     for ranks in 0..1u32.checked_shl(unknown.try_into().ok()?).filter(|&choices| choices <= 256)? {
         let answer = match decide(ranks) {

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 pub use edit::EditError;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
-pub(crate) use layer::{Fragment, join_names};
+pub(crate) use layer::{Fragment, join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 
@@ -199,7 +199,7 @@ impl Graph {
             order.extend(self.storage.node_indices());
             return order;
         }
-        let mut written = std::collections::HashSet::new();
+        let mut written = rustc_hash::FxHashSet::default();
         let originals = self.storage.node_indices().filter(|&node| !added(node));
         for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
             // Producers that were added come first, whole chains of them, without recursion.

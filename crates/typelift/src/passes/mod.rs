@@ -5,6 +5,7 @@
 
 mod eliminate_noop_converts;
 mod lower_promote_types;
+mod unique_tensor_names;
 
 use serde::Serialize;
 use typelift_promote::ElementType;
@@ -44,12 +45,12 @@ pub struct Pass {
     pub name: &'static str,
     /// What it leaves, one sentence.
     pub description: &'static str,
-    /// Does it to one graph, not to the bodies inside.
+    /// Does it to the graph of a model.
     rewrite: fn(&mut Graph, &mut Changes),
 }
 
 /// Every pass.
-pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS];
+pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, UNIQUE_TENSOR_NAMES];
 
 /// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
 /// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
@@ -57,7 +58,7 @@ pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS];
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: lower_promote_types::rewrite,
+    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::rewrite),
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -66,7 +67,15 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: eliminate_noop_converts::rewrite,
+    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_noop_converts::rewrite),
+};
+
+/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
+/// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
+pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
+    name: "unique-tensor-names",
+    description: "no two tensors share a name",
+    rewrite: unique_tensor_names::rewrite,
 };
 
 /// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
@@ -84,7 +93,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>> {
     let mut changes = Changes::default();
-    changes.rewrite(&mut model.graph, pass.rewrite);
+    (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
     Ok(changes.list)
 }
@@ -97,10 +106,11 @@ struct Changes {
 }
 
 impl Changes {
-    fn rewrite(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+    /// Rewrites every graph in `graph`, then itself.
+    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
         for (name, body) in graph.bodies_mut() {
             self.path.push(format!("{name}/{}", body.name()));
-            self.rewrite(&mut body.graph, rewrite);
+            self.innermost_first(&mut body.graph, rewrite);
             self.path.pop();
         }
         rewrite(graph, self);
