@@ -1,17 +1,19 @@
 //! `typelift check`: what is wrong or odd about a model.
 
+use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::render::{self, Count, Document, Show};
 use crate::terminal::Terminal;
-use crate::Status;
 
 /// Tell every error and every oddity of a model
 ///
 /// Errors are what OpenVINO refuses. Warnings are what it takes in silence although it is surely or probably not what was
 /// meant. All of a file is told in one run; nothing is written.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  typelift check model.xml\n  typelift check --format json model.xml | jq '.diagnostics[].code'")]
+#[command(
+    after_help = "Examples:\n  typelift check model.xml\n  typelift check --format json model.xml | jq '.diagnostics[].code'"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,

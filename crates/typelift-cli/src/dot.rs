@@ -27,7 +27,11 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
             let several = |count: usize, port: usize| if count > 1 { port.to_string() } else { String::new() };
             let tail = several(source.map_or(0, |layer| layer.outputs().len()), feed.port);
             let head = several(layer.inputs().len(), port);
-            let _ = writeln!(out, "{indent}\"{scope}{}\" -> {node} [taillabel=\"{tail}\", headlabel=\"{head}\"]", feed.layer);
+            let _ = writeln!(
+                out,
+                "{indent}\"{scope}{}\" -> {node} [taillabel=\"{tail}\", headlabel=\"{head}\"]",
+                feed.layer
+            );
         }
         for body in layer.bodies() {
             let inner = format!("{scope}{}/{}/", layer.id(), body.name());
@@ -45,7 +49,11 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
                 let _ = writeln!(out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
             }
             for edge in &body.back_edges {
-                let _ = writeln!(out, "{indent}\"{inner}{}\" -> \"{inner}{}\" [style=dotted, constraint=false]", edge.from, edge.to);
+                let _ = writeln!(
+                    out,
+                    "{indent}\"{inner}{}\" -> \"{inner}{}\" [style=dotted, constraint=false]",
+                    edge.from, edge.to
+                );
             }
         }
     }
@@ -54,7 +62,8 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
 fn label(graph: &Graph, layer: &Layer) -> String {
     let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
     let mut types = outputs.collect::<Vec<_>>().join("\n");
-    if is_conversion(layer) && let Some(Some(feed)) = graph.producers(layer.id()).first()
+    if is_conversion(layer)
+        && let Some(Some(feed)) = graph.producers(layer.id()).first()
         && let Some(from) = graph.output(*feed)
     {
         types = format!("{} -> {types}", from.element_type());

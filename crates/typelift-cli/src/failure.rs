@@ -8,7 +8,10 @@ use std::path::Path;
 pub(crate) enum Failure {
     /// Nobody reads standard output any more.
     BrokenPipe,
-    Other { message: String, help: Option<String> },
+    Other {
+        message: String,
+        help: Option<String>,
+    },
 }
 
 impl Failure {

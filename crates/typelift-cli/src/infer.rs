@@ -64,7 +64,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     if let (Some(target), Some(model), false) = (&target, &loaded.model, faulty) {
         let options = WriteOptions { canonical: args.output.canonical, refresh_ports: true };
-        target.write(&typelift::xml::write(model, options), model, diagnostics, terminal)?;
+        if let Some(objection) = target.objection(model, &args.input) {
+            diagnostics.list = vec![objection];
+            render::print(diagnostics, Show::Briefly, terminal);
+            return Ok(Status::Faulty);
+        }
+        target.write(&typelift::xml::write(model, options), model.source(), terminal)?;
     }
     Ok(Status::of(faulty))
 }

@@ -157,7 +157,8 @@ impl Input {
         let path = &self.file;
         if path.is_dir() {
             let failure = Failure::new(format!("`{}` is a directory", path.display()));
-            let mut models: Vec<_> = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            let mut models: Vec<_> =
+                std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
             models.retain(|file| file.extension().is_some_and(|extension| extension == "xml"));
             models.sort();
             return match models.first() {

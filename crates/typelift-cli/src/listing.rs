@@ -102,14 +102,16 @@ fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
 /// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
 fn wiring(layer: &Layer, body: &Body) -> String {
     let entry = |entry: &PortMapEntry| {
-        let position = |ids: &mut dyn Iterator<Item = u64>| {
-            let found = ids.position(|id| i64::try_from(id) == Ok(entry.external_port_id));
-            found.map_or("-".to_owned(), |at| at.to_string())
+        let ids: Vec<_> = match entry.direction {
+            Direction::Input => layer.inputs().iter().map(|port| port.id()).collect(),
+            Direction::Output => layer.outputs().iter().map(|port| port.id()).collect(),
         };
+        let position = ids.iter().position(|&id| i64::try_from(id) == Ok(entry.external_port_id));
+        let outer = position.map_or("-".to_owned(), |at| at.to_string());
         let inner = entry.internal_layer_id;
         let mut text = match entry.direction {
-            Direction::Input => format!("in {} -> {inner}", position(&mut layer.inputs().iter().map(|port| port.id()))),
-            Direction::Output => format!("out {inner} -> {}", position(&mut layer.outputs().iter().map(|port| port.id()))),
+            Direction::Input => format!("in {outer} -> {inner}"),
+            Direction::Output => format!("out {inner} -> {outer}"),
         };
         let numbers = [("axis", entry.axis), ("start", entry.start), ("end", entry.end)];
         let numbers = numbers.into_iter().chain([("stride", entry.stride), ("part_size", entry.part_size)]);

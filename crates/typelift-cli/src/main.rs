@@ -2,9 +2,11 @@
 
 mod check;
 mod convert;
+mod dot;
 mod failure;
 mod infer;
 mod input;
+mod listing;
 mod output;
 mod plan;
 mod render;
@@ -21,7 +23,12 @@ use crate::terminal::Terminal;
 /// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
 /// No OpenVINO needed.
 #[derive(Parser)]
-#[command(name = "typelift", version, max_term_width = 100, after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files")]
+#[command(
+    name = "typelift",
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files"
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

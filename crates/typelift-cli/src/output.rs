@@ -73,7 +73,9 @@ impl Target {
             Ok(found) if found.is_dir() => {
                 let name = input.file.file_name().map(Path::new).filter(|_| !input.is_stdin());
                 let file = path.join(name.unwrap_or(Path::new("model.xml")));
-                return Err(refused("it is a directory".into()).help(format!("give a file, such as `{}`", file.display())));
+                return Err(
+                    refused("it is a directory".into()).help(format!("give a file, such as `{}`", file.display()))
+                );
             }
             Ok(found) if !found.is_file() => return Ok(Some(Self::Stream(path.clone()))),
             Ok(_) => {
@@ -146,7 +148,9 @@ impl WeightsMode {
         match self {
             // The system's own copy shares blocks where it can.
             Self::Copy => fs::copy(from, new).and_then(|_| finish(new, old)),
-            Self::Link => fs::hard_link(from, new).or_else(|refused| symbolic_link(&fs::canonicalize(from)?, new, refused)),
+            Self::Link => {
+                fs::hard_link(from, new).or_else(|refused| symbolic_link(&fs::canonicalize(from)?, new, refused))
+            }
             Self::None => Ok(()),
         }
     }
@@ -215,7 +219,7 @@ fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
         None => "standard input brings no weights along".to_owned(),
     };
     let refusal = Diagnostic::new(Code::MissingWeights, message)
-        .at(constant.name_span(model.source()), "the first of them")
+        .at(typelift::xml::name_span(model, constant), "the first of them")
         .note(wanted)
         .help("put the .bin of the model there, name it with --bin, or write the graph alone with --weights none");
     Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal })

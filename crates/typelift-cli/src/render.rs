@@ -57,7 +57,8 @@ pub(crate) fn print(diagnostics: &Diagnostics, show: Show, terminal: &mut Termin
         terminal.say(&rest);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
-        let more = if least == Severity::Error && count.warnings > 0 { "; `typelift check` shows the warnings" } else { "" };
+        let more =
+            if least == Severity::Error && count.warnings > 0 { "; `typelift check` shows the warnings" } else { "" };
         terminal.say(&format!("{count} in {}{more}\n", diagnostics.file));
     }
 }

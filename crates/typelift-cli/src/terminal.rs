@@ -21,10 +21,7 @@ impl Terminal {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        Self {
-            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
-            err: AutoStream::new(io::stderr(), choice),
-        }
+        Self { out: BufWriter::with_capacity(1 << 16, io::stdout().lock()), err: AutoStream::new(io::stderr(), choice) }
     }
 
     /// Prints to standard error; colours are taken out where they are not wanted.

@@ -123,7 +123,9 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
             let target = if layer.path.is_empty() { Some(layer.id) } else { outer().map(Layer::id) };
             let Some(target) = target.and_then(|id| graph.node(id)) else { continue };
             let mut chain = vec![target];
-            while let Some(&node) = chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start)) {
+            while let Some(&node) =
+                chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start))
+            {
                 chain.push(node);
             }
             if chain.last() != Some(&start) || chain.len() == 1 {
