@@ -257,6 +257,11 @@ impl Operation {
         self.accepts
     }
 
+    /// What an attribute says where a file does not; `None` where a file must, or the operation does not have it.
+    pub fn default_of(&self, attribute: &str) -> Option<&'static str> {
+        self.attribute(attribute)?.default
+    }
+
     pub(crate) fn attribute(&self, name: &str) -> Option<&'static Attr> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
