@@ -1,11 +1,11 @@
 //! Activation functions with parameters that are inputs.
 
-use super::common::require_rank;
+use super::common::check_rank;
 use super::{Accepts, Context, Fault, Operation, Ties};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("HardSigmoid", 0, hard_sigmoid).inputs(3, 3).ties(Ties::All),
-    Operation::new("Selu", 0, selu).inputs(3, 3).ties(Ties::All),
+    Operation::new("Selu", 0, selu).inputs(3, 3).ties(Ties::All).accepts(Accepts::Real),
     Operation::new("Swish", 4, swish).inputs(1, 2).ties(Ties::All).accepts(Accepts::Real),
 ];
 
@@ -13,7 +13,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
     require_same_types(cx)?;
     for (input, name) in [(1, "alpha"), (2, "beta")] {
         if cx.shape(input).is_static() {
-            require_rank(cx, input, name, &[0])?;
+            check_rank(cx, input, name, &[0])?;
         }
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());
@@ -34,6 +34,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
 
 fn selu(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1, 2])?;
+    cx.check_accepted(0, element_type)?;
     cx.output(element_type, cx.shape(0).clone());
     Ok(())
 }
@@ -42,7 +43,7 @@ fn swish(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     if cx.inputs.len() == 2 {
         require_same_types(cx)?;
-        require_rank(cx, 1, "beta", &[0])?;
+        check_rank(cx, 1, "beta", &[0])?;
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())

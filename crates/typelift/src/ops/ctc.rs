@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_type, dim, merge_dims, require_rank};
+use super::common::{check_rank, check_type, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
@@ -23,8 +23,8 @@ pub(super) const ROWS: &[Operation] = &[
 ];
 
 fn decoder(cx: &mut Context) -> Result<(), Fault> {
-    require_rank(cx, 0, "logits", &[3])?;
-    require_rank(cx, 1, "sequence mask", &[2])?;
+    check_rank(cx, 0, "logits", &[3])?;
+    check_rank(cx, 1, "sequence mask", &[2])?;
     let (logits, mask) = (cx.shape(0), cx.shape(1));
     let time = merge_dims(&[0, 1], "time of logits and sequence mask", dim(logits, 0), dim(mask, 0))?;
     let batch = merge_dims(&[0, 1], "batch of logits and sequence mask", dim(logits, 1), dim(mask, 1))?;
@@ -33,7 +33,6 @@ fn decoder(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
-    check_type(cx, 1, "sequence lengths", Accepts::Integer)?;
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "blank index values", Accepts::Integer)?;
         let blank = cx.shape(2);
@@ -41,8 +40,8 @@ fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[2], format!("the blank index must be one number, and has shape {blank}")));
         }
     }
-    require_rank(cx, 0, "logits", &[3])?;
-    require_rank(cx, 1, "sequence lengths", &[1])?;
+    check_rank(cx, 0, "logits", &[3])?;
+    check_rank(cx, 1, "sequence lengths", &[1])?;
     let (logits, lengths) = (cx.shape(0), cx.shape(1));
     let batch = merge_dims(&[0, 1], "batch of logits and sequence lengths", dim(logits, 0), dim(lengths, 0))?;
     let (classes, length) = (cx.type_attribute("classes_index_type")?, cx.type_attribute("sequence_length_type")?);
@@ -62,7 +61,7 @@ fn loss(cx: &mut Context) -> Result<(), Fault> {
         if input > 0 {
             check_type(cx, input, name, Accepts::Integer)?;
         }
-        require_rank(cx, input, name, &[rank])?;
+        check_rank(cx, input, name, &[rank])?;
     }
     let mut batch = Dim::ANY;
     for input in 0..4 {

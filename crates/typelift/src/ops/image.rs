@@ -2,8 +2,8 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{axis_attribute, check_type, dim, merge_dims, require_rank};
-use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES, per_axis};
+use super::common::{attribute_axis, check_rank, check_type, dim, divide, merge_dims, target_shape};
+use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -31,20 +31,18 @@ pub(super) const ROWS: &[Operation] = &[
 
 fn col2im(cx: &mut Context) -> Result<(), Fault> {
     const NAMES: [&str; 2] = ["output size", "kernel size"];
-    let index_type = cx.merge_types(&[1, 2])?;
-    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&index_type) {
-        return Err(Fault::types(&[1, 2], format!("the sizes of `Col2Im` must be i32 or i64, and are {index_type}")));
+    let types = [cx.element_type(1), cx.element_type(2)];
+    if types != [ElementType::I32; 2] && types != [ElementType::I64; 2] {
+        let message = format!("the sizes of `Col2Im` must be both i32 or both i64, and are {} and {}", types[0], types[1]);
+        return Err(Fault::types(&[1, 2], message));
     }
-    require_rank(cx, 0, "data", &[2, 3])?;
+    check_rank(cx, 0, "data", &[2, 3])?;
     for (input, name) in (1..).zip(NAMES) {
         let shape = cx.shape(input);
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
             return Err(Fault::shapes(&[input], format!("the {name} of `Col2Im` must have shape [2], and has {shape}")));
         }
     }
-    let strides = per_axis(cx, "strides", 2, 1)?;
-    let dilations = per_axis(cx, "dilations", 2, 1)?;
-    let (begin, end) = (per_axis(cx, "pads_begin", 2, 0)?, per_axis(cx, "pads_end", 2, 0)?);
     let element_type = cx.element_type(0);
     let Some(dims) = cx.shape(0).dims() else {
         cx.output(element_type, Shape::dynamic());
@@ -55,13 +53,15 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     let mut channels = Dim::ANY;
     if let (Some(kernel), Some(_)) = (&kernel, columns.value()) {
         let elements = kernel.iter().fold(1, |product: i64, &length| product.saturating_mul(length));
-        channels = columns.checked_div(elements).filter(|channels| !channels.is_empty()).ok_or_else(|| {
+        channels = divide(*columns, elements).filter(|_| elements > 0).ok_or_else(|| {
             let message = format!("{columns} columns are no multiple of the {elements} elements of the kernel");
             Fault::shapes(&[0, 2], message)
         })?;
     }
-    let size = cx.shape_value(1)?.unwrap_or_else(|| Shape::of_rank(2));
+    let size = target_shape(cx, 1)?.unwrap_or_else(|| Shape::of_rank(2));
     if let (Some(kernel), Some(blocks), Some(size)) = (&kernel, blocks.value(), size.to_static()) {
+        let [strides, dilations] = [two(cx, "strides")?, two(cx, "dilations")?];
+        let [begin, end] = [two(cx, "pads_begin")?, two(cx, "pads_end")?];
         let moves = size.iter().zip(kernel).enumerate().map(|(axis, (&length, &kernel))| {
             let span = dilations[axis].saturating_mul(kernel.saturating_sub(1)).saturating_add(1);
             let padded = length.saturating_add(begin[axis]).saturating_add(end[axis]);
@@ -78,10 +78,18 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The numbers of an attribute for both spatial axes.
+fn two(cx: &Context, name: &'static str) -> Result<[i64; 2], Fault> {
+    match *cx.ints(name)? {
+        [height, width, ..] => Ok([height, width]),
+        _ => Err(Fault::attribute(name, format!("`{name}` of `{}` needs two numbers", cx.layer.ty()))),
+    }
+}
+
 fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "positions of the grid", Accepts::Real)?;
-    require_rank(cx, 0, "data", &[4])?;
-    require_rank(cx, 1, "grid", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 1, "grid", &[4])?;
     let (data, grid) = (cx.shape(0), cx.shape(1));
     if !dim(grid, 3).contains(2) {
         let message = format!("the last dim of the grid {grid} must be 2, the coordinates of a point");
@@ -96,7 +104,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     let Some(&stride) = cx.ints("stride")?.first() else {
         return Err(Fault::attribute("stride", "`stride` is empty"));
     };
-    require_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
     let data = cx.shape(0);
     let Some(&[batch, channels, height, width]) = data.dims() else {
         cx.output(cx.element_type(0), Shape::dynamic());
@@ -108,7 +116,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
     }
     let divide = |length: Dim| {
-        length.checked_div(stride).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
+        divide(length, stride).ok_or_else(|| {
             Fault::shapes(&[0], format!("the data is {height} by {width}, which the stride {stride} does not divide"))
         })
     };
@@ -123,20 +131,19 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::unsupported(0, "`RegionYolo` takes floating-point numbers, and gets a dynamic type"));
     }
     cx.check_accepted(0, element_type)?;
-    require_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 0, "data", &[4])?;
     let Some(dims) = cx.shape(0).dims() else {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
     let shape = if cx.bool("do_softmax")? {
-        let (first, last) = (axis_attribute(cx, "axis", dims.len())?, axis_attribute(cx, "end_axis", dims.len())?);
+        let (first, last) = (attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?, attribute_axis(cx, "end_axis", cx.int("end_axis")?, dims.len())?);
         let rest = (last + 1).max(first + 1);
         let flat = dims[first..rest].iter().fold(Dim::ONE, |product, &dim| product * dim);
         dims[..first].iter().copied().chain([flat]).chain(dims[rest..].iter().copied()).collect()
     } else {
-        let per_anchor = cx.unsigned("classes")?.saturating_add(cx.unsigned("coords")?).saturating_add(1);
-        let count = per_anchor.saturating_mul(cx.ints("mask")?.len() as u64);
-        let channels = Dim::from(i64::try_from(count).unwrap_or(i64::MAX));
+        let per_anchor = cx.unsigned("classes")?.wrapping_add(cx.unsigned("coords")?).wrapping_add(1);
+        let channels = Dim::from(per_anchor.wrapping_mul(cx.ints("mask")?.len() as u64) as i64);
         [dims[0], channels, dims[2], dims[3]].into_iter().collect()
     };
     cx.output(element_type, shape);

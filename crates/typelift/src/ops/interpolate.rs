@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_type, map_ends, normalize_axis, require_rank};
+use super::common::{check_rank, check_type, map_ends, target_shape};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::infer::value::Data;
 use crate::shape::{Dim, Shape};
@@ -88,7 +88,7 @@ fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
     one_of(cx, 1, "sizes", INDEX_TYPES)?;
     one_of(cx, 2, "scales", SCALE_TYPES)?;
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
-    require_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
+    check_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
     interpolate(cx, by_scale, if by_scale { 2 } else { 1 }, 3)
 }
 
@@ -96,7 +96,7 @@ fn to_either(cx: &mut Context) -> Result<(), Fault> {
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
     let (name, types) = if by_scale { ("scales", SCALE_TYPES) } else { ("sizes", INDEX_TYPES) };
     one_of(cx, 1, name, types)?;
-    require_rank(cx, 1, name, &[1])?;
+    check_rank(cx, 1, name, &[1])?;
     interpolate(cx, by_scale, 1, 2)
 }
 
@@ -117,7 +117,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
     one_of(cx, 0, "data", DATA_TYPES)?;
     if cx.inputs.len() > axes {
         one_of(cx, axes, "axes", INDEX_TYPES)?;
-        require_rank(cx, axes, "axes", &[1])?;
+        check_rank(cx, axes, "axes", &[1])?;
     }
     let element_type = cx.element_type(0);
     let Some(dims) = cx.shape(0).dims() else {
@@ -129,7 +129,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
             cx.output(element_type, Shape::of_rank(dims.len()));
             return Ok(());
         };
-        if let Some(axis) = values.iter().find(|&&axis| normalize_axis(axis, dims.len()).is_none()) {
+        if let Some(axis) = values.iter().find(|&&axis| axis < 0 || axis >= dims.len() as i64) {
             let message = format!("the axes have {axis}, which is no axis of the data of rank {}", dims.len());
             return Err(Fault::value(&[axes], message));
         }
@@ -147,7 +147,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
 
 /// Gives the axes the lengths that an input says.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
-    let sizes = cx.shape_value(input)?;
+    let sizes = target_shape(cx, input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {
         Some(sizes) => Cow::Borrowed(sizes),
         None => Cow::Owned(vec![Dim::ANY; axes.len()]),
@@ -192,10 +192,9 @@ fn check_count(input: usize, name: &str, count: usize, axes: usize) -> Result<()
 }
 
 fn for_axes<T>(shape: &mut Shape, axes: &[i64], values: &[T], change: impl Fn(&mut Dim, &T)) {
-    let rank = shape.rank().unwrap_or(0);
     let Some(dims) = shape.dims_mut() else { return };
     for (&axis, value) in axes.iter().zip(values) {
-        if let Some(dim) = normalize_axis(axis, rank).and_then(|axis| dims.get_mut(axis)) {
+        if let Some(dim) = usize::try_from(axis).ok().and_then(|axis| dims.get_mut(axis)) {
             change(dim, value);
         }
     }

@@ -1,6 +1,6 @@
 //! Normalizations, and softmax.
 
-use super::common::{axis_attribute, check_type, checked_axis, dim, merge_dims, require_rank};
+use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::Dim;
 
@@ -59,7 +59,7 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     }
     let mut channels = Dim::ANY;
     for input in parameters {
-        require_rank(cx, input, "parameters", &[1])?;
+        check_rank(cx, input, "parameters", &[1])?;
         channels = merge_dims(&parameters, "length of gamma, beta, mean and variance", channels, dim(cx.shape(input), 0))?;
     }
     let mut shape = cx.shape(data).clone();
@@ -84,8 +84,8 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
     if groups <= 0 {
         return Err(Fault::attribute("num_groups", format!("`num_groups` is {groups}; there is at least 1")));
     }
-    require_rank(cx, 1, "scale", &[1])?;
-    require_rank(cx, 2, "bias", &[1])?;
+    check_rank(cx, 1, "scale", &[1])?;
+    check_rank(cx, 2, "bias", &[1])?;
     let [data, scale, bias] = [0, 1, 2].map(|input| cx.shape(input));
     if let Some(dims) = data.dims() {
         let Some(&channels) = dims.get(1) else {
@@ -104,7 +104,7 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn grn(cx: &mut Context) -> Result<(), Fault> {
-    require_rank(cx, 0, "data", &[2, 3, 4])?;
+    check_rank(cx, 0, "data", &[2, 3, 4])?;
     as_data(cx)
 }
 
@@ -119,7 +119,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     // OpenVINO looks at the axes' shape where it is static only.
     if axes.is_static() {
-        require_rank(cx, 1, "axes", &[1])?;
+        check_rank(cx, 1, "axes", &[1])?;
     }
     if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value().filter(|_| axes.is_static())) {
         if count > rank as i64 {
@@ -139,7 +139,7 @@ fn mvn_over_channels(cx: &mut Context) -> Result<(), Fault> {
 fn mvn(cx: &mut Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     if axes.is_static() {
-        require_rank(cx, 1, "axes", &[1])?;
+        check_rank(cx, 1, "axes", &[1])?;
         if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value())
             && count > rank as i64
         {
@@ -150,12 +150,8 @@ fn mvn(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn normalize_l2(cx: &mut Context) -> Result<(), Fault> {
-    let Some(axes) = cx.integers(1) else {
-        let message = "the axes of `NormalizeL2` must be known when the model is read";
-        return Err(Fault::value(&[1], message).help("give them as a Constant"));
-    };
-    require_rank(cx, 1, "axes", &[0, 1])?;
-    if let Some(rank) = cx.shape(0).rank() {
+    check_rank(cx, 1, "axes", &[0, 1])?;
+    if let (Some(axes), Some(rank)) = (cx.numbers(1)?, cx.shape(0).rank()) {
         check_axes(cx, &axes, rank)?;
     }
     as_data(cx)
@@ -179,7 +175,7 @@ fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
 
 fn softmax(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
-        axis_attribute(cx, "axis", rank)?;
+        attribute_axis(cx, "axis", cx.int("axis")?, rank.max(1))?;
     }
     as_data(cx)
 }

@@ -2,9 +2,9 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{axis_attribute, check_type, dim, map_ends, require_rank};
+use super::common::{attribute_axis, check_rank, dim, dim_between, target_shape};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -45,7 +45,7 @@ fn pool(cx: &mut Context) -> Result<(), Fault> {
 
 fn max_pool(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
-        axis_attribute(cx, "axis", rank)?;
+        attribute_axis(cx, "axis", cx.int("axis")?, rank)?;
     }
     let indices = cx.type_attribute("index_element_type")?;
     let shape = pooled(cx)?;
@@ -77,7 +77,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
         return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
     }
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     let data = cx.shape(0);
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
     if dims.len() != spatial + 2 {
@@ -106,7 +106,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         };
         let padded = length + Dim::from(begin.saturating_add(end));
         if length.is_fixed() {
-            if span < 0 || padded.value().is_none_or(|padded| padded < span) {
+            if span < 1 || padded.value().is_none_or(|padded| padded < span) {
                 let message = format!("the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data", cx.layer.ty());
                 return Err(Fault::shapes(&[0], message));
             }
@@ -144,7 +144,7 @@ fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
     match (length.is_fixed(), length.upper()) {
         (true, _) => Dim::from(lower),
         (_, None) => Dim::at_least(lower),
-        (_, Some(upper)) => map_ends(Dim::between(lower, count(steps.upper().unwrap_or(-1), upper)), |end| end),
+        (_, Some(upper)) => dim_between(lower, count(steps.upper().unwrap_or(-1), upper)),
     }
 }
 
@@ -168,8 +168,7 @@ fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
 
 /// The shape of the outputs of a pool whose spatial dims are its second input.
 fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
-    check_type(cx, 1, "numbers of the output shape", Accepts::Integer)?;
-    require_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
     let spatial = dims.len() - 2;
     let unfit = |length: String| {
@@ -183,7 +182,7 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
             length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),
         }
     }
-    let target = match cx.shape_value(1)? {
+    let target = match target_shape(cx, 1)? {
         Some(target) if target.rank() != Some(spatial) => return Err(unfit(target.rank().unwrap_or(0).to_string())),
         Some(target) => target,
         None => Shape::of_rank(spatial),
