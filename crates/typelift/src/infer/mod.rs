@@ -2,6 +2,7 @@
 
 pub(crate) mod value;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
 use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
@@ -40,6 +41,7 @@ use crate::xml;
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     let mut walk = Walk {
         source: model.source.clone(),
+        lines: OnceCell::new(),
         weights: model.weights.clone(),
         diagnostics: Vec::new(),
         path: Vec::new(),
@@ -53,6 +55,8 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// What one run of inference carries along.
 pub(crate) struct Walk {
     source: Arc<str>,
+    /// The lines of the source, once a diagnostic asks for one.
+    lines: OnceCell<Lines>,
     pub(crate) weights: Weights,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The layers around the body being walked.
@@ -191,7 +195,8 @@ impl Walk {
             let Some((producer, output)) = graph.weight(source).and_then(|l| Some((l, l.outputs.get(port)?))) else {
                 continue;
             };
-            let line = producer.span.unwrap_or_default().line_column(&self.source).0;
+            let lines = self.lines.get_or_init(|| Lines::new(self.source.clone()));
+            let line = lines.line_column(producer.span.unwrap_or_default().start).0;
             diagnostic = diagnostic.note(format!(
                 "input {input} is {}{} from {} {} `{}` (line {line})",
                 output.element_type, output.shape, producer.ty, producer.id, producer.name

@@ -26,7 +26,11 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {
         None => Ok(()),
         Some(input) => {
-            let message = format!("the inputs of `{}` must have one element type, and have {first} and {}", cx.layer.ty(), cx.element_type(input));
+            let message = format!(
+                "the inputs of `{}` must have one element type, and have {first} and {}",
+                cx.layer.ty(),
+                cx.element_type(input)
+            );
             Err(Fault::types(&[0, input], message).help("put a Convert before the input whose type should change"))
         }
     }

@@ -46,7 +46,8 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
     if dim(cx.shape(input), 3).contains(count) {
         return Ok(());
     }
-    let message = format!("input {input} of `{}` must have {count} in its last dim, and has {}", cx.layer.ty(), cx.shape(input));
+    let message =
+        format!("input {input} of `{}` must have {count} in its last dim, and has {}", cx.layer.ty(), cx.shape(input));
     Err(Fault::shapes(&[input], message).rule("images are laid out as batch, height, width, channels"))
 }
 
@@ -54,7 +55,10 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
 fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
     for (name, length) in [("height", height), ("width", width)] {
         if length.checked_div(2).is_none_or(Dim::is_empty) {
-            return Err(Fault::shapes(&[0], format!("the {name} of the image of `{}` is {length}, not even", cx.layer.ty())));
+            return Err(Fault::shapes(
+                &[0],
+                format!("the {name} of the image of `{}` is {length}, not even", cx.layer.ty()),
+            ));
         }
     }
     Ok(())
@@ -91,7 +95,8 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
         let plane = cx.shape(input);
         let doubled = [dim(plane, 0), dim(plane, 1) * Dim::fixed(2), dim(plane, 2) * Dim::fixed(2)];
         image = image.merge(&Shape::from_iter(doubled)).map_err(|mismatch| {
-            let message = format!("the planes {} and {plane} of `{}` do not fit: {mismatch}", cx.shape(0), cx.layer.ty());
+            let message =
+                format!("the planes {} and {plane} of `{}` do not fit: {mismatch}", cx.shape(0), cx.layer.ty());
             Fault::shapes(&[0, input], message).rule("colour has half the height and half the width")
         })?;
     }

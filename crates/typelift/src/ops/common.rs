@@ -79,7 +79,8 @@ pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
 
 /// What two dims that must be the same are together.
 pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
-    (left & right).ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+    (left & right)
+        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
 }
 
 /// Both ends of a dim put through a function, which gives -1 for any length, or for no upper end.
@@ -108,4 +109,43 @@ pub(super) fn target_shape(cx: &mut Context, input: usize) -> Result<Option<Shap
         return Ok(cx.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
     }
     cx.shape_value(input)
+}
+
+/// The dim of an input on an axis; any, where that is not known.
+pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
+    dim(cx.shape(input), axis)
+}
+
+/// Refuses an input, called `role` in the message, whose dim on `axis` cannot be `length`.
+pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
+    let found = input_dim(cx, input, axis);
+    if found.is_compatible(Dim::from(length)) {
+        return Ok(());
+    }
+    let message = format!("axis {axis} of the {role} of `{}` must be {length}, and is {found}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
+}
+
+/// What the dims of two inputs, each on its axis, are together: they must be the same, being both the `what`.
+pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: (usize, usize)) -> Result<Dim, Fault> {
+    let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
+    (a & b).ok_or_else(|| {
+        let message = format!(
+            "axis {} of input {} and axis {} of input {} of `{}` are both the {what}, and are {a} and {b}",
+            left.1,
+            left.0,
+            right.1,
+            right.0,
+            cx.layer.ty()
+        );
+        Fault::shapes(&[left.0, right.0], message)
+    })
+}
+
+/// The integer type that the attribute `name` gives for indices.
+pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
+    match cx.type_attribute(name)? {
+        ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
+        ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
+    }
 }

@@ -56,11 +56,14 @@ const fn forward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault
 }
 
 const fn backward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
-    Operation::new(name, 1, infer)
-        .inputs(2, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::NotBoolean)
-        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD, OUTPUT_PADDING])
+    Operation::new(name, 1, infer).inputs(2, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::NotBoolean).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        OUTPUT_PADDING,
+    ])
 }
 
 const fn deformable(revision: u8) -> Operation {
@@ -167,13 +170,17 @@ pub(super) fn floor_div(dim: Dim, divisor: i64) -> Dim {
 
 /// Divided, rounded up.
 pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
-    map_ends(dim, |length| if length == 0 { 0 } else { (length - 1).checked_div(divisor).unwrap_or(0).saturating_add(1) })
+    map_ends(
+        dim,
+        |length| if length == 0 { 0 } else { (length - 1).checked_div(divisor).unwrap_or(0).saturating_add(1) },
+    )
 }
 
 /// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the
 /// `target` shape, or the attributes.
 fn spatial_axes(cx: &Context, filters: usize, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
-    let ranks = [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
+    let ranks =
+        [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
         Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
         Some((input, lead, rank)) if rank + 1 < lead => {
@@ -207,7 +214,8 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     match (data.rank(), filters.rank()) {
         (Some(rank), Some(filter_rank)) if rank + more != filter_rank => {
             let ty = cx.layer.ty();
-            let message = format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
+            let message =
+                format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
             Err(Fault::shapes(&[0, 1], message))
         }
         _ => Ok(()),
@@ -326,7 +334,8 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     if let Some(target) = target.as_ref().filter(|target| window.same && target.rank().is_none())
         && data.rank().is_some()
         && filters.rank().is_some()
-        && (0..spatial).any(|axis| from_end(data, spatial, axis).is_fixed() && from_end(filters, spatial, axis).is_fixed())
+        && (0..spatial)
+            .any(|axis| from_end(data, spatial, axis).is_fixed() && from_end(filters, spatial, axis).is_fixed())
     {
         let message = format!("padding for the output shape {target} of `{}` cannot be found", cx.layer.ty());
         return Err(Fault::value(&[2], message).help("give the output shape a known length, or pads without auto_pad"));
@@ -378,7 +387,8 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
         if filters.rank().is_some() && !channels.is_compatible(needed) {
             let name = NAMES[input];
             let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
-            let rule = if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
+            let rule =
+                if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
             return Err(Fault::shapes(&[input, 2], message).rule(rule));
         }
     }

@@ -7,9 +7,11 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("CTCGreedyDecoder", 0, decoder).inputs(2, 2).attributes(&[
-        Attr::new("ctc_merge_repeated", AttrKind::Bool).default("true"),
-    ]),
+    Operation::new("CTCGreedyDecoder", 0, decoder).inputs(2, 2).attributes(&[Attr::new(
+        "ctc_merge_repeated",
+        AttrKind::Bool,
+    )
+    .default("true")]),
     Operation::new("CTCGreedyDecoderSeqLen", 6, decoder_seq_len).inputs(2, 3).attributes(&[
         Attr::new("merge_repeated", AttrKind::Bool).default("true"),
         Attr::new("classes_index_type", AttrKind::Type).default("i32"),

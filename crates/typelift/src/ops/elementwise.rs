@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Operation] = &[
     comparison("NotEqual", 1),
     comparison("LogicalAnd", 1).accepts(Accepts::Boolean),
     comparison("LogicalOr", 1).accepts(Accepts::Boolean),
-    comparison("LogicalXor", 1).since(2).accepts(Accepts::Boolean),
+    comparison("LogicalXor", 1).accepts(Accepts::Boolean),
     comparison("Xor", 0).until(1).accepts(Accepts::Boolean),
     Operation::new("Select", 1, select).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[AUTO_BROADCAST, AXIS]),
     Operation::new("PRelu", 0, same).inputs(2, 2),

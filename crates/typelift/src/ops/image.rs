@@ -8,9 +8,10 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Col2Im", 15, col2im).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END,
-    ]),
+    Operation::new("Col2Im", 15, col2im)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[1, 2]))
+        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END]),
     Operation::new("GridSample", 9, grid_sample).inputs(2, 2).attributes(&[
         Attr::new("align_corners", AttrKind::Bool).default("false"),
         Attr::new("mode", AttrKind::Enum(&["bilinear", "bicubic", "nearest"])).default("bilinear"),
@@ -33,14 +34,18 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     const NAMES: [&str; 2] = ["output size", "kernel size"];
     let types = [cx.element_type(1), cx.element_type(2)];
     if types != [ElementType::I32; 2] && types != [ElementType::I64; 2] {
-        let message = format!("the sizes of `Col2Im` must be both i32 or both i64, and are {} and {}", types[0], types[1]);
+        let message =
+            format!("the sizes of `Col2Im` must be both i32 or both i64, and are {} and {}", types[0], types[1]);
         return Err(Fault::types(&[1, 2], message));
     }
     check_rank(cx, 0, "data", &[2, 3])?;
     for (input, name) in (1..).zip(NAMES) {
         let shape = cx.shape(input);
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
-            return Err(Fault::shapes(&[input], format!("the {name} of `Col2Im` must have shape [2], and has {shape}")));
+            return Err(Fault::shapes(
+                &[input],
+                format!("the {name} of `Col2Im` must have shape [2], and has {shape}"),
+            ));
         }
     }
     let element_type = cx.element_type(0);
@@ -137,7 +142,10 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     };
     let shape = if cx.bool("do_softmax")? {
-        let (first, last) = (attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?, attribute_axis(cx, "end_axis", cx.int("end_axis")?, dims.len())?);
+        let (first, last) = (
+            attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?,
+            attribute_axis(cx, "end_axis", cx.int("end_axis")?, dims.len())?,
+        );
         let rest = (last + 1).max(first + 1);
         let flat = dims[first..rest].iter().fold(Dim::ONE, |product, &dim| product * dim);
         dims[..first].iter().copied().chain([flat]).chain(dims[rest..].iter().copied()).collect()

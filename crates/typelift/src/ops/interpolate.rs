@@ -34,11 +34,8 @@ const ATTRIBUTES: &[Attr] = &[
         AttrKind::Enum(&["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]),
     )
     .default("half_pixel"),
-    Attr::new(
-        "nearest_mode",
-        AttrKind::Enum(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]),
-    )
-    .default("round_prefer_floor"),
+    Attr::new("nearest_mode", AttrKind::Enum(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]))
+        .default("round_prefer_floor"),
     ANTIALIAS,
     PADS_BEGIN,
     PADS_END,
@@ -138,9 +135,15 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
         (0..dims.len() as i64).collect()
     };
     let (begin, end) = (cx.ints("pads_begin")?, cx.ints("pads_end")?);
-    let pads = (0..).map(|axis| [&begin, &end].iter().filter_map(|pads| pads.get(axis)).fold(0, |sum: i64, pad| sum.saturating_add(*pad)));
+    let pads = (0..).map(|axis| {
+        [&begin, &end].iter().filter_map(|pads| pads.get(axis)).fold(0, |sum: i64, pad| sum.saturating_add(*pad))
+    });
     let mut shape: Shape = dims.iter().zip(pads).map(|(&dim, pad)| dim + Dim::fixed(pad)).collect();
-    if by_scale { scale(cx, &mut shape, &axes, by)? } else { resize(cx, &mut shape, &axes, by)? }
+    if by_scale {
+        scale(cx, &mut shape, &axes, by)?
+    } else {
+        resize(cx, &mut shape, &axes, by)?
+    }
     cx.output(element_type, shape);
     Ok(())
 }

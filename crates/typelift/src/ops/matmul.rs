@@ -11,13 +11,16 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("transpose_a", AttrKind::Bool).default("false"),
         Attr::new("transpose_b", AttrKind::Bool).default("false"),
     ]),
-    Operation::new("Einsum", 7, einsum).inputs(1, usize::MAX).ties(Ties::All).accepts(Accepts::NotBoolean).attributes(&[
-        Attr::new("equation", AttrKind::Text).default(""),
-    ]),
+    Operation::new("Einsum", 7, einsum)
+        .inputs(1, usize::MAX)
+        .ties(Ties::All)
+        .accepts(Accepts::NotBoolean)
+        .attributes(&[Attr::new("equation", AttrKind::Text).default("")]),
     Operation::new("GroupedMatMul", 17, grouped_matmul).inputs(2, 3).ties(Ties::Inputs(&[0, 1])),
-    Operation::new("ScaledDotProductAttention", 13, attention).inputs(3, 6).accepts(Accepts::Real).attributes(&[
-        Attr::new("causal", AttrKind::Bool).default("false"),
-    ]),
+    Operation::new("ScaledDotProductAttention", 13, attention)
+        .inputs(3, 6)
+        .accepts(Accepts::Real)
+        .attributes(&[Attr::new("causal", AttrKind::Bool).default("false")]),
 ];
 
 fn matmul(cx: &mut Context) -> Result<(), Fault> {
@@ -118,7 +121,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     }
     let (subscripts, output) = parse_equation(cx.text("equation")?)?;
     if subscripts.len() != cx.inputs.len() {
-        let message = format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
+        let message =
+            format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
         return Err(Fault::attribute("equation", message));
     }
     // By label; the ellipsis has its own.
@@ -138,7 +142,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
         };
         let letters = subscript.len() - usize::from(has_ellipsis);
         if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
-            let message = format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
+            let message =
+                format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
             return Err(Fault::shapes(&[input], message));
         }
         let mut own: [Option<Dim>; 128] = [None; 128];
@@ -182,7 +187,8 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn unequal(label: u8, input: usize) -> Fault {
-    let message = format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
+    let message =
+        format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
     Fault::shapes(&[input], message)
 }
 
@@ -214,7 +220,8 @@ fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
             labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
         }
         let labels = subscripts.iter().flatten().copied();
-        let mut output: Vec<u8> = labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
+        let mut output: Vec<u8> =
+            labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
         output.sort_unstable();
         if has_ellipsis {
             output.insert(0, ELLIPSIS);

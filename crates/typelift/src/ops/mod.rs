@@ -12,18 +12,22 @@ mod context;
 mod convert;
 mod convolution;
 mod ctc;
+mod detection;
 mod elementwise;
+mod embedding;
 mod extend;
 mod gather;
 mod image;
 mod interpolate;
 mod join;
 mod matmul;
+mod nms;
 mod normalization;
 mod pooling;
 mod quantization;
 mod reduction;
 mod reshape;
+mod roi;
 mod scatter;
 mod select;
 mod slice;
@@ -48,18 +52,22 @@ const FAMILIES: &[&[Operation]] = &[
     convert::ROWS,
     convolution::ROWS,
     ctc::ROWS,
+    detection::ROWS,
     elementwise::ROWS,
+    embedding::ROWS,
     extend::ROWS,
     gather::ROWS,
     image::ROWS,
     interpolate::ROWS,
     join::ROWS,
     matmul::ROWS,
+    nms::ROWS,
     normalization::ROWS,
     pooling::ROWS,
     quantization::ROWS,
     reduction::ROWS,
     reshape::ROWS,
+    roi::ROWS,
     scatter::ROWS,
     select::ROWS,
     slice::ROWS,
@@ -247,6 +255,11 @@ impl Operation {
     /// Which element types it takes in its main input.
     pub fn accepted(&self) -> Accepts {
         self.accepts
+    }
+
+    /// What an attribute says where a file does not; `None` where a file must, or the operation does not have it.
+    pub fn default_of(&self, attribute: &str) -> Option<&'static str> {
+        self.attribute(attribute)?.default
     }
 
     pub(crate) fn attribute(&self, name: &str) -> Option<&'static Attr> {

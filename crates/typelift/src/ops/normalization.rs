@@ -5,12 +5,20 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("BatchNormInference", 0, batch_norm_first).until(4).inputs(5, 5).ties(Ties::All).accepts(Accepts::Real).attributes(&[EPSILON]),
-    Operation::new("BatchNormInference", 5, batch_norm).inputs(5, 5).ties(Ties::All).accepts(Accepts::Real).attributes(&[EPSILON]),
-    Operation::new("GroupNormalization", 12, group_norm).inputs(3, 3).attributes(&[
-        Attr::new("num_groups", AttrKind::Int).default("0"),
-        EPSILON,
-    ]),
+    Operation::new("BatchNormInference", 0, batch_norm_first)
+        .until(4)
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[EPSILON]),
+    Operation::new("BatchNormInference", 5, batch_norm)
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[EPSILON]),
+    Operation::new("GroupNormalization", 12, group_norm)
+        .inputs(3, 3)
+        .attributes(&[Attr::new("num_groups", AttrKind::Int).default("0"), EPSILON]),
     Operation::new("GRN", 0, grn).attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
     Operation::new("LRN", 0, lrn).inputs(2, 2).attributes(&[
         Attr::new("alpha", AttrKind::Float).default("0"),
@@ -29,12 +37,13 @@ pub(super) const ROWS: &[Operation] = &[
         NORMALIZE_VARIANCE,
         Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
     ]),
-    Operation::new("NormalizeL2", 0, normalize_l2).inputs(2, 2).attributes(&[
-        EPS,
-        Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add"),
-    ]),
+    Operation::new("NormalizeL2", 0, normalize_l2)
+        .inputs(2, 2)
+        .attributes(&[EPS, Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add")]),
     Operation::new("LogSoftmax", 5, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
-    Operation::new("Softmax", 1, softmax_from_start).until(7).attributes(&[Attr::new("axis", AttrKind::Unsigned).default("0")]),
+    Operation::new("Softmax", 1, softmax_from_start)
+        .until(7)
+        .attributes(&[Attr::new("axis", AttrKind::Unsigned).default("0")]),
     Operation::new("Softmax", 8, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
 ];
 
@@ -60,7 +69,8 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     let mut channels = Dim::ANY;
     for input in parameters {
         check_rank(cx, input, "parameters", &[1])?;
-        channels = merge_dims(&parameters, "length of gamma, beta, mean and variance", channels, dim(cx.shape(input), 0))?;
+        channels =
+            merge_dims(&parameters, "length of gamma, beta, mean and variance", channels, dim(cx.shape(input), 0))?;
     }
     let mut shape = cx.shape(data).clone();
     if shape.rank().is_some_and(|rank| rank < 2) {
@@ -95,7 +105,10 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
         merge_dims(&[0, 1], "number of channels of data and scale", channels, dim(scale, 0))?;
         merge_dims(&[0, 2], "number of channels of data and bias", channels, dim(bias, 0))?;
         if channels.value().is_some_and(|channels| groups > channels || channels % groups != 0) {
-            return Err(Fault::attribute("num_groups", format!("{channels} channels do not make {groups} groups of one size")));
+            return Err(Fault::attribute(
+                "num_groups",
+                format!("{channels} channels do not make {groups} groups of one size"),
+            ));
         }
     }
     merge_dims(&[1, 2], "length of scale and bias", dim(scale, 0), dim(bias, 0))?;
@@ -166,7 +179,8 @@ fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
     let axis = cx.unsigned("axis")?;
     match cx.shape(0).rank() {
         Some(rank) if axis >= rank.max(1) as u64 => {
-            let fault = Fault::attribute("axis", format!("`axis` is {axis}, which is no axis of the input of rank {rank}"));
+            let fault =
+                Fault::attribute("axis", format!("`axis` is {axis}, which is no axis of the input of rank {rank}"));
             Err(fault)
         }
         _ => as_data(cx),

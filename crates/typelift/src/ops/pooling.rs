@@ -1,30 +1,68 @@
 //! Pooling, with a window or with a given output size.
 
-use typelift_promote::ElementType;
-
-use super::common::{attribute_axis, check_rank, dim, dim_between, target_shape};
+use super::common::{attribute_axis, check_rank, dim, dim_between, index_type, target_shape};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("AvgPool", 1, pool).until(13).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("AvgPool", 14, pool).until(15).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("AvgPool", 16, pool).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
     ]),
     Operation::new("MaxPool", 1, pool).until(7).attributes(&[
-        STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE,
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
     ]),
     Operation::new("MaxPool", 8, max_pool).until(13).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
     ]),
     Operation::new("MaxPool", 14, max_pool).attributes(&[
-        STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS,
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
     ]),
     Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
     Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
@@ -81,7 +119,8 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
     let data = cx.shape(0);
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
     if dims.len() != spatial + 2 {
-        let message = format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
+        let message =
+            format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
         return Err(Fault::attribute("kernel", message));
     }
     for (axis, name) in ["batch", "channels"].iter().enumerate() {
@@ -107,11 +146,16 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         let padded = length + Dim::from(begin.saturating_add(end));
         if length.is_fixed() {
             if span < 1 || padded.value().is_none_or(|padded| padded < span) {
-                let message = format!("the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data", cx.layer.ty());
+                let message = format!(
+                    "the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data",
+                    cx.layer.ty()
+                );
                 return Err(Fault::shapes(&[0], message));
             }
             if excludes_pad && (span <= begin || span <= end) {
-                let message = format!("the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}");
+                let message = format!(
+                    "the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}"
+                );
                 return Err(Fault::attribute("exclude-pad", message).rule("a window in the padding alone has no mean"));
             }
         }
@@ -155,11 +199,7 @@ fn adaptive_avg_pool(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
-    let indices = cx.type_attribute("index_element_type")?;
-    if ![ElementType::I32, ElementType::I64].contains(&indices) {
-        let message = format!("`index_element_type` is {indices}, not i32 or i64");
-        return Err(Fault::attribute("index_element_type", message));
-    }
+    let indices = index_type(cx, "index_element_type")?;
     let shape = adaptive(cx)?;
     cx.output(cx.element_type(0), shape.clone());
     cx.output(indices, shape);
