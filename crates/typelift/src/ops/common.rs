@@ -31,7 +31,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
         [0, 1] => "a number or a list".to_owned(),
         ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("the {role} of `{}` must be {expected}, and have the shape {shape}", cx.layer.ty());
+    let message = format!("the {role} of `{}` must be {expected}; the shape is {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 

@@ -2,6 +2,7 @@
 
 use typelift_promote::{ElementType, Kind};
 
+use super::common::index_type;
 use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::diagnostic::Code;
 use crate::infer::value::{self, Array, Bounds, Data, Evaluate, Evaluation};
@@ -116,10 +117,7 @@ fn shape_of_i64(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn shape_of(cx: &mut Context) -> Result<(), Fault> {
-    let element_type = cx.type_attribute("output_type")?;
-    if ![ElementType::I32, ElementType::I64].contains(&element_type) {
-        return Err(Fault::attribute("output_type", format!("`output_type` is {element_type}, not i32 or i64")));
-    }
+    let element_type = index_type(cx, "output_type")?;
     shape_as(cx, element_type)
 }
 
