@@ -4,6 +4,7 @@
 //! must agree in element type, and how its outputs follow from its inputs.
 
 mod attributes;
+mod body;
 mod broadcast;
 mod common;
 mod context;
@@ -18,6 +19,7 @@ mod scatter;
 mod select;
 mod slice;
 mod source;
+mod variable;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -32,6 +34,7 @@ use crate::infer::value::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
+    body::ROWS,
     broadcast::ROWS,
     convert::ROWS,
     elementwise::ROWS,
@@ -44,6 +47,7 @@ const FAMILIES: &[&[Operation]] = &[
     select::ROWS,
     slice::ROWS,
     source::ROWS,
+    variable::ROWS,
 ];
 
 /// The newest operation set.
