@@ -5,6 +5,7 @@
 
 mod activation;
 mod attributes;
+mod body;
 mod broadcast;
 mod color;
 mod common;
@@ -32,6 +33,7 @@ mod scatter;
 mod select;
 mod slice;
 mod source;
+mod variable;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -47,6 +49,7 @@ use crate::infer::value::Evaluate;
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
+    body::ROWS,
     broadcast::ROWS,
     color::ROWS,
     convert::ROWS,
@@ -72,6 +75,7 @@ const FAMILIES: &[&[Operation]] = &[
     select::ROWS,
     slice::ROWS,
     source::ROWS,
+    variable::ROWS,
 ];
 
 /// The newest operation set.

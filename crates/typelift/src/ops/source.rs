@@ -35,12 +35,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
             .help("add <data shape=\"…\" element_type=\"…\"/>; `?` stands for a dim that is not fixed"));
     }
     let element_type = cx.type_attribute("element_type")?;
-    let text = cx.text("shape")?;
-    let (mut shape, oddities) =
-        Shape::parse_lenient(text).map_err(|error| Fault::attribute("shape", error.to_string()))?;
-    for oddity in oddities {
-        cx.lint(Fault { attribute: Some("shape"), ..Fault::other(Code::OddDimension, oddity.to_string()) });
-    }
+    let mut shape = cx.partial_shape("shape")?;
     for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
         if !cx.has_attribute(attribute) {
             let message = format!("a Parameter without `{attribute}` is {becomes}");
