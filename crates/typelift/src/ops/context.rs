@@ -15,7 +15,7 @@ use super::{Attr, AttrKind, Operation};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
-use crate::infer::value::{self, Bounds, Cache};
+use crate::infer::value::{self, Array, Bounds, Cache, Data};
 use crate::shape::{Dim, Shape};
 
 /// Why an operation refuses its inputs or attributes.
@@ -193,9 +193,12 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The values are known, but of a type from which OpenVINO reads no numbers.
     pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Vec<i64>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes));
+        }
         let exact = self.exact(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| bounds.lower.to_integers()))
+        Ok(exact.map(|bounds| as_i64(&bounds.lower)))
     }
 
     /// The lower and the upper end of each value of an input, where both are known. What is the least or the greatest
@@ -204,6 +207,9 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As for [`numbers`](Self::numbers).
     pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Vec<(i64, i64)>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
+        }
         let bounds = self.bounds(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
@@ -213,16 +219,35 @@ impl<'a> Context<'a> {
             end => end,
         };
         Ok(bounds.map(|bounds| {
-            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
+            let (lower, upper) = (as_i64(&bounds.lower), as_i64(bounds.upper()));
             lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
         }))
     }
 
     /// Whether an input comes straight from a Constant.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
-        let feed = self.graph.feeds(self.node).get(input).copied().flatten();
-        let producer = feed.and_then(|(node, _)| self.graph.weight(node));
-        producer.is_some_and(|layer| ["Const", "Constant"].contains(&layer.ty()))
+        self.constant(input).is_some()
+    }
+
+    fn constant(&self, input: usize) -> Option<&'a Layer> {
+        let (node, _) = self.graph.feeds(self.node).get(input).copied().flatten()?;
+        self.graph.weight(node).filter(|layer| ["Const", "Constant"].contains(&layer.ty()))
+    }
+
+    /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
+    fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
+        if self.element_type(input).bits() != 4 {
+            return None;
+        }
+        let constant = self.constant(input)?;
+        let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
+        let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
+        let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
+        let read = |length| self.walk.weights.read(offset, length);
+        // What lies behind the end of the weights cannot be told.
+        let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
+        bytes.resize(count, 0);
+        Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
@@ -359,6 +384,16 @@ impl<'a> Context<'a> {
                 let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
                 Err(Fault::other(Code::MissingAttribute, message).help(format!("add {name}=\"…\" to its <data>")))
             }
+        }
+    }
+}
+
+/// The values as C++ casts them to `int64_t`.
+fn as_i64(array: &Array) -> Vec<i64> {
+    match &array.data {
+        Data::Ints(values) => values.iter().map(|&value| value as i64).collect(),
+        Data::Floats(values) => {
+            values.iter().map(|&value| if value < 9e18 { value as i64 } else { i64::MIN }).collect()
         }
     }
 }

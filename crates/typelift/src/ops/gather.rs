@@ -15,8 +15,10 @@ pub(super) const ROWS: &[Operation] = &[
 const BATCH_DIMS: &[Attr] = &[Attr::new("batch_dims", AttrKind::Int).default("0")];
 
 fn gather(cx: &mut Context) -> Result<(), Fault> {
-    check_type(cx, 1, "indices", Accepts::Integer)?;
-    check_type(cx, 2, "axis", Accepts::Integer)?;
+    if cx.operation.revision() > 1 {
+        check_type(cx, 1, "indices", Accepts::Integer)?;
+        check_type(cx, 2, "axis", Accepts::Integer)?;
+    }
     let axis_shape = cx.shape(2);
     if axis_shape.is_static() && (axis_shape.rank() > Some(1) || axis_shape.element_count() != Some(1)) {
         let message = format!("the axis of `Gather` must be one number, and has the shape {axis_shape}");

@@ -1,6 +1,7 @@
 //! Operations that put tensors together along an axis or cut one apart: Concat, Split, VariadicSplit.
 
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, fill_outputs};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
@@ -115,7 +116,8 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[1], message));
     }
     let Some(counts) = cx.shape(2).to_static() else {
-        // Without its number of outputs nothing is known of them.
+        // OpenVINO makes one output, of which nothing is known, as long as it does not know their number.
+        cx.output(ElementType::Dynamic, Shape::dynamic());
         return Ok(());
     };
     check_rank(cx, 2, "lengths", &[1])?;

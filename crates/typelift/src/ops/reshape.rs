@@ -310,6 +310,7 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(order)) if order.is_empty() => dims.iter().rev().copied().collect(),
         (Some(dims), Some(order)) => permuted(dims, &order).ok_or_else(|| not_a_permutation(&order))?,
         (Some(dims), None) => Shape::of_rank(dims.len()),
+        (None, Some(order)) if order.is_empty() => Shape::scalar(),
         (None, Some(order)) if !is_permutation(&order) => return Err(not_a_permutation(&order)),
         (None, _) => match length.value() {
             Some(rank @ 1..) => usize::try_from(rank).map_or_else(|_| Shape::dynamic(), Shape::of_rank),

@@ -99,6 +99,11 @@ fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
     Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
 }
 
+/// How many steps, of whatever sign, it takes to go through `length` elements.
+fn ceil_div(length: i64, step: i64) -> i64 {
+    i64::try_from(length.unsigned_abs().div_ceil(step.unsigned_abs())).unwrap_or(i64::MAX)
+}
+
 /// Any length up to that of `dim`.
 fn at_most(dim: Dim) -> Dim {
     Dim::between(0, dim.upper().unwrap_or(i64::MAX))
@@ -249,21 +254,24 @@ impl Masks {
                 rest.next();
             } else {
                 let dim = rest.next().ok_or_else(missing)?;
-                let at = |ends: Option<&[Ends]>| ends.and_then(|ends| ends.get(position).copied());
-                let (Some(begin), Some(end), Some(strides)) = (at(begin), at(end), strides) else {
+                let Some(stride) = strides.map(|strides| strides.at(position)) else {
                     shape.push(at_most(dim));
                     continue;
                 };
-                let stride = strides.at(position);
                 let length = dim.upper().unwrap_or(i64::MAX);
                 let (first, last) = match stride {
                     0 => return Err(zero_step(cx, 3, position)),
                     1.. => (0, length),
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
-                let begin = if set(&self.begin, position) { (first, first) } else { begin };
-                let end = if set(&self.end, position) { (last, last) } else { end };
-                shape.push(sliced(dim, begin, end, stride));
+                let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
+                    true => Some((default, default)),
+                    false => ends.and_then(|ends| ends.get(position).copied()),
+                };
+                shape.push(match (at(&self.begin, first, begin), at(&self.end, last, end)) {
+                    (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
+                    _ => Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride))),
+                });
             }
         }
         shape.extend(rest);
