@@ -65,7 +65,7 @@ impl Attr {
         match self.kind {
             AttrKind::Bool => Ok(parse_bool(text).is_none()),
             AttrKind::Int => self.number::<i64>(text).map(|(_, junk)| junk),
-            AttrKind::Unsigned => self.number::<u64>(text).map(|(_, junk)| junk),
+            AttrKind::Unsigned => self.unsigned(text).map(|(_, junk)| junk),
             AttrKind::Float => self.float(text).map(|(_, junk)| junk),
             AttrKind::Text | AttrKind::Texts => Ok(false),
             AttrKind::Enum(words) => self.word(text, words).map(|_| false),
@@ -85,6 +85,11 @@ impl Attr {
         let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
         let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a number"))?;
         Ok((number, sign + digits < trimmed.len()))
+    }
+
+    /// As [`number`](Self::number), in 64 bits without sign: OpenVINO's reader takes what fits with one, and wraps.
+    pub(crate) fn unsigned(&self, text: &str) -> Result<(u64, bool), Fault> {
+        self.number::<i64>(text).map(|(number, junk)| (number as u64, junk))
     }
 
     pub(crate) fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
