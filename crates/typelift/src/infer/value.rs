@@ -35,6 +35,14 @@ pub(crate) enum Data {
 }
 
 impl Array {
+    /// Which of the values are not zero.
+    pub(crate) fn truths(&self) -> Vec<bool> {
+        match &self.data {
+            Data::Ints(values) => values.iter().map(|&value| value != 0).collect(),
+            Data::Floats(values) => values.iter().map(|&value| value != 0.0).collect(),
+        }
+    }
+
     /// The values as integers; fractions are cut off and too large ones saturate.
     pub(crate) fn to_integers(&self) -> Vec<i64> {
         match &self.data {

@@ -1,6 +1,6 @@
 //! Reductions: operations that take the elements along some axes to one.
 
-use super::common::{check_type, checked_axis};
+use super::common::{check_rank, check_type, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
@@ -25,13 +25,9 @@ const fn reduction(name: &'static str, revision: u8) -> Operation {
 fn reduce(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     check_type(cx, 1, "axes", Accepts::Integer)?;
-    if cx.shape(1).rank().is_some_and(|rank| rank > 1) {
-        let message =
-            format!("the axes of `{}` must be a number or a list, and have the shape {}", cx.layer.ty(), cx.shape(1));
-        return Err(Fault::shapes(&[1], message));
-    }
+    check_rank(cx, 1, "axes", &[0, 1])?;
     let keep_dims = cx.bool("keep_dims")?;
-    let axes = cx.integers(1);
+    let axes = cx.numbers(1)?;
     let data = cx.shape(0);
     let shape = match (data.dims(), axes) {
         (Some(dims), Some(axes)) => {

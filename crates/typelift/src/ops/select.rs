@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type};
+use super::common::{attribute_axis, check_rank, check_type, index_type};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
@@ -24,14 +24,6 @@ const MODE: Attr = Attr::new("mode", AttrKind::Enum(&["max", "min"])).default("m
 const SORT: Attr = Attr::new("sort", AttrKind::Enum(&["none", "index", "value"])).default("none");
 const INDEX_TYPE: Attr = Attr::new("index_element_type", AttrKind::Type).default("i32");
 const TOP_K: &[Attr] = &[AXIS, MODE, SORT, INDEX_TYPE];
-
-/// The type of indices that the attribute `name` gives.
-fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
-    match cx.type_attribute(name)? {
-        ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
-        ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
-    }
-}
 
 fn top_k(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "k", Accepts::Integer)?;
