@@ -1,2 +1,88 @@
-//! stub
-fn main() {}
+//! `typelift`: makes type promotion in OpenVINO IR files explicit, checks them and explains them.
+
+mod check;
+mod convert;
+mod dot;
+mod failure;
+mod infer;
+mod input;
+mod listing;
+mod output;
+mod plan;
+mod render;
+mod show;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{ColorChoice, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
+/// No OpenVINO needed.
+#[derive(Parser)]
+#[command(
+    name = "typelift",
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files"
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    color: ColorChoice,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Convert(convert::Args),
+    Infer(infer::Args),
+    Check(check::Args),
+    Show(show::Args),
+}
+
+/// How a run ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Done,
+    /// The model has errors, and they were printed.
+    Faulty,
+}
+
+impl Status {
+    fn of(faulty: bool) -> Self {
+        if faulty { Self::Faulty } else { Self::Done }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that nobody reads is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut terminal = Terminal::new(cli.color);
+    let result = match cli.verb {
+        Verb::Convert(args) => convert::run(&args, &mut terminal),
+        Verb::Infer(args) => infer::run(&args, &mut terminal),
+        Verb::Check(args) => check::run(&args, &mut terminal),
+        Verb::Show(args) => show::run(&args, &mut terminal),
+    };
+    match result.and_then(|status| terminal.flush().map(|()| status)) {
+        Ok(Status::Done) => ExitCode::SUCCESS,
+        Ok(Status::Faulty) => ExitCode::from(1),
+        // Whoever reads our output has seen enough.
+        Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Other { message, help }) => {
+            terminal.failure(&message, help.as_deref());
+            ExitCode::from(2)
+        }
+    }
+}

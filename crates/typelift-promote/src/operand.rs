@@ -101,6 +101,9 @@ pub(crate) fn agreeing_ranks<E>(
     is_about_rank: impl Fn(&E) -> bool,
 ) -> Option<u32> {
     let unknown = operands.iter().filter(|operand| operand.category == Category::UnknownRank).count();
+    if unknown == 0 {
+        return Some(0);
+    }
     let mut agreed = None;
     for ranks in 0..1u32.checked_shl(unknown.try_into().ok()?).filter(|&choices| choices <= 256)? {
         let answer = match decide(ranks) {

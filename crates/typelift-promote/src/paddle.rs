@@ -76,7 +76,7 @@ impl Refusal {
         match self.reason {
             Reason::UnknownType | Reason::Float8 => "convert that operand to a type that promotes, such as f16 or f32",
             Reason::NoPromotion | Reason::SameType | Reason::OutOfScope => "convert the operands to one type",
-            Reason::Number => "give a tensor",
+            Reason::Number => "give a tensor, or use Python's operator (`operator +`), which takes numbers",
             Reason::Rank => "give tensors of one rank",
             Reason::UnknownRank => "give the operand a known rank",
             Reason::Arity => "give as many operands as the operation takes",
@@ -292,7 +292,7 @@ enum Published {
 
 struct Row {
     name: &'static str,
-    /// Most operands; the fewest are two.
+    /// Most operands; the fewest are two, or one where there is no most.
     most: usize,
     numbers: Numbers,
     common: Common,
@@ -406,8 +406,10 @@ impl Operation {
     /// As [`promote`](Self::promote).
     pub fn trace(self, operands: &[Operand], version: Version, trace: &mut dyn FnMut(Step)) -> Result<Promotion> {
         let row = self.row();
-        let ([first, .., last], true) = (operands, operands.len() <= row.most) else {
-            return refuse(Reason::Arity, Dynamic, Dynamic);
+        let (first, last) = match operands {
+            [only] if row.most == MANY => (only, only),
+            [first, .., last] if operands.len() <= row.most => (first, last),
+            _ => return refuse(Reason::Arity, Dynamic, Dynamic),
         };
         let is_known = |operand: &Operand| match operand.element_type.kind() {
             Kind::Dynamic => true,
@@ -423,17 +425,12 @@ impl Operation {
         }
         let decide = |ranks, trace: Trace| {
             let mut operands = with_ranks(operands, ranks);
-            let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
-                return refuse(Reason::Arity, Dynamic, Dynamic);
-            };
+            let a = operands.next().unwrap_or(*first);
+            // Only operations that do not promote take more than two: any one that differs from the first will do.
+            let b = operands.clone().find(|b| b.is_number() || b.element_type != a.element_type);
+            let b = b.or_else(|| operands.next()).unwrap_or(a);
             match version {
-                Version::V3_3 => {
-                    // Only operations that do not promote take more than two.
-                    if let Some(other) = operands.find(|operand| operand.element_type != a.element_type) {
-                        return refuse(Reason::SameType, a.element_type, other.element_type);
-                    }
-                    self.decide(a, b, trace)
-                }
+                Version::V3_3 => self.decide(a, b, trace),
                 Version::Published2_6 => self.published(a, b, trace),
             }
         };

@@ -183,6 +183,11 @@ fn is_integral(ty: ElementType) -> bool {
     ty.is_integer() && ty.bits() >= 8
 }
 
+/// An integer of any width, or a boolean.
+fn is_whole(ty: ElementType) -> bool {
+    ty.is_integer() || ty == Boolean
+}
+
 fn to_complex(ty: ElementType) -> Option<ElementType> {
     Some(match ty {
         F16 => C32,
@@ -354,6 +359,8 @@ fn combine(higher: Option<ElementType>, lower: Option<ElementType>, trace: Trace
 const LOWER_CATEGORY: &str =
     "numbers and zero-dim tensors of no higher kind do not change the type of tensors above them";
 
+const WORKS_ON_FLOATS: &str = "the operation works on floats, so integers get the default type";
+
 /// Where an operation takes Python numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
@@ -478,7 +485,8 @@ operations! {
     "angle", 1..1 Nowhere Float Real;
     "abs", 1..1 Nowhere Promoted Real;
     "neg", 1..1 Nowhere NotBoolean Common;
-    "ceil" "floor" "round" "trunc", 1..1 Nowhere NotComplex Common;
+    "ceil" "floor" "trunc", 1..1 Nowhere NotComplex Common;
+    "round", 1..1 Nowhere Promoted Common;
     "cumprod" "cumsum" "prod" "sum", 1..1 Nowhere Sum Common;
     "mean", 1..1 Nowhere OnlyFloat Common;
 }
@@ -604,26 +612,16 @@ impl Operation {
                 Some(boolean) => return refuse(Reason::Boolean, first, if first == boolean { last } else { boolean }),
                 None => combined_type(operands, options, trace)?,
             },
-            Common::Float => match combined_type(operands, options, trace)? {
-                ty if ty.is_integer() || ty == Boolean => change(
-                    ty,
-                    options.default_dtype,
-                    "the operation works on floats, so integers get the default type",
-                    trace,
-                ),
-                ty => ty,
-            },
-            Common::Sum => match combined_type(operands, options, trace)? {
-                ty if ty.is_integer() || ty == Boolean => change(ty, I64, "integers are summed as i64", trace),
-                ty => ty,
-            },
-            Common::OnlyFloat | Common::Alpha => match combined_type(operands, options, trace)? {
-                ty if ty.is_integer() || ty == Boolean => {
-                    let reason = if row.common == Common::Alpha { Reason::Alpha } else { Reason::NotFloat };
-                    return Err(Refusal::one(reason, ty));
+            Common::Float | Common::Sum | Common::OnlyFloat | Common::Alpha => {
+                let ty = combined_type(operands, options, trace)?;
+                match row.common {
+                    _ if !is_whole(ty) => ty,
+                    Common::Float => change(ty, options.default_dtype, WORKS_ON_FLOATS, trace),
+                    Common::Sum => change(ty, I64, "integers are summed as i64", trace),
+                    Common::Alpha => return Err(Refusal::one(Reason::Alpha, ty)),
+                    _ => return Err(Refusal::one(Reason::NotFloat, ty)),
                 }
-                ty => ty,
-            },
+            }
             Common::Double => {
                 let ty = if complex.is_some() { C128 } else { F64 };
                 trace(Step {
@@ -655,11 +653,10 @@ impl Operation {
                 _ => first.element_type,
             },
             Common::Ldexp => {
-                let integer = |ty: ElementType| ty.is_integer() || ty == Boolean;
                 let (a, b) = (first.element_type, last.element_type);
                 let mut exponential = last;
-                if integer(a) || !integer(b) || complex.is_some() {
-                    let base = if integer(a) { Operand::number(F64) } else { Operand::zero_dim(a) };
+                if is_whole(a) || !is_whole(b) || complex.is_some() {
+                    let base = if is_whole(a) { Operand::number(F64) } else { Operand::zero_dim(a) };
                     exponential.element_type = combined_type([base, last].into_iter(), options, trace)?;
                 }
                 combined_type([first, exponential].into_iter(), options, trace)?

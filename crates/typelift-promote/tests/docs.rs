@@ -1,14 +1,13 @@
 //! The tables in `docs/promotion-rules.md` are what the rules give. `UPDATE_DOCS=1` writes them anew.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use typelift_promote::paddle::{self, Version};
-use typelift_promote::{ElementType, Operand, RuleSet, openvino};
+use typelift_promote::{Category, ElementType, Operand, RuleSet, openvino};
 
-type Outcome = Option<ElementType>;
-
-fn promote(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Outcome {
+fn promote(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Option<ElementType> {
     rules.promote(operation, &[a, b]).ok().map(|promotion| promotion.result)
 }
 
@@ -26,50 +25,51 @@ fn common_types() -> Vec<ElementType> {
     vec![Boolean, U8, I8, I16, I32, I64, F16, Bf16, F32, F64]
 }
 
-fn compare_table() -> String {
+/// The pairs on which rule sets disagree: `left` with `right`, each pair once if `symmetric`.
+fn compare_table(left: fn(ElementType) -> Operand, right: fn(ElementType) -> Operand, symmetric: bool) -> String {
+    let scalars = openvino::Attributes { pytorch_scalar_promotion: true, promote_unsafe: true, ..Default::default() };
     let rule_sets = [
         ("OpenVINO, safe", named("openvino")),
         ("OpenVINO, unsafe", unsafe_openvino()),
+        ("OpenVINO, unsafe, PyTorch scalars", RuleSet::OpenVino(scalars)),
         ("PyTorch", named("pytorch")),
         ("Paddle", named("paddle")),
     ];
-    let mut text =
-        "| with dimensions | | OpenVINO, safe | OpenVINO, unsafe | PyTorch | Paddle |\n|---|---|---|---|---|---|\n"
-            .to_owned();
+    let header: Vec<_> = rule_sets.iter().map(|(name, _)| *name).collect();
+    let mut rows = String::new();
     let types = common_types();
     let (mut pairs, mut different) = (0, 0);
     for (i, &a) in types.iter().enumerate() {
-        for &b in &types[i..] {
-            let outcomes =
-                rule_sets.map(|(_, rules)| promote(&rules, "add", Operand::dimensioned(a), Operand::dimensioned(b)));
+        for &b in &types[if symmetric { i } else { 0 }..] {
+            let outcomes = rule_sets.map(|(_, rules)| promote(&rules, "add", left(a), right(b)));
             pairs += 1;
             if outcomes.iter().any(|outcome| *outcome != outcomes[0]) {
                 different += 1;
                 let cells = outcomes.map(|outcome| outcome.map_or("–", ElementType::name));
-                text += &format!("| {a} | {b} | {} |\n", cells.join(" | "));
+                rows += &format!("| {a} | {b} | {} |\n", cells.join(" | "));
             }
         }
     }
-    format!(
-        "{different} of the {pairs} unordered pairs of the ten types that all three have; – is a refusal.\n\n{text}"
-    )
+    let columns = "|---".repeat(rule_sets.len() + 2);
+    format!("{different} of {pairs} pairs; – is a refusal.\n\n| | | {} |\n{columns}|\n{rows}", header.join(" | "))
 }
 
 fn associativity_table() -> String {
-    let rows: [(&str, RuleSet, fn(ElementType) -> Operand); 6] = [
-        ("OpenVINO, safe", named("openvino"), Operand::dimensioned),
-        ("OpenVINO, unsafe", unsafe_openvino(), Operand::dimensioned),
-        ("PyTorch, with dimensions", named("pytorch"), Operand::dimensioned),
-        ("Paddle, with dimensions", named("paddle"), Operand::dimensioned),
-        ("Paddle, 0-D", named("paddle"), Operand::zero_dim),
-        ("Paddle 2.6, with dimensions", named("paddle-2.6"), Operand::dimensioned),
+    let rows: [(_, _, Category); 6] = [
+        ("OpenVINO, safe", named("openvino"), Category::Dimensioned),
+        ("OpenVINO, unsafe", unsafe_openvino(), Category::Dimensioned),
+        ("PyTorch, with dimensions", named("pytorch"), Category::Dimensioned),
+        ("Paddle, with dimensions", named("paddle"), Category::Dimensioned),
+        ("Paddle, 0-D", named("paddle"), Category::ZeroDim),
+        ("Paddle 2.6, with dimensions", named("paddle-2.6"), Category::Dimensioned),
     ];
     let mut text = "| rules | types | triples | another type | one grouping refused | through | for example |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for (name, rules, operand) in rows {
+    for (name, rules, category) in rows {
+        let operand = |element_type| Operand { element_type, category };
         let meet = |a, b| promote(&rules, "add", operand(a), operand(b));
         let types: Vec<_> = rules.types().filter(|&ty| meet(ty, ty).is_some()).collect();
         let (mut triples, mut other_type, mut refused) = (0, 0, 0);
-        let mut example = std::string::String::from("none");
+        let mut example = String::from("none");
         let mut through = BTreeMap::<&str, usize>::new();
         for &a in &types {
             for &b in &types {
@@ -181,7 +181,8 @@ fn the_generated_tables_are_what_the_rules_give() {
     let document = std::fs::read_to_string(&path).unwrap();
     let mut expected = document.clone();
     let tables = [
-        ("compare", compare_table()),
+        ("compare", compare_table(Operand::dimensioned, Operand::dimensioned, true)),
+        ("compare-scalar", compare_table(Operand::dimensioned, Operand::zero_dim, false)),
         ("associativity", associativity_table()),
         ("openvino-quirks", quirk_table()),
         ("paddle-versions", paddle_versions_table()),

@@ -1,4 +1,5 @@
 //! The fidelity table against the values themselves: every value of the types up to 16 bits, telling ones of the others.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use typelift_promote::ElementType::{self, *};
 use typelift_promote::{Fidelity, Kind, Loss, fidelity};

@@ -1,4 +1,5 @@
 //! What holds, or nearly holds, of every rule set.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use proptest::prelude::*;
 use typelift_promote::ElementType::{self, *};

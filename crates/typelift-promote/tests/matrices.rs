@@ -1,4 +1,5 @@
 //! The whole matrix of every rule set, laid out as the vendors lay out theirs: row with column.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use typelift_promote::{Category, Operand, RuleSet, openvino};
 

@@ -1,17 +1,21 @@
 //! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
 
+mod check;
 pub mod diagnostic;
 pub mod graph;
 mod infer;
+mod inputs;
 pub mod ops;
 pub mod passes;
 pub mod shape;
 pub mod weights;
 pub mod xml;
 
+pub use check::check;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
+pub use inputs::{InputError, trace_changes};
 pub use typelift_promote as promote;
 pub use weights::Weights;
 pub use xml::ReadError;

@@ -109,7 +109,8 @@ fn converting_twice_changes_nothing_more() {
         };
         let once = convert(std::fs::read_to_string(&path).unwrap());
         assert!(convert(once.clone()) == once, "{}", path.display());
-        let canonical = write(&Model::from_xml(once.as_str()).unwrap(), WriteOptions { canonical: true, refresh_ports: true });
+        let canonical =
+            write(&Model::from_xml(once.as_str()).unwrap(), WriteOptions { canonical: true, refresh_ports: true });
         assert_eq!(
             describe(&Model::from_xml(once).unwrap().graph, &Weights::None),
             describe(&Model::from_xml(canonical).unwrap().graph, &Weights::None),
@@ -122,10 +123,13 @@ fn converting_twice_changes_nothing_more() {
 /// A graph as text by the names of its layers: ids, order and offsets of constants do not count.
 fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
     let mut seen = HashMap::new();
-    let keys: HashMap<_, _> = graph.layers().map(|layer| {
-        let occurrence = seen.entry(layer.name().to_owned()).and_modify(|n| *n += 1).or_insert(0);
-        (layer.id(), format!("{}#{occurrence}", layer.name()))
-    }).collect();
+    let keys: HashMap<_, _> = graph
+        .layers()
+        .map(|layer| {
+            let occurrence = seen.entry(layer.name().to_owned()).and_modify(|n| *n += 1).or_insert(0);
+            (layer.id(), format!("{}#{occurrence}", layer.name()))
+        })
+        .collect();
     let mut description = BTreeMap::new();
     for layer in graph.layers() {
         let producers = graph.producers(layer.id()).into_iter().map(|producer| {
@@ -135,11 +139,22 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
         let outputs = layer.outputs().iter().map(|port| format!("{} {:?}", type_and_dims(port), port.names()));
         let maps = layer.bodies().iter().map(|body| {
             let inner: HashMap<_, _> = body.graph.layers().map(|layer| (layer.id(), layer.name().to_owned())).collect();
-            let mut entries: Vec<_> = body.port_map.iter().map(|entry| {
-                let direction = if entry.direction == Direction::Input { "in" } else { "out" };
-                format!("{direction} {} {:?} {:?}", entry.external_port_id, inner.get(&entry.internal_layer_id), entry.axis)
-            }).collect();
-            entries.extend(body.back_edges.iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))));
+            let mut entries: Vec<_> = body
+                .port_map
+                .iter()
+                .map(|entry| {
+                    let direction = if entry.direction == Direction::Input { "in" } else { "out" };
+                    format!(
+                        "{direction} {} {:?} {:?}",
+                        entry.external_port_id,
+                        inner.get(&entry.internal_layer_id),
+                        entry.axis
+                    )
+                })
+                .collect();
+            entries.extend(
+                body.back_edges.iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))),
+            );
             entries.sort();
             entries
         });

@@ -89,6 +89,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    pub(crate) fn with_capacity(layers: usize) -> Self {
+        let storage = StableDiGraph::with_capacity(layers, 2 * layers);
+        Self { storage, index: Vec::with_capacity(layers), ..Self::default() }
+    }
+
     /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join.
     pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
         &self.storage
@@ -199,7 +204,7 @@ impl Graph {
             order.extend(self.storage.node_indices());
             return order;
         }
-        let mut written = std::collections::HashSet::new();
+        let mut written = rustc_hash::FxHashSet::default();
         let originals = self.storage.node_indices().filter(|&node| !added(node));
         for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
             // Producers that were added come first, whole chains of them, without recursion.

@@ -277,9 +277,12 @@ impl Array {
             (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|&v| truncate(to, v)).collect())
             }
-            (Data::Ints(values), Kind::Float) => {
-                Data::Floats(values.iter().map(|&v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) }).collect())
-            }
+            (Data::Ints(values), Kind::Float) => Data::Floats(
+                values
+                    .iter()
+                    .map(|&v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) })
+                    .collect(),
+            ),
             (Data::Floats(values), Kind::Float) => Data::Floats(values.iter().map(|&v| round(to, v)).collect()),
             _ => return None,
         };
@@ -425,7 +428,13 @@ pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     let whole = value.trunc() as i128;
     let (i32_lowest, i64_lowest) = (f64::from(i32::MIN), i64::MIN as f64);
     match element_type {
-        ElementType::U64 if value >= -i64_lowest => if value < -2.0 * i64_lowest { whole } else { 0 },
+        ElementType::U64 if value >= -i64_lowest => {
+            if value < -2.0 * i64_lowest {
+                whole
+            } else {
+                0
+            }
+        }
         ElementType::I64 | ElementType::U64 | ElementType::U32 => {
             wrap(element_type, if within(i64_lowest) { whole } else { i64::MIN.into() })
         }
@@ -472,7 +481,10 @@ mod tests {
     fn small_floating_point_types_are_read_by_their_layouts() {
         let read = |ty, bytes: &[u8]| Array::decode(ty, vec![bytes.len()], bytes).unwrap().to_floats();
         assert_eq!(read(ElementType::F8E4M3, &[0x00, 0x01, 0x38, 0x7e, 0xb8]), [0.0, 0.001953125, 1.0, 448.0, -1.0]);
-        assert_eq!(read(ElementType::F8E5M2, &[0x01, 0x3c, 0x7b, 0xfc]), [1.52587890625e-5, 1.0, 57344.0, f64::NEG_INFINITY]);
+        assert_eq!(
+            read(ElementType::F8E5M2, &[0x01, 0x3c, 0x7b, 0xfc]),
+            [1.52587890625e-5, 1.0, 57344.0, f64::NEG_INFINITY]
+        );
         assert_eq!(read(ElementType::F8E8M0, &[0x7f, 0x80]), [1.0, 2.0]);
         assert!(read(ElementType::F8E4M3, &[0xff])[0].is_nan() && read(ElementType::F8E8M0, &[0xff])[0].is_nan());
         let nibbles = Array::decode(ElementType::F4E2M1, vec![4], &[0x21, 0xf7]).unwrap();
@@ -481,7 +493,11 @@ mod tests {
 
     #[test]
     fn conversions_wrap_round_and_truncate() {
-        let floats = |values: &[f64]| Array { element_type: ElementType::F32, dims: vec![values.len()], data: Data::Floats(values.to_vec()) };
+        let floats = |values: &[f64]| Array {
+            element_type: ElementType::F32,
+            dims: vec![values.len()],
+            data: Data::Floats(values.to_vec()),
+        };
         let convert = |to, values: &[f64]| floats(values).converted(to).unwrap();
         assert_eq!(convert(ElementType::U8, &[300.0, -1.5, 3e38]).to_integers(), [44, 255, 0]);
         assert_eq!(convert(ElementType::I8, &[128.0, -1.5]).to_integers(), [-128, -1]);
@@ -490,6 +506,9 @@ mod tests {
         assert_eq!(convert(ElementType::I64, &[1e20, f64::NAN]).to_integers(), [i64::MIN, i64::MIN]);
         assert_eq!(convert(ElementType::U64, &[1.8e19, 1e20]).data, Data::Ints(vec![18_000_000_000_000_000_000, 0]));
         assert_eq!(convert(ElementType::Boolean, &[0.0, 0.4, f64::NAN]).to_integers(), [0, 1, 1]);
-        assert_eq!(convert(ElementType::F16, &[65519.9, 65520.0, 6e-8]).to_floats(), [65504.0, f64::INFINITY, 5.960464477539063e-8]);
+        assert_eq!(
+            convert(ElementType::F16, &[65519.9, 65520.0, 6e-8]).to_floats(),
+            [65504.0, f64::INFINITY, 5.960464477539063e-8]
+        );
     }
 }

@@ -224,7 +224,9 @@ fn find(
         Evaluate::Never => None,
         Evaluate::Source(by) => by(&evaluation),
         Evaluate::Bounds(by) => by(&evaluation, known),
-        Evaluate::Exact(by) | Evaluate::Ends(_, by) | Evaluate::Interval(by) if known.iter().all(|bounds| bounds.is_exact()) => {
+        Evaluate::Exact(by) | Evaluate::Ends(_, by) | Evaluate::Interval(by)
+            if known.iter().all(|bounds| bounds.is_exact()) =>
+        {
             by(&evaluation, &lowers()).map(Bounds::exactly)
         }
         Evaluate::Exact(_) => None,

@@ -37,6 +37,8 @@ pub(crate) enum AttrKind {
     Type,
     /// Signed integers, separated by commas.
     Ints,
+    /// Integers from 0, separated by commas.
+    UnsignedInts,
     /// Floating-point numbers, separated by commas.
     Floats,
     /// Words, separated by commas.
@@ -65,12 +67,13 @@ impl Attr {
         match self.kind {
             AttrKind::Bool => Ok(parse_bool(text).is_none()),
             AttrKind::Int => self.number::<i64>(text).map(|(_, junk)| junk),
-            AttrKind::Unsigned => self.number::<u64>(text).map(|(_, junk)| junk),
+            AttrKind::Unsigned => self.unsigned(text).map(|(_, junk)| junk),
             AttrKind::Float => self.float(text).map(|(_, junk)| junk),
             AttrKind::Text | AttrKind::Texts => Ok(false),
             AttrKind::Enum(words) => self.word(text, words).map(|_| false),
             AttrKind::Type => self.element_type(text).map(|_| false),
             AttrKind::Ints => self.list(text, |field| self.number::<i64>(field)).map(|(_, junk)| junk),
+            AttrKind::UnsignedInts => self.list(text, |field| self.number::<u64>(field)).map(|(_, junk)| junk),
             AttrKind::Floats => self.list(text, |field| self.float(field)).map(|(_, junk)| junk),
             // A Parameter's shape has its own lints.
             AttrKind::Shape => Ok(false),
@@ -84,6 +87,11 @@ impl Attr {
         let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
         let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a number"))?;
         Ok((number, sign + digits < trimmed.len()))
+    }
+
+    /// As [`number`](Self::number), in 64 bits without sign: OpenVINO's reader takes what fits with one, and wraps.
+    pub(crate) fn unsigned(&self, text: &str) -> Result<(u64, bool), Fault> {
+        self.number::<i64>(text).map(|(number, junk)| (number as u64, junk))
     }
 
     pub(crate) fn float(&self, text: &str) -> Result<(f64, bool), Fault> {

@@ -20,8 +20,9 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("Broadcast", 3, broadcast)
         .inputs(2, 3)
         .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
-        .attributes(&[Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"]))
-            .default("numpy")]),
+        .attributes(&[
+            Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"])).default("numpy")
+        ]),
 ];
 
 /// How a Broadcast lays its data on the target.
@@ -91,7 +92,8 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
 
 /// The target where a Concat makes it of single numbers: those that Constants give.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
-    let (concat, _) = cx.feed(1).filter(|&(node, _)| cx.graph.weight(node).is_some_and(|layer| layer.ty() == "Concat"))?;
+    let (concat, _) =
+        cx.feed(1).filter(|&(node, _)| cx.graph.weight(node).is_some_and(|layer| layer.ty() == "Concat"))?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
     let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
     let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {

@@ -31,7 +31,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
         [0, 1] => "a number or a list".to_owned(),
         ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("the {role} of `{}` must be {expected}, and have the shape {shape}", cx.layer.ty());
+    let message = format!("the {role} of `{}` must be {expected}; the shape is {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -84,7 +84,77 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
-/// The type that the attribute `name` gives, which must be i32 or i64.
+/// The dim of a shape on an axis; any, where that is not known.
+pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
+    shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
+}
+
+/// What two dims that must be the same are together.
+pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
+    (left & right)
+        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+}
+
+/// Both ends of a dim put through a function, which gives -1 for any length, or for no upper end.
+pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
+    match (dim.value(), dim.upper()) {
+        (Some(length), _) => Dim::from(f(length)),
+        (None, None) => Dim::at_least(f(dim.lower())),
+        (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),
+    }
+}
+
+/// Divided as OpenVINO divides a dim; see [`Dim::checked_div`]. By 0 it does so in floating point, and makes a 0 of what
+/// it finds. `None` where nothing comes out, or the divisor is negative.
+pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
+    match divisor {
+        0 if dim != Dim::ANY => Some(Dim::fixed(0)),
+        0 => Some(dim),
+        divisor => dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()),
+    }
+}
+
+/// The values of an input that are the dims of a shape. In a Constant -1 stands for any length, and other numbers below 0
+/// for 0; elsewhere neither may be possible.
+pub(super) fn target_shape(cx: &mut Context, input: usize) -> Result<Option<Shape>, Fault> {
+    if cx.is_constant(input) {
+        return Ok(cx.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
+    }
+    cx.shape_value(input)
+}
+
+/// The dim of an input on an axis; any, where that is not known.
+pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
+    dim(cx.shape(input), axis)
+}
+
+/// Refuses an input, called `role` in the message, whose dim on `axis` cannot be `length`.
+pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
+    let found = input_dim(cx, input, axis);
+    if found.is_compatible(Dim::from(length)) {
+        return Ok(());
+    }
+    let message = format!("axis {axis} of the {role} of `{}` must be {length}, and is {found}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
+}
+
+/// What the dims of two inputs, each on its axis, are together: they must be the same, being both the `what`.
+pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: (usize, usize)) -> Result<Dim, Fault> {
+    let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
+    (a & b).ok_or_else(|| {
+        let message = format!(
+            "axis {} of input {} and axis {} of input {} of `{}` are both the {what}, and are {a} and {b}",
+            left.1,
+            left.0,
+            right.1,
+            right.0,
+            cx.layer.ty()
+        );
+        Fault::shapes(&[left.0, right.0], message)
+    })
+}
+
+/// The integer type that the attribute `name` gives for indices.
 pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
     match cx.type_attribute(name)? {
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),

@@ -312,11 +312,30 @@ impl<'a> Context<'a> {
         self.outputs.push((element_type, shape));
     }
 
-    /// Infers a body of the layer with these Parameters given from outside.
-    pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) {
-        if let Some(body) = self.bodies.get_mut(body) {
-            self.walk.body(self.attributes.layer, body, given);
+    /// The partial shape that an attribute says, with a lint for each oddity of its text.
+    pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
+        let text = self.text(name)?;
+        let (shape, oddities) =
+            Shape::parse_lenient(text).map_err(|error| Fault::attribute(name, error.to_string()))?;
+        for oddity in oddities {
+            self.lint(Fault { attribute: Some(name), ..Fault::other(Code::OddDimension, oddity.to_string()) });
         }
+        Ok(shape)
+    }
+
+    /// Infers a body of the layer with these Parameters given from outside.
+    pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) -> Result<(), Fault> {
+        let owner = self.attributes.layer;
+        match self.bodies.get_mut(body) {
+            Some(graph) => self.walk.body(owner, body, graph, Some(given)),
+            None => Ok(()),
+        }
+    }
+
+    /// What is known of the values of an output inside a body, as far as the body was inferred.
+    pub(crate) fn body_bounds(&mut self, body: usize, output: (NodeIndex, usize)) -> Option<Rc<Bounds>> {
+        let graph = &self.bodies.get(body)?.graph;
+        value::bounds(self.walk, graph, &mut Cache::default(), output)
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.

@@ -1,11 +1,11 @@
 //! Operations that work element by element: one operand, two operands, comparisons, logic, bits, Select.
 
-use typelift_promote::ElementType;
 use ElementType::{Boolean, F32, F64, I8, I16, U8, U16};
+use typelift_promote::ElementType;
 
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::value::Evaluate::{Bounds, Ends, Exact, Interval};
 use crate::infer::value::DATA;
+use crate::infer::value::Evaluate::{Bounds, Ends, Exact, Interval};
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -18,7 +18,8 @@ pub(super) const ROWS: &[Operation] = &[
     unary("Atanh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::atanh, f64::round))).since(4),
     unary("BitwiseNot", 13).accepts(Accepts::Bits),
     unary("Ceiling", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::ceil))),
-    unary("Clamp", 0).evaluate(Ends(DATA, evaluate::clamp))
+    unary("Clamp", 0)
+        .evaluate(Ends(DATA, evaluate::clamp))
         .accepts(Accepts::NotBoolean)
         .attributes(&[Attr::new("min", AttrKind::Float).default("0"), Attr::new("max", AttrKind::Float).default("0")]),
     unary("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
@@ -47,8 +48,11 @@ pub(super) const ROWS: &[Operation] = &[
         AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
     )
     .default("half_to_even")]),
-    unary("Sigmoid", 0).evaluate(Exact(|_, x| evaluate::function(x, |x| 1.0 / (1.0 + (-x).exp()), |s| if s > 0.5 { 1.0 } else { 0.0 }))),
-    unary("Sign", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::signum, |x| if x == 0.0 { 0.0 } else { x.signum() }))),
+    unary("Sigmoid", 0).evaluate(Exact(|_, x| {
+        evaluate::function(x, |x| 1.0 / (1.0 + (-x).exp()), |s| if s > 0.5 { 1.0 } else { 0.0 })
+    })),
+    unary("Sign", 0)
+        .evaluate(Exact(|_, x| evaluate::number(x, &[], i128::signum, |x| if x == 0.0 { 0.0 } else { x.signum() }))),
     unary("Sin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sin, f64::trunc))),
     unary("Sinh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sinh, f64::round))),
     unary("SoftPlus", 4).accepts(Accepts::Real),
@@ -62,38 +66,70 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("detect_positive", AttrKind::Bool).default("true"),
     ]),
     Operation::new("IsNaN", 10, question).accepts(Accepts::Real),
-    binary("Add", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, I16, U8, U16]], |x, y| Some(x + y), |x, y| x + y))),
-    binary("Subtract", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, U8]], |x, y| Some(x - y), |x, y| x - y))),
-    binary("Multiply", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y))),
-    binary("Divide", 1).evaluate(Bounds(evaluate::divide)).attributes(&[AUTO_BROADCAST, AXIS, Attr::new("m_pythondiv", AttrKind::Bool).default("true")]),
+    binary("Add", 1).evaluate(Interval(|e, x| {
+        evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, I16, U8, U16]], |x, y| Some(x + y), |x, y| x + y)
+    })),
+    binary("Subtract", 1).evaluate(Interval(|e, x| {
+        evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, U8]], |x, y| Some(x - y), |x, y| x - y)
+    })),
+    binary("Multiply", 1).evaluate(Interval(|e, x| {
+        evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
+    })),
+    binary("Divide", 1).evaluate(Bounds(evaluate::divide)).attributes(&[
+        AUTO_BROADCAST,
+        AXIS,
+        Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
+    ]),
     binary("FloorMod", 1).evaluate(Interval(evaluate::floor_mod)),
-    binary("Maximum", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON], |x, y| Some(x.max(y)), f64::max))),
-    binary("Minimum", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min))),
+    binary("Maximum", 1)
+        .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON], |x, y| Some(x.max(y)), f64::max))),
+    binary("Minimum", 1).evaluate(Interval(|e, x| {
+        evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min)
+    })),
     binary("Mod", 1).evaluate(Bounds(evaluate::modulo)),
     binary("Power", 1).evaluate(Interval(evaluate::power)),
-    binary("SquaredDifference", 0).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),
+    binary("SquaredDifference", 0)
+        .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),
     binary("BitwiseAnd", 13).accepts(Accepts::Bits),
     binary("BitwiseOr", 13).accepts(Accepts::Bits),
     binary("BitwiseXor", 13).accepts(Accepts::Bits),
     binary("BitwiseLeftShift", 15).accepts(Accepts::Integer),
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
     comparison("Equal", 1).evaluate(Bounds(evaluate::equal)),
-    comparison("Greater", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
-    comparison("GreaterEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ge, f64::ge))),
-    comparison("Less", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::lt, f64::lt))),
-    comparison("LessEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::le, f64::le))),
-    comparison("NotEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ne, f64::ne))),
-    comparison("LogicalAnd", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x & y != 0, |_, _| false))).accepts(Accepts::Boolean),
-    comparison("LogicalOr", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x | y != 0, |_, _| false))).accepts(Accepts::Boolean),
-    comparison("LogicalXor", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne))).since(2).accepts(Accepts::Boolean),
-    comparison("Xor", 0).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne))).until(1).accepts(Accepts::Boolean),
-    Operation::new("Select", 1, select).evaluate(Ends(0b110, evaluate::select)).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[AUTO_BROADCAST, AXIS]),
+    comparison("Greater", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
+    comparison("GreaterEqual", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ge, f64::ge))),
+    comparison("Less", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::lt, f64::lt))),
+    comparison("LessEqual", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::le, f64::le))),
+    comparison("NotEqual", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ne, f64::ne))),
+    comparison("LogicalAnd", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x & y != 0, |_, _| false)))
+        .accepts(Accepts::Boolean),
+    comparison("LogicalOr", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x | y != 0, |_, _| false)))
+        .accepts(Accepts::Boolean),
+    comparison("LogicalXor", 1)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne)))
+        .accepts(Accepts::Boolean),
+    comparison("Xor", 0)
+        .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne)))
+        .until(1)
+        .accepts(Accepts::Boolean),
+    Operation::new("Select", 1, select)
+        .evaluate(Ends(0b110, evaluate::select))
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[1, 2]))
+        .attributes(&[AUTO_BROADCAST, AXIS]),
     Operation::new("PRelu", 0, same).inputs(2, 2),
 ];
 
-const AUTO_BROADCAST: Attr =
+pub(super) const AUTO_BROADCAST: Attr =
     Attr::new("auto_broadcast", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("numpy");
-const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
+pub(super) const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
 
 const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric)

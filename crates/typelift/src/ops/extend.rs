@@ -9,11 +9,17 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Pad", 1, pad)
-        .evaluate(Evaluate::Ends(0b1001, evaluate::pad)).until(11).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
+        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
+        .until(11)
+        .inputs(3, 4)
+        .ties(Ties::Inputs(&[0, 3]))
+        .attributes(PAD_MODE),
     Operation::new("Pad", 12, pad)
-        .evaluate(Evaluate::Ends(0b1001, evaluate::pad)).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
-    Operation::new("Tile", 0, tile)
-        .evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
+        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
+        .inputs(3, 4)
+        .ties(Ties::Inputs(&[0, 3]))
+        .attributes(PAD_MODE),
+    Operation::new("Tile", 0, tile).evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
 ];
 
 const PAD_MODE: &[Attr] =

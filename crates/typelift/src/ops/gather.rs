@@ -9,12 +9,16 @@ use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Gather", 1, gather)
-        .evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),
+    Operation::new("Gather", 1, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),
     Operation::new("Gather", 7, gather)
-        .evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(7).inputs(3, 3).attributes(BATCH_DIMS),
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .until(7)
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
     Operation::new("Gather", 8, gather)
-        .evaluate(Evaluate::Ends(DATA, evaluate::gather)).inputs(3, 3).attributes(BATCH_DIMS),
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
     Operation::new("GatherElements", 6, gather_elements)
         .inputs(2, 2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
@@ -144,7 +148,8 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
             let (left, dims) = dims.split_at(usize::try_from(batch).unwrap_or(0).min(dims.len()));
             let (right, outer) = outer.split_at(left.len().min(outer.len()));
             let Some(inner) = usize::try_from(depth.lower()).ok().and_then(|depth| dims.get(depth..)) else {
-                let message = format!("the indices of `GatherND` name {depth} axes, and {data} has {} for them", dims.len());
+                let message =
+                    format!("the indices of `GatherND` name {depth} axes, and {data} has {} for them", dims.len());
                 return Err(Fault::shapes(&[0, 1], message));
             };
             let mut common = common_batch(left, right)?;

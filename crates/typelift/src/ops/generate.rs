@@ -27,10 +27,13 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(Ties::Inputs(&[2, 3]))
         .accepts(Accepts::Bits)
         .attributes(&[AXIS]),
-    Operation::new("OneHot", 16, one_hot).inputs(4, 4).ties(Ties::Inputs(&[2, 3])).accepts(Accepts::Bits).attributes(&[
-        AXIS,
-        Attr::new("negative_indices_mode", AttrKind::Enum(&["ignore_negative", "normalize"])).default("ignore_negative"),
-    ]),
+    Operation::new("OneHot", 16, one_hot).inputs(4, 4).ties(Ties::Inputs(&[2, 3])).accepts(Accepts::Bits).attributes(
+        &[
+            AXIS,
+            Attr::new("negative_indices_mode", AttrKind::Enum(&["ignore_negative", "normalize"]))
+                .default("ignore_negative"),
+        ],
+    ),
     Operation::new("RandomUniform", 8, random_uniform).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[
         Attr::new("output_type", AttrKind::Type).default("dynamic"),
         Attr::new("global_seed", AttrKind::Int).default("0"),
@@ -125,7 +128,8 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         check_type_in(cx, input, role, &[element_type])?;
         check_one_number(cx, input, role)?;
     }
-    let drawn = INDEX.contains(&element_type) || element_type != ElementType::Dynamic && Accepts::Real.takes(element_type);
+    let drawn =
+        INDEX.contains(&element_type) || element_type != ElementType::Dynamic && Accepts::Real.takes(element_type);
     if !drawn {
         return Err(Fault::attribute("output_type", format!("`RandomUniform` cannot draw numbers of {element_type}")));
     }

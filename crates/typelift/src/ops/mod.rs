@@ -3,27 +3,43 @@
 //! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
 //! must agree in element type, and how its outputs follow from its inputs.
 
+mod activation;
 mod attributes;
 mod blocks;
+mod body;
 mod broadcast;
+mod color;
 mod common;
 mod context;
 mod convert;
+mod convolution;
+mod ctc;
+mod detection;
 mod elementwise;
+mod embedding;
 pub(crate) mod evaluate;
 mod extend;
 mod gather;
 mod generate;
+mod image;
+mod interpolate;
 mod join;
+mod matmul;
+mod nms;
+mod normalization;
+mod pooling;
+mod quantization;
 mod range;
 mod reduction;
 mod reorder;
 mod reshape;
+mod roi;
 mod scatter;
 mod search;
 mod segment;
 mod slice;
 mod source;
+mod variable;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -38,23 +54,39 @@ use crate::infer::value::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
+    activation::ROWS,
     blocks::ROWS,
+    body::ROWS,
     broadcast::ROWS,
+    color::ROWS,
     convert::ROWS,
+    convolution::ROWS,
+    ctc::ROWS,
+    detection::ROWS,
     elementwise::ROWS,
+    embedding::ROWS,
     extend::ROWS,
     gather::ROWS,
     generate::ROWS,
+    image::ROWS,
+    interpolate::ROWS,
     join::ROWS,
+    matmul::ROWS,
+    nms::ROWS,
+    normalization::ROWS,
+    pooling::ROWS,
+    quantization::ROWS,
     range::ROWS,
     reduction::ROWS,
     reorder::ROWS,
     reshape::ROWS,
+    roi::ROWS,
     scatter::ROWS,
     search::ROWS,
     segment::ROWS,
     slice::ROWS,
     source::ROWS,
+    variable::ROWS,
 ];
 
 /// The newest operation set.
@@ -240,8 +272,18 @@ impl Operation {
         self.accepts
     }
 
+    /// What an attribute says where a file does not; `None` where a file must, or the operation does not have it.
+    pub fn default_of(&self, attribute: &str) -> Option<&'static str> {
+        self.attribute(attribute)?.default
+    }
+
     pub(crate) fn attribute(&self, name: &str) -> Option<&'static Attr> {
         self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// The names of its attributes.
+    pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.attributes.iter().map(|attribute| attribute.name)
     }
 
     pub(crate) fn evaluator(&self) -> Evaluate {
@@ -265,6 +307,19 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
 /// operations of the first set from the second, and old `experimental` and `extension` ones from the sixth.
 #[must_use]
 pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
+    let rows = revisions(ty);
+    let name = rows.first()?.name;
+    let opset = match version.strip_prefix("opset").map(str::parse) {
+        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
+        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
+        None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
+        _ => return None,
+    };
+    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+}
+
+/// Every row of the operation that a file spells `ty`.
+pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
     static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
         let mut by_name = HashMap::<_, Vec<_>>::new();
         for row in all() {
@@ -275,18 +330,9 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
         }
         by_name
     });
-    let rows = match BY_NAME.get(ty) {
-        Some(rows) => rows,
-        None => BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty))?.1,
-    };
-    let name = rows.first()?.name;
-    let opset = match version.strip_prefix("opset").map(str::parse) {
-        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
-        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
-        None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
-        _ => return None,
-    };
-    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+    let rows = BY_NAME.get(ty);
+    rows.or_else(|| BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty)).map(|(_, rows)| rows))
+        .map_or(&[], Vec::as_slice)
 }
 
 /// How files spell the names that they spell otherwise.

@@ -1,7 +1,7 @@
 //! Numbers in a row: Range.
 
-use typelift_promote::ElementType;
 use ElementType::{Boolean, I4, U1, U4, U32};
+use typelift_promote::ElementType;
 
 use super::common::check_rank;
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
@@ -11,10 +11,11 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Range", 0, range).until(3).inputs(3, 3).ties(Ties::All).evaluate(Evaluate::Exact(evaluate::range)),
-    Operation::new("Range", 4, range)
-        .inputs(3, 3)
-        .evaluate(Evaluate::Exact(evaluate::range))
-        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+    Operation::new("Range", 4, range).inputs(3, 3).evaluate(Evaluate::Exact(evaluate::range)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("dynamic")]),
 ];
 
 fn range(cx: &mut Context) -> Result<(), Fault> {
@@ -32,7 +33,10 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
         check_rank(cx, input, role, &[0])?;
     }
     if refused.contains(&element_type) {
-        return Err(Fault::attribute("output_type", format!("`Range` gives numbers, and `output_type` is {element_type}")));
+        return Err(Fault::attribute(
+            "output_type",
+            format!("`Range` gives numbers, and `output_type` is {element_type}"),
+        ));
     }
     let mut known = [None; 3];
     for (input, role) in ROLES.into_iter().enumerate() {

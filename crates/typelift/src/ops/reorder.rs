@@ -13,10 +13,11 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("Inverse", 14, inverse)
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("adjoint", AttrKind::Bool).default("false")]),
-    Operation::new("Reverse", 1, reverse)
-        .until(1)
-        .inputs(2, 2)
-        .attributes(&[Attr::new("mode", AttrKind::Enum(&["index", "mask"])).default("index")]),
+    Operation::new("Reverse", 1, reverse).until(1).inputs(2, 2).attributes(&[Attr::new(
+        "mode",
+        AttrKind::Enum(&["index", "mask"]),
+    )
+    .default("index")]),
     Operation::new("ReverseSequence", 0, reverse_sequence).inputs(2, 2).attributes(&[
         Attr::new("batch_axis", AttrKind::Int).default("0"),
         Attr::new("seq_axis", AttrKind::Int).default("1"),
@@ -63,7 +64,10 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
         let length = cx.shape(1).dims().and_then(|dims| dims.first().copied());
         if mask && length.is_some_and(|length| !length.contains(rank as i64)) {
-            return Err(Fault::shapes(&[0, 1], format!("the mask of `Reverse` does not have one element for each of {rank} axes")));
+            return Err(Fault::shapes(
+                &[0, 1],
+                format!("the mask of `Reverse` does not have one element for each of {rank} axes"),
+            ));
         }
         // Negative axes count as 0.
         if !mask && let Some(axis) = cx.numbers(1)?.into_iter().flatten().find(|&axis| axis >= rank as i64) {
@@ -83,7 +87,8 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     let Some(dims) = shape.dims_mut() else {
         if sequence < 0 {
-            let message = format!("`seq_axis` is {sequence}, which counts from the end, and the rank of the data is not known");
+            let message =
+                format!("`seq_axis` is {sequence}, which counts from the end, and the rank of the data is not known");
             return Err(Fault::attribute("seq_axis", message));
         }
         same(cx);

@@ -15,18 +15,22 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("output_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_right_bound", AttrKind::Bool).default("true"),
     ]),
-    Operation::new("NonZero", 3, non_zero)
-        .evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new("output_type", AttrKind::Type).default("i64")]),
+    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("i64")]),
     Operation::new("SearchSorted", 15, search_sorted).inputs(2, 2).ties(Ties::All).attributes(&[
         Attr::new("right_mode", AttrKind::Bool).default("false"),
         Attr::new("output_type", AttrKind::Type).default("i64"),
     ]),
-    Operation::new("TopK", 1, top_k)
-        .evaluate(Evaluate::Exact(evaluate::top_k)).until(2).inputs(2, 2).attributes(TOP_K),
+    Operation::new("TopK", 1, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).until(2).inputs(2, 2).attributes(TOP_K),
     Operation::new("TopK", 3, top_k)
-        .evaluate(Evaluate::Exact(evaluate::top_k)).until(10).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 11, top_k)
-        .evaluate(Evaluate::Exact(evaluate::top_k)).inputs(2, 2).attributes(&[
+        .evaluate(Evaluate::Exact(evaluate::top_k))
+        .until(10)
+        .inputs(2, 2)
+        .attributes(TOP_K),
+    Operation::new("TopK", 11, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).inputs(2, 2).attributes(&[
         AXIS,
         MODE,
         SORT,

@@ -9,9 +9,11 @@ use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("SegmentMax", 16, segment_max)
-        .inputs(2, 3)
-        .attributes(&[Attr::new("fill_mode", AttrKind::Enum(&["zero", "lowest"])).default("zero")]),
+    Operation::new("SegmentMax", 16, segment_max).inputs(2, 3).attributes(&[Attr::new(
+        "fill_mode",
+        AttrKind::Enum(&["zero", "lowest"]),
+    )
+    .default("zero")]),
     Operation::new("SparseFillEmptyRows", 16, sparse_fill_empty_rows).inputs(4, 4).ties(Ties::Inputs(&[1, 2])),
 ];
 

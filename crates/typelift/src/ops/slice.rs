@@ -8,17 +8,18 @@ use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Slice", 8, slice)
-        .evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
+    Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
     Operation::new("SliceScatter", 15, slice_scatter).inputs(5, 6),
     Operation::new("StridedSlice", 1, strided_slice)
-        .evaluate(Evaluate::Bounds(evaluate::strided_slice)).inputs(3, 4).attributes(&[
-        Attr::new("begin_mask", AttrKind::Ints).default(""),
-        Attr::new("end_mask", AttrKind::Ints).default(""),
-        Attr::new("new_axis_mask", AttrKind::Ints).default(""),
-        Attr::new("shrink_axis_mask", AttrKind::Ints).default(""),
-        Attr::new("ellipsis_mask", AttrKind::Ints).default(""),
-    ]),
+        .evaluate(Evaluate::Bounds(evaluate::strided_slice))
+        .inputs(3, 4)
+        .attributes(&[
+            Attr::new("begin_mask", AttrKind::Ints).default(""),
+            Attr::new("end_mask", AttrKind::Ints).default(""),
+            Attr::new("new_axis_mask", AttrKind::Ints).default(""),
+            Attr::new("shrink_axis_mask", AttrKind::Ints).default(""),
+            Attr::new("ellipsis_mask", AttrKind::Ints).default(""),
+        ]),
 ];
 
 /// The least and the greatest that an index can be.
@@ -319,7 +320,10 @@ impl Masks {
                     1.. => (0, length),
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
+                // OpenVINO forgets the last range where all of a list that it does not know is masked.
+                let forgotten = |mask: &[i64]| position + 1 == count && (0..count).all(|other| set(mask, other));
                 let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
+                    true if ends.is_none() && forgotten(mask) => None,
                     true => Some((default, default)),
                     false => ends.and_then(|ends| ends.get(position).copied()),
                 };

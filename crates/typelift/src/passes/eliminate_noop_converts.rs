@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -10,7 +10,7 @@ use crate::graph::{Graph, Output, OutputPort};
 pub(super) fn rewrite(graph: &mut Graph, changes: &mut Changes) {
     let Ok(order) = graph.topological_order() else { return };
     // What stands for the output of each Convert that goes, and in whose place it went, first ones first.
-    let mut replaced = HashMap::<Output, Output>::new();
+    let mut replaced = HashMap::<Output, Output>::default();
     let mut gone = Vec::new();
     for node in order {
         let Some(layer) = graph.weight(node) else { continue };

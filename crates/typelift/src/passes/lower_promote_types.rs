@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -14,7 +14,7 @@ pub(super) fn rewrite(graph: &mut Graph, changes: &mut Changes) {
     let Ok(order) = graph.topological_order() else { return };
     let promotes: Vec<_> = order.into_iter().filter(|&node| graph.weight(node).is_some_and(is_decided)).collect();
     let used = used_outputs(graph, &promotes);
-    let mut lowered = HashMap::<LayerId, Converts>::new();
+    let mut lowered = HashMap::<LayerId, Converts>::default();
     for &node in &promotes {
         let Some(layer) = graph.weight(node) else { continue };
         let producers = graph.producers(layer.id);
@@ -70,7 +70,7 @@ fn is_decided(layer: &Layer) -> bool {
 /// The outputs of `promotes`, given producers first, that something uses besides one of them whose output is not used.
 fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> HashSet<(NodeIndex, usize)> {
     let all: HashSet<NodeIndex> = promotes.iter().copied().collect();
-    let mut used = HashSet::new();
+    let mut used = HashSet::default();
     for &node in promotes.iter().rev() {
         for edge in graph.petgraph().edges(node) {
             let to = (edge.target(), edge.weight().to_port as usize);

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use rustc_hash::FxHashSet as HashSet;
 
 use super::Changes;
 use crate::graph::{Graph, Layer, Output, split_names};

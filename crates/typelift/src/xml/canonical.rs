@@ -1,7 +1,5 @@
 //! Everything printed afresh, in the style of OpenVINO's serializer.
 
-use std::fmt::Write;
-
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use quick_xml::Reader;
@@ -15,8 +13,7 @@ use crate::shape::Shape;
 
 /// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {
-    let mut printer = Printer::new(&model.source, "\n", "\t", String::new());
-    printer.out.reserve(model.source.len());
+    let mut printer = Printer::new(&model.source, Layout::CANONICAL, String::with_capacity(model.source.len()));
     printer.out.push_str("<?xml version=\"1.0\"?>\n<net");
     if let Some(name) = &model.name {
         printer.attribute("name", name);
@@ -33,30 +30,49 @@ pub(super) fn model(model: &Model) -> String {
     printer.out
 }
 
+/// How elements are laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout<'a> {
+    /// What stands before an element: a line end, or nothing.
+    pub(super) newline: &'a str,
+    /// The indentation of the outermost element.
+    pub(super) indent: &'a str,
+    /// What each nesting adds to it.
+    pub(super) unit: &'a str,
+}
+
+impl Layout<'_> {
+    const CANONICAL: Self = Self { newline: "\n", indent: "", unit: "\t" };
+    /// All on one line.
+    pub(super) const INLINE: Self = Self { newline: "", indent: "", unit: "" };
+}
+
 /// Prints XML at an indentation that grows with the nesting. An element starts on a line of its own.
 pub(super) struct Printer<'a> {
     source: &'a str,
     pub(super) out: String,
-    newline: &'a str,
-    unit: &'a str,
-    indent: String,
+    layout: Layout<'a>,
+    depth: usize,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(source: &'a str, newline: &'a str, unit: &'a str, indent: String) -> Self {
-        Self { source, out: String::new(), newline, unit, indent }
+    /// A printer that goes on behind what is in `out`.
+    pub(super) fn new(source: &'a str, layout: Layout<'a>, out: String) -> Self {
+        Self { source, out, layout, depth: 0 }
     }
 
-    fn line(&mut self) {
-        self.out.push_str(self.newline);
-        self.out.push_str(&self.indent);
+    pub(super) fn line(&mut self) {
+        self.out.push_str(self.layout.newline);
+        self.out.push_str(self.layout.indent);
+        for _ in 0..self.depth {
+            self.out.push_str(self.layout.unit);
+        }
     }
 
     pub(super) fn nested(&mut self, print: impl FnOnce(&mut Self)) {
-        let outer = self.indent.len();
-        self.indent.push_str(self.unit);
+        self.depth += 1;
         print(self);
-        self.indent.truncate(outer);
+        self.depth -= 1;
     }
 
     pub(super) fn attribute(&mut self, name: &str, value: &str) {
@@ -67,9 +83,12 @@ impl<'a> Printer<'a> {
         self.out.push('"');
     }
 
-    pub(super) fn number(&mut self, name: &str, value: impl std::fmt::Display) {
-        // Writing to a String cannot fail.
-        let _ = write!(self.out, " {name}=\"{value}\"");
+    fn number(&mut self, name: &str, value: impl itoa::Integer) {
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("=\"");
+        self.out.push_str(itoa::Buffer::new().format(value));
+        self.out.push('"');
     }
 
     /// An element whose `<tag …` is printed: `content` inside it, or ` />` where `content` prints nothing.
@@ -143,16 +162,16 @@ impl<'a> Printer<'a> {
 
     pub(super) fn edge(&mut self, from: &Layer, from_port: usize, to: &Layer, to_port: usize) {
         self.out.push_str("<edge");
-        self.number("from-layer", from.id);
+        self.number("from-layer", from.id.0);
         self.number("from-port", from.outputs.get(from_port).map_or(0, |port| port.id));
-        self.number("to-layer", to.id);
+        self.number("to-layer", to.id.0);
         self.number("to-port", to.inputs.get(to_port).map_or(0, |port| port.id));
         self.out.push_str(" />");
     }
 
     pub(super) fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
         self.out.push_str("<layer");
-        self.number("id", layer.id);
+        self.number("id", layer.id.0);
         self.attribute("name", &layer.name);
         self.attribute("type", &layer.ty);
         self.attribute("version", &layer.version);
@@ -170,8 +189,8 @@ impl<'a> Printer<'a> {
             self.optional("back_edges", |printer| {
                 for edge in &body.back_edges {
                     printer.open("edge");
-                    printer.number("from-layer", edge.from);
-                    printer.number("to-layer", edge.to);
+                    printer.number("from-layer", edge.from.0);
+                    printer.number("to-layer", edge.to.0);
                     printer.out.push_str(" />");
                 }
             });
@@ -237,7 +256,7 @@ impl<'a> Printer<'a> {
     pub(super) fn dims(&mut self, shape: &Shape) {
         for dim in shape.dims().unwrap_or_default() {
             self.open("dim>");
-            let _ = write!(self.out, "{}", dim.value().unwrap_or(-1));
+            self.out.push_str(itoa::Buffer::new().format(dim.value().unwrap_or(-1)));
             self.close("dim");
         }
     }
@@ -254,7 +273,7 @@ impl<'a> Printer<'a> {
                     printer.number("axis", axis);
                 }
                 printer.number("external_port_id", entry.external_port_id);
-                printer.number("internal_layer_id", entry.internal_layer_id);
+                printer.number("internal_layer_id", entry.internal_layer_id.0);
                 let slice = [
                     ("start", entry.start),
                     ("end", entry.end),
@@ -278,10 +297,9 @@ impl<'a> Printer<'a> {
     fn fragment(&mut self, fragment: &Fragment) {
         let mut reader = Reader::from_str(fragment.text(self.source));
         reader.config_mut().allow_dangling_amp = true;
-        let outer = self.indent.len();
+        let outer = self.depth;
         // Whether the innermost element has no content yet, and whether its last content was text.
         let (mut bare, mut after_text) = (false, false);
-        let mut depth = 0_usize;
         loop {
             // The text was read once already, so it is well-formed.
             let Ok(event) = reader.read_event() else { break };
@@ -292,8 +310,7 @@ impl<'a> Printer<'a> {
             match event {
                 Event::Start(tag) => {
                     self.fragment_tag(&tag, after_text);
-                    self.indent.push_str(self.unit);
-                    depth += 1;
+                    self.depth += 1;
                     (bare, after_text) = (true, false);
                 }
                 Event::Empty(tag) => {
@@ -302,8 +319,7 @@ impl<'a> Printer<'a> {
                     after_text = false;
                 }
                 Event::End(tag) => {
-                    depth = depth.saturating_sub(1);
-                    self.indent.truncate(outer + depth * self.unit.len());
+                    self.depth = outer.max(self.depth.saturating_sub(1));
                     if bare {
                         self.out.push_str(" />");
                     } else {
@@ -321,17 +337,17 @@ impl<'a> Printer<'a> {
                     after_text = true;
                 }
                 Event::GeneralRef(reference) => {
-                    let _ = write!(self.out, "&{};", reference.into_inner());
+                    self.out.extend(["&", &reference.into_inner(), ";"]);
                     after_text = true;
                 }
                 Event::CData(text) => {
-                    let _ = write!(self.out, "<![CDATA[{}]]>", text.into_inner());
+                    self.out.extend(["<![CDATA[", &text.into_inner(), "]]>"]);
                     after_text = true;
                 }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             }
         }
-        self.indent.truncate(outer);
+        self.depth = outer;
     }
 
     fn fragment_tag(&mut self, tag: &BytesStart, after_text: bool) {

@@ -13,10 +13,10 @@ use std::path::Path;
 use thiserror::Error;
 
 pub use read::{Reading, parse};
-pub(crate) use read::{declared_dims, declares, locate, matches_dims};
+pub(crate) use read::{declared_dims, declares, locate, locate_port, matches_dims};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};
-use crate::graph::Model;
+use crate::graph::{Layer, Model};
 
 /// Why a file could not be read as a model.
 #[derive(Debug, Error)]
@@ -69,6 +69,12 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
         Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
             .help("convert the file to UTF-8 first, or take the .xml of the model, not its .bin")
     })
+}
+
+/// Where the name of a layer of `model` stands in its text; empty for a layer that was added.
+#[must_use]
+pub fn name_span(model: &Model, layer: &Layer) -> Span {
+    layer.span().map_or(Span::default(), |span| locate(&model.source, span, "layer", "name"))
 }
 
 /// How to write a model.

@@ -1,12 +1,13 @@
 //! The source text with only what changed written anew.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
-use super::canonical::Printer;
+use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
 use crate::diagnostic::{Diagnostic, Span};
@@ -14,7 +15,7 @@ use crate::graph::{Graph, Layer, LayerId, Model, OutputPort};
 
 /// Writes the model into its source; `refresh_ports` brings every port up to date, not only those of changed layers.
 pub(super) fn model(model: &Model, refresh_ports: bool) -> String {
-    let mut splice = Splice { source: &model.source, refresh_ports, edits: Vec::new() };
+    let mut splice = Splice { source: &model.source, refresh_ports, edits: Vec::new(), text: String::new() };
     splice.graph(&model.graph);
     splice.apply()
 }
@@ -22,46 +23,47 @@ pub(super) fn model(model: &Model, refresh_ports: bool) -> String {
 struct Splice<'a> {
     source: &'a str,
     refresh_ports: bool,
-    /// What to write in place of which bytes. None overlap.
-    edits: Vec<(Span, String)>,
-}
-
-/// How the elements of a list are laid out: what stands before each, and the indentation inside.
-struct Layout<'a> {
-    /// The white space before an element.
-    gap: &'a str,
-    newline: &'a str,
-    indent: &'a str,
-    unit: &'a str,
+    /// What to write in place of which bytes, as a range of `text`. None overlap.
+    edits: Vec<(Span, Range<usize>)>,
+    text: String,
 }
 
 impl<'a> Splice<'a> {
     fn apply(mut self) -> String {
         self.edits.sort_by_key(|edit| edit.0);
-        let grown = self.edits.iter().map(|edit| edit.1.len()).sum::<usize>();
-        let mut out = String::with_capacity(self.source.len() + grown);
+        let mut out = String::with_capacity(self.source.len() + self.text.len());
         let mut at = 0;
-        for (span, text) in &self.edits {
+        for (span, text) in self.edits {
             out.push_str(self.source.get(at..span.start as usize).unwrap_or_default());
-            out.push_str(text);
+            out.push_str(&self.text[text]);
             at = at.max(span.end as usize);
         }
         out.push_str(self.source.get(at..).unwrap_or_default());
         out
     }
 
-    fn edit(&mut self, span: Span, text: impl Into<String>) {
-        self.edits.push((span, text.into()));
+    /// Writes what `print` prints in place of `span`.
+    fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
+        let start = self.text.len();
+        let mut printer = Printer::new(self.source, layout, std::mem::take(&mut self.text));
+        print(&mut printer);
+        self.text = printer.out;
+        self.edits.push((span, start..self.text.len()));
     }
 
-    fn insert(&mut self, at: u32, text: impl Into<String>) {
-        self.edit(Span { start: at, end: at }, text);
+    /// Writes what `print` prints before the byte `at`.
+    fn insert(&mut self, at: u32, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
+        self.edit(Span { start: at, end: at }, layout, print);
+    }
+
+    fn delete(&mut self, span: Span) {
+        self.edit(span, Layout::INLINE, |_| {});
     }
 
     fn graph(&mut self, graph: &Graph) {
         for &span in graph.removed() {
             let gap = self.gap_before(span.start).len() as u32;
-            self.edit(Span { start: span.start - gap, end: span.end }, "");
+            self.delete(Span { start: span.start - gap, end: span.end });
         }
         let mut added = Vec::new();
         for node in graph.written_order() {
@@ -71,11 +73,13 @@ impl<'a> Splice<'a> {
                 continue;
             };
             if !added.is_empty() {
-                let layout = self.layout(span.start);
-                let texts =
-                    added.drain(..).map(|(node, layer)| self.new_layer(&layout, graph, node, layer) + layout.gap);
-                let text = texts.collect::<String>();
-                self.insert(span.start, text);
+                let (gap, layout) = (self.gap_before(span.start), self.layout(span.start));
+                self.insert(span.start, layout, |printer| {
+                    for (node, layer) in added.drain(..) {
+                        printer.layer(graph, node, layer);
+                        printer.out.push_str(gap);
+                    }
+                });
             }
             if layer.edited || self.refresh_ports || (layer.rewired && !self.ports_agree(graph, node, layer)) {
                 // The text was read once already, so it is well-formed.
@@ -86,9 +90,11 @@ impl<'a> Splice<'a> {
             }
         }
         if !added.is_empty() {
-            let unused = added.iter().map(|&(node, layer)| (node, layer)).collect::<Vec<_>>();
-            self.append(graph.layers_span, |splice, layout| {
-                unused.iter().map(|&(node, layer)| splice.new_layer(layout, graph, node, layer)).collect()
+            self.append(graph.layers_span, |printer| {
+                for (node, layer) in added {
+                    printer.line();
+                    printer.layer(graph, node, layer);
+                }
             });
         }
         self.edges(graph);
@@ -96,24 +102,19 @@ impl<'a> Splice<'a> {
 
     fn edges(&mut self, graph: &Graph) {
         let mut added = Vec::new();
-        for edge in graph.petgraph().edge_references() {
-            let wire = edge.weight();
+        for edge in graph.petgraph().edge_references().filter(|edge| edge.weight().touched) {
             let (Some(from), Some(to)) = (graph.weight(edge.source()), graph.weight(edge.target())) else { continue };
-            if !wire.touched {
-                continue;
-            }
-            let mut printer = Printer::new(self.source, "", "", String::new());
-            printer.edge(from, wire.from_port as usize, to, wire.to_port as usize);
-            match wire.span {
-                Some(span) => self.edit(span, printer.out),
-                None => added.push((to.id, printer.out)),
+            let (from_port, to_port) = (edge.weight().from_port as usize, edge.weight().to_port as usize);
+            match edge.weight().span {
+                Some(span) => self.edit(span, Layout::INLINE, |printer| printer.edge(from, from_port, to, to_port)),
+                None => added.push((from, from_port, to, to_port)),
             }
         }
         if added.is_empty() {
             return;
         }
         // An edge to a new layer goes before the first edge from it, others to the end.
-        let mut anchors = HashMap::<LayerId, u32>::new();
+        let mut anchors = HashMap::<LayerId, u32>::default();
         for edge in graph.petgraph().edge_references() {
             if let (Some(from), Some(span)) = (graph.weight(edge.source()), edge.weight().span) {
                 let anchor = anchors.entry(from.id).or_insert(span.start);
@@ -121,46 +122,49 @@ impl<'a> Splice<'a> {
             }
         }
         let mut last = Vec::new();
-        for (to, text) in added {
-            match anchors.get(&to).filter(|_| graph.layer(to).is_some_and(|layer| layer.span.is_none())) {
+        for edge in added {
+            let (from, from_port, to, to_port) = edge;
+            match anchors.get(&to.id).filter(|_| to.span.is_none()) {
                 Some(&anchor) => {
                     let gap = self.gap_before(anchor);
-                    self.insert(anchor, text + gap);
+                    self.insert(anchor, Layout::INLINE, |printer| {
+                        printer.edge(from, from_port, to, to_port);
+                        printer.out.push_str(gap);
+                    });
                 }
-                None => last.push(text),
+                None => last.push(edge),
             }
         }
         if !last.is_empty() {
-            self.append(graph.edges_span, |_, _| last);
+            self.append(graph.edges_span, |printer| {
+                for (from, from_port, to, to_port) in last {
+                    printer.line();
+                    printer.edge(from, from_port, to, to_port);
+                }
+            });
         }
     }
 
-    /// Adds elements at the end of the list that `container` holds.
-    fn append(&mut self, container: Option<Span>, texts: impl FnOnce(&Self, &Layout) -> Vec<String>) {
+    /// Adds elements at the end of the list that `container` holds; `print` starts each on a line of its own.
+    fn append(&mut self, container: Option<Span>, print: impl FnOnce(&mut Printer<'a>)) {
         let Some(container) = container else { return };
         let text = container.text(self.source);
-        let outer = self.layout(container.start);
-        let inner_indent = outer.indent.to_owned() + outer.unit;
-        let inner_gap = outer.newline.to_owned() + &inner_indent;
-        let layout = Layout { gap: &inner_gap, newline: outer.newline, indent: &inner_indent, unit: outer.unit };
-        let joined = texts(self, &layout).into_iter().map(|text| inner_gap.clone() + &text).collect::<String>();
+        let layout = self.layout(container.start);
         match text.rfind("</") {
             Some(end) => {
-                let content_end = text[..end].trim_end().len();
-                self.insert(container.start + content_end as u32, joined);
+                let content_end = text[..end].trim_end().len() as u32;
+                self.insert(container.start + content_end, layout, |printer| printer.nested(print));
             }
             None => {
-                let name: String = text.chars().skip(1).take_while(char::is_ascii_alphabetic).collect();
-                let (newline, indent) = (outer.newline, outer.indent);
-                self.edit(container, format!("<{name}>{joined}{newline}{indent}</{name}>"));
+                let name = text[1..].split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+                self.edit(container, layout, |printer| {
+                    printer.out.extend(["<", name, ">"]);
+                    printer.nested(print);
+                    printer.line();
+                    printer.out.extend(["</", name, ">"]);
+                });
             }
         }
-    }
-
-    fn new_layer(&self, layout: &Layout, graph: &Graph, node: NodeIndex, layer: &Layer) -> String {
-        let mut printer = Printer::new(self.source, layout.newline, layout.unit, layout.indent.to_owned());
-        printer.layer(graph, node, layer);
-        printer.out
     }
 
     fn ports_agree(&self, graph: &Graph, node: NodeIndex, layer: &Layer) -> bool {
@@ -215,11 +219,13 @@ impl<'a> Splice<'a> {
             }
         }
         if !has_data {
-            let outer = self.layout(span.start);
-            let mut printer = Printer::new(self.source, "", "", String::new());
-            printer.data(layer);
-            let text = format!("{}{}{}{}", outer.newline, outer.indent, outer.unit, printer.out);
-            self.insert(root.tag_span.end, text);
+            let layout = self.layout(span.start);
+            self.insert(root.tag_span.end, layout, |printer| {
+                printer.nested(|printer| {
+                    printer.line();
+                    printer.data(layer);
+                });
+            });
         }
         Ok(())
     }
@@ -245,20 +251,23 @@ impl<'a> Splice<'a> {
         }
         let whole = tokens.span_since(port);
         let layout = self.layout(whole.start);
-        let mut printer = Printer::new(self.source, layout.newline, layout.unit, layout.indent.to_owned());
-        printer.nested(|printer| printer.dims(&output.shape));
+        let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(&output.shape));
         match (dims.first(), dims.last()) {
             (Some(first), Some(last)) => {
                 let start = first.start - self.gap_before(first.start).len() as u32;
-                self.edit(Span { start, end: last.end }, printer.out);
+                self.edit(Span { start, end: last.end }, layout, print);
             }
             _ if whole == port.tag_span => {
-                let close = format!(">{}{}{}</port>", printer.out, layout.newline, layout.indent);
                 let tag = port.tag_span.text(self.source);
                 let end = tag.trim_end_matches("/>").trim_end().len() as u32;
-                self.edit(Span { start: whole.start + end, end: whole.end }, close);
+                self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
+                    printer.out.push('>');
+                    print(printer);
+                    printer.line();
+                    printer.out.push_str("</port>");
+                });
             }
-            _ => self.insert(port.tag_span.end, printer.out),
+            _ => self.insert(port.tag_span.end, layout, print),
         }
         Ok(())
     }
@@ -282,24 +291,20 @@ impl<'a> Splice<'a> {
             }
             match value {
                 Some(value) if decode(written) != value => {
-                    let mut text = String::new();
-                    encode(value, &mut text);
-                    self.edit(span, text);
+                    self.edit(span, Layout::INLINE, |printer| encode(value, &mut printer.out));
                 }
                 Some(_) => {}
                 None if written.is_empty() => {}
                 None => {
                     let start = tokens.span_of(key).start;
                     let gap = self.gap_before(start).len() as u32;
-                    self.edit(Span { start: start - gap, end }, "");
+                    self.delete(Span { start: start - gap, end });
                 }
             }
             return Ok(());
         }
         if let Some(value) = value {
-            let mut printer = Printer::new(self.source, "", "", String::new());
-            printer.attribute(name, value);
-            self.insert(end, printer.out);
+            self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value));
         }
         Ok(())
     }
@@ -321,6 +326,6 @@ impl<'a> Splice<'a> {
         let indent = line.map_or("", |end| &gap[end + 1..]);
         // In a file that indents by blanks, a layer stands two steps in.
         let unit = if indent.contains('\t') || newline.is_empty() { "\t" } else { &indent[..indent.len().min(4) / 2] };
-        Layout { gap, newline, indent, unit: if newline.is_empty() { "" } else { unit } }
+        Layout { newline, indent, unit: if newline.is_empty() { "" } else { unit } }
     }
 }

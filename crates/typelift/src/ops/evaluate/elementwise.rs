@@ -1,7 +1,7 @@
 //! Operations that compute element by element.
 
-use typelift_promote::{ElementType, Kind};
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
+use typelift_promote::{ElementType, Kind};
 
 use super::{COMMON, dims_of, of_type};
 use crate::infer::array::{self, Array, Data};
@@ -189,7 +189,13 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
         let message = "a shape is computed by dividing an integer by zero";
         return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO computes it when it reads the model"));
     }
-    let ints = |x: i128, y: i128| if floor { x.checked_div_euclid(y).map(|q| if y < 0 && q * y != x { q - 1 } else { q }) } else { x.checked_div(y) };
+    let ints = |x: i128, y: i128| {
+        if floor {
+            x.checked_div_euclid(y).map(|q| if y < 0 && q * y != x { q - 1 } else { q })
+        } else {
+            x.checked_div(y)
+        }
+    };
     left.zip(right, ints, |x, y| x / y)
 }
 

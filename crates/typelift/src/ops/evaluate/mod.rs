@@ -11,8 +11,8 @@ pub(crate) use elementwise::*;
 pub(crate) use movement::*;
 pub(crate) use reduction::*;
 
-use typelift_promote::ElementType;
 use ElementType::{Bf16, F16, F32, I32, I64, U32, U64};
+use typelift_promote::ElementType;
 
 use super::common::normalize_axis;
 use crate::infer::array::{self, Array};

@@ -1,7 +1,7 @@
 //! Operations that move values about without looking at them.
 
-use typelift_promote::ElementType;
 use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
+use typelift_promote::ElementType;
 
 use super::{COMMON, axis, inferred_dims, of_type, position};
 use crate::infer::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
@@ -61,9 +61,9 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     let each = indices.dims[batch..].iter().product::<usize>();
     let places = (0..batches).flat_map(|b| (0..rows).map(move |row| (b, b * rows + row))).flat_map(|(b, row)| {
         let wanted = wanted.get(b * each..(b + 1) * each).unwrap_or_default();
-        wanted.iter().flat_map(move |index| {
-            (0..run).map(move |inner| index.map(|index| (row * length + index) * run + inner))
-        })
+        wanted
+            .iter()
+            .flat_map(move |index| (0..run).map(move |inner| index.map(|index| (row * length + index) * run + inner)))
     });
     data.at(dims, places, ZERO)
 }
@@ -293,7 +293,10 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
     let tuples = if depth == 0 { 0 } else { values.len() / depth };
     for at in 0..tuples {
         let tuple = &values[at * depth..][..depth];
-        let start = tuple.iter().enumerate().try_fold(0, |start, (axis, &i)| Some(start + position(i, data.dims[axis])? * own[axis]))?;
+        let start = tuple
+            .iter()
+            .enumerate()
+            .try_fold(0, |start, (axis, &i)| Some(start + position(i, data.dims[axis])? * own[axis]))?;
         for inner in 0..run {
             put(&mut result.data, start + inner, &updates.data, at * run + inner)?;
         }

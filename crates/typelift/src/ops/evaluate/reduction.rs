@@ -1,11 +1,11 @@
 //! Operations that bring many values down to one, and those that look for values.
 
-use typelift_promote::ElementType;
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
+use typelift_promote::ElementType;
 
 use super::{COMMON, axis, inferred_dims, of_type};
 use crate::infer::array::{self, Array, Data, ZERO};
-use crate::infer::value::{Bounds, Evaluation, ends};
+use crate::infer::value::{Bounds, Evaluation};
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
 pub(crate) fn reduce(
@@ -28,12 +28,15 @@ pub(crate) fn reduce(
     let kept = |at: usize| !axes.contains(&at);
     let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
     let (own, into) = (array::strides(&data.dims), array::strides(&reduced));
-    let group = |place: usize| (0..rank).filter(|&at| kept(at)).map(|at| place / own[at] % data.dims[at] * into[at]).sum();
+    let group =
+        |place: usize| (0..rank).filter(|&at| kept(at)).map(|at| place / own[at] % data.dims[at] * into[at]).sum();
     let groups: Vec<usize> = (0..data.len()).map(group).collect();
     let count = array::count(&reduced)?;
     let values = match &data.data {
         Data::Ints(values) => Data::Ints(run(values, &groups, count, |group| Some(array::wrap(ty, ints(group)?)))?),
-        Data::Floats(values) => Data::Floats(run(values, &groups, count, |group| Some(array::round(ty, floats(group)?)))?),
+        Data::Floats(values) => {
+            Data::Floats(run(values, &groups, count, |group| Some(array::round(ty, floats(group)?)))?)
+        }
     };
     let keep_dims = evaluation.bool("keep_dims").ok()?;
     let dims = reduced.iter().enumerate().filter(|&(at, _)| keep_dims || kept(at)).map(|(_, &dim)| dim).collect();
@@ -48,9 +51,6 @@ pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<
 /// ReduceProd, whose upper end is open where that of a factor is, unless another factor is 0.
 pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [data, axes] = known else { return None };
-    if data.is_exact() && axes.is_exact() && data.lower.is_open().contains(&true) {
-        return ends(evaluation, known, reduce_prod);
-    }
     let axes = axes.exact()?;
     let lower = reduce_prod(evaluation, &[&data.lower, axes])?;
     if data.is_exact() {
@@ -124,7 +124,11 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let count = array::count(&dims)?;
     match evaluation.port {
         0 => data.at(dims, (0..count).map(|place| Some(in_order(place).0)), ZERO),
-        _ => Some(Array::ints(evaluation.element_type(), dims, (0..count).map(|place| in_order(place).1 as i128).collect())),
+        _ => Some(Array::ints(
+            evaluation.element_type(),
+            dims,
+            (0..count).map(|place| in_order(place).1 as i128).collect(),
+        )),
     }
 }
 

@@ -1,0 +1,139 @@
+//! `typelift convert`: promotion made explicit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use typelift::Graph;
+use typelift::passes::{self, Action, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, Pass, UNIQUE_TENSOR_NAMES};
+use typelift::xml::WriteOptions;
+
+use crate::Status;
+use crate::failure::Failure;
+use crate::input::{self, Input, InputChanges};
+use crate::output::{OutputArgs, Target};
+use crate::plan::Plan;
+use crate::render::{self, Show};
+use crate::terminal::Terminal;
+
+/// Put Converts in the place of every ConvertPromoteTypes
+///
+/// Infers types and shapes, replaces each ConvertPromoteTypes in the model and its bodies by the Converts it stands for,
+/// takes out the Converts that do nothing, and writes the model. What is not changed stays as it is in the file, byte
+/// for byte. A model with errors is not written.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift convert model.xml -o out.xml
+  typelift convert --in-place model.xml
+  typelift convert --dry-run model.xml
+  cat model.xml | typelift convert - -o - > out.xml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not
+    #[arg(long)]
+    keep_noop_converts: bool,
+    #[command(flatten)]
+    changes: InputChanges,
+    /// Print what would be done, and write no model
+    #[arg(long, conflicts_with_all = ["output", "in_place"])]
+    dry_run: bool,
+    /// Write what is done to this file as JSON, or - for standard output
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let target = Target::new(&args.output, &args.input)?;
+    if target.is_none() && !args.dry_run {
+        return Err(Failure::new("nowhere to write to")
+            .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
+    }
+    let report_on_stdout = args.report.as_deref() == Some(Path::new("-"));
+    if report_on_stdout && target.as_ref().is_some_and(Target::is_stdout) {
+        return Err(
+            Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
+        );
+    }
+    let mut loaded = args.input.read()?;
+    let diagnostics = &mut loaded.diagnostics;
+    if let Some(model) = &mut loaded.model {
+        let changed = args.changes.apply(model)?;
+        input::infer(model, diagnostics, &changed);
+        diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, &args.input)));
+    }
+    render::print(diagnostics, Show::Briefly, terminal);
+    let (Some(mut model), false) = (loaded.model, diagnostics.has_errors()) else { return Ok(Status::Faulty) };
+    let before = promotions(&model.graph);
+    let mut changes = Vec::new();
+    for pass in args.passes() {
+        let made = passes::run(&mut model, pass).map_err(|violations| {
+            let first = violations.first().map(ToString::to_string).unwrap_or_default();
+            Failure::new(format!("pass {} left a damaged graph: {first}", pass.name))
+                .help("this is a fault of typelift, not of the model; nothing was written")
+        })?;
+        changes.extend(made);
+    }
+    let plan = Plan::new(&diagnostics.file, changes);
+    let summary = summary(&plan, before, promotions(&model.graph));
+    if let Some(target) = &target {
+        let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
+        target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
+        terminal.say(&format!("{summary} in {}\n", diagnostics.file));
+    }
+    match args.report.as_deref() {
+        Some(_) if report_on_stdout => terminal.print_json(&plan)?,
+        Some(path) => write_report(path, &plan)?,
+        None => {}
+    }
+    if args.dry_run && !report_on_stdout {
+        terminal.print(&format!("{plan}{summary} in {}\n", diagnostics.file))?;
+    }
+    Ok(Status::Done)
+}
+
+impl Args {
+    fn passes(&self) -> Vec<Pass> {
+        let mut passes = vec![LOWER_PROMOTE_TYPES];
+        if self.keep_noop_converts {
+            // OpenVINO's reader renames tensors whose names clash before its pass sees them.
+            passes.push(UNIQUE_TENSOR_NAMES);
+        } else {
+            passes.push(ELIMINATE_NOOP_CONVERTS);
+        }
+        passes
+    }
+}
+
+fn write_report(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(plan).map_err(|error| Failure::new(error.to_string()))?;
+    fs::write(path, text + "\n").map_err(|error| Failure::io("write", path, &error))
+}
+
+/// The number of ConvertPromoteTypes in a graph and its bodies.
+fn promotions(graph: &Graph) -> usize {
+    let count = |layer: &typelift::Layer| {
+        let own = usize::from(layer.ty().eq_ignore_ascii_case("ConvertPromoteTypes"));
+        own + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
+    };
+    graph.layers().map(count).sum()
+}
+
+fn summary(plan: &Plan, before: usize, after: usize) -> String {
+    let converts = |count: usize| if count == 1 { "1 Convert".to_owned() } else { format!("{count} Converts") };
+    let mut done = Vec::new();
+    if before > after {
+        done.push(format!("{} ConvertPromoteTypes replaced", before - after));
+    }
+    if after > 0 {
+        done.push(format!("{after} ConvertPromoteTypes left, of a type not known before run time"));
+    }
+    for (action, word) in [(Action::Inserted, "inserted"), (Action::Removed, "removed")] {
+        match plan.count(action) {
+            0 => {}
+            count => done.push(format!("{} {word}", converts(count))),
+        }
+    }
+    if done.is_empty() { "nothing to convert".to_owned() } else { done.join(", ") }
+}

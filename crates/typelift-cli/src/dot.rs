@@ -1,0 +1,118 @@
+//! Graphs for Graphviz: nodes coloured by element type, conversions standing out.
+
+use std::fmt::{Display, Write as _};
+
+use typelift::promote::{ElementType, Kind};
+use typelift::{Graph, Layer, Model};
+
+use crate::listing::Clean;
+
+pub(crate) fn print(model: &Model) -> String {
+    let mut out = format!("digraph {} {{\n", quoted(model.name()));
+    out += "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10]\n";
+    out += "  edge [fontname=\"Helvetica\", fontsize=9]\n";
+    graph(&model.graph, "", 1, &mut out);
+    out + "}\n"
+}
+
+/// The nodes and edges of a graph, and its bodies as clusters. `scope` sets its nodes apart from those of other graphs.
+fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for layer in graph.layers() {
+        let node = format!("\"{scope}{}\"", layer.id());
+        let _ = writeln!(out, "{indent}{node} [label={}, {}]", quoted(&label(graph, layer)), style(layer));
+        for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
+            let Some(feed) = feed else { continue };
+            let source = graph.layer(feed.layer);
+            let several = |count: usize, port: usize| if count > 1 { port.to_string() } else { String::new() };
+            let tail = several(source.map_or(0, |layer| layer.outputs().len()), feed.port);
+            let head = several(layer.inputs().len(), port);
+            let _ = writeln!(
+                out,
+                "{indent}\"{scope}{}\" -> {node} [taillabel=\"{tail}\", headlabel=\"{head}\"]",
+                feed.layer
+            );
+        }
+        for body in layer.bodies() {
+            let inner = format!("{scope}{}/{}/", layer.id(), body.name());
+            let _ = writeln!(out, "{indent}subgraph \"cluster_{inner}\" {{");
+            let title = format!("{} of {}", body.name(), Clean(layer.name()));
+            let _ = writeln!(out, "{indent}  label={}; style=dashed; fontname=\"Helvetica\"", quoted(&title));
+            self::graph(&body.graph, &inner, depth + 1, out);
+            let _ = writeln!(out, "{indent}}}");
+            for entry in &body.port_map {
+                let inside = format!("\"{inner}{}\"", entry.internal_layer_id);
+                let (from, to) = match entry.direction {
+                    typelift::graph::Direction::Input => (&node, &inside),
+                    typelift::graph::Direction::Output => (&inside, &node),
+                };
+                let _ = writeln!(out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
+            }
+            for edge in &body.back_edges {
+                let _ = writeln!(
+                    out,
+                    "{indent}\"{inner}{}\" -> \"{inner}{}\" [style=dotted, constraint=false]",
+                    edge.from, edge.to
+                );
+            }
+        }
+    }
+}
+
+fn label(graph: &Graph, layer: &Layer) -> String {
+    let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
+    let mut types = outputs.collect::<Vec<_>>().join("\n");
+    if is_conversion(layer)
+        && let Some(Some(feed)) = graph.producers(layer.id()).first()
+        && let Some(from) = graph.output(*feed)
+    {
+        types = format!("{} -> {types}", from.element_type());
+    }
+    format!("{} {}\n{}\n{types}", layer.id(), layer.name(), layer.ty())
+}
+
+fn is_conversion(layer: &Layer) -> bool {
+    ["Convert", "ConvertLike", "ConvertPromoteTypes"].iter().any(|ty| layer.ty().eq_ignore_ascii_case(ty))
+}
+
+fn style(layer: &Layer) -> String {
+    let colour = colour(layer.outputs().first().map(|port| port.element_type()));
+    let border = if is_conversion(layer) { ", color=\"#b3001b\", penwidth=2.5" } else { "" };
+    format!("fillcolor=\"{colour}\"{border}")
+}
+
+/// One hue a kind of type, darker for wider ones.
+fn colour(ty: Option<ElementType>) -> &'static str {
+    let Some(ty) = ty else { return "#ffffff" };
+    match (ty.kind(), ty.bits()) {
+        (Kind::Float, 0..=8) => "#eaf3fb",
+        (Kind::Float, 9..=16) => "#cfe4f7",
+        (Kind::Float, 17..=32) => "#a6cdf0",
+        (Kind::Float, _) => "#7fb3e6",
+        (Kind::Signed, 0..=8) => "#edf7e8",
+        (Kind::Signed, 9..=16) => "#d8efcc",
+        (Kind::Signed, 17..=32) => "#bfe3ab",
+        (Kind::Signed, _) => "#9fd284",
+        (Kind::Unsigned, 0..=8) => "#fdf5da",
+        (Kind::Unsigned, 9..=16) => "#fbebb3",
+        (Kind::Unsigned, 17..=32) => "#f8de86",
+        (Kind::Unsigned, _) => "#f2cc4d",
+        (Kind::Boolean, _) => "#f9d5c4",
+        (Kind::String, _) => "#e6d5f2",
+        _ => "#e4e4e4",
+    }
+}
+
+/// A text in the quotes that Graphviz wants; lines stay lines.
+fn quoted(text: impl Display) -> String {
+    let mut out = String::from("\"");
+    for c in text.to_string().chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

@@ -1,0 +1,48 @@
+//! Why a run could not do what it was asked: files and usage, not the model.
+
+use std::io;
+use std::path::Path;
+
+/// Ends a run with exit status 2, or quietly.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads standard output any more.
+    BrokenPipe,
+    Other {
+        message: String,
+        help: Option<String>,
+    },
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Other { message: message.into(), help: None }
+    }
+
+    pub(crate) fn help(self, text: impl Into<String>) -> Self {
+        match self {
+            Self::Other { message, help: None } => Self::Other { message, help: Some(text.into()) },
+            other => other,
+        }
+    }
+
+    /// The file system refused to `verb` a file: "cannot read `x`: permission denied".
+    pub(crate) fn io(verb: &str, path: &Path, error: &io::Error) -> Self {
+        Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error)))
+    }
+
+    pub(crate) fn stdout(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::new(format!("cannot write to standard output: {}", reason(&error))),
+        }
+    }
+}
+
+/// What the system says, without its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}

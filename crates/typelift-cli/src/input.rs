@@ -1,0 +1,223 @@
+//! Reading models: files, standard input, and what is given instead of them.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
+use typelift::promote::ElementType;
+use typelift::shape::Shape;
+use typelift::{LayerId, Model, Weights};
+
+use crate::failure::Failure;
+
+/// The model to read.
+#[derive(clap::Args)]
+pub(crate) struct Input {
+    /// The model's .xml, or - for standard input
+    #[arg(value_name = "IN.xml")]
+    pub(crate) file: PathBuf,
+    /// Its weights, where they are not in the .bin beside it
+    #[arg(long, value_name = "FILE")]
+    bin: Option<PathBuf>,
+}
+
+/// Changes to the model's inputs.
+#[derive(clap::Args)]
+pub(crate) struct InputChanges {
+    /// Give an input another element type, such as x=f16; repeatable
+    #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
+    set_type: Vec<(String, ElementType)>,
+    /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable
+    #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
+    set_shape: Vec<(String, Shape)>,
+}
+
+fn split(text: &str) -> Result<(&str, &str), String> {
+    match text.rsplit_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name, value)),
+        _ => Err("expected the name of an input, `=`, and what it should be".to_owned()),
+    }
+}
+
+fn parse_type(text: &str) -> Result<(String, ElementType), String> {
+    let (name, value) = split(text)?;
+    if let Some(ty) = ElementType::from_name(value).filter(|ty| ty.port_name().is_some()) {
+        return Ok((name.to_owned(), ty));
+    }
+    Err(match ElementType::from_port_name(value) {
+        Some(ty) => format!("`{value}` is how ports spell it; write `{ty}`"),
+        None => format!("`{value}` is no element type; they are f32, f16, bf16, i64, i32, u8, boolean, …"),
+    })
+}
+
+fn parse_shape(text: &str) -> Result<(String, Shape), String> {
+    let (name, value) = split(text)?;
+    let (shape, oddities) = Shape::parse_lenient(value).map_err(|error| error.to_string())?;
+    match oddities.first() {
+        Some(oddity) => Err(oddity.kind.to_string()),
+        None => Ok((name.to_owned(), shape)),
+    }
+}
+
+/// A text that was read, with the model in it and what is to be said about it.
+pub(crate) struct Loaded {
+    /// As much of the model as could be made out; `None` where the text is no IR at all.
+    pub(crate) model: Option<Model>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Input {
+    /// Whether it is standard input.
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// The file of the weights, whether it exists or not; `None` where there can be none.
+    pub(crate) fn weights(&self) -> Option<PathBuf> {
+        match &self.bin {
+            Some(bin) => Some(bin.clone()),
+            None if self.is_stdin() => None,
+            None => Some(self.file.with_extension("bin")),
+        }
+    }
+
+    /// Reads the model.
+    pub(crate) fn read(&self) -> Result<Loaded, Failure> {
+        let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
+        let mut diagnostics = Diagnostics::new(name, "".into());
+        let bytes = self.bytes()?;
+        let text = match typelift::xml::decode_utf8(bytes) {
+            Ok(text) => text,
+            Err(refusal) => {
+                diagnostics.list.push(refusal);
+                return Ok(Loaded { model: None, diagnostics });
+            }
+        };
+        diagnostics.source = Arc::from(text);
+        let reading = typelift::xml::parse(diagnostics.source.clone());
+        diagnostics.list = reading.diagnostics;
+        let mut model = reading.model;
+        if let Some(model) = &mut model {
+            model.weights = self.open_weights()?;
+        }
+        Ok(Loaded { model, diagnostics })
+    }
+
+    fn open_weights(&self) -> Result<Weights, Failure> {
+        let Some(path) = self.weights() else { return Ok(Weights::None) };
+        match Weights::open(&path) {
+            Ok(Weights::None) if self.bin.is_some() => {
+                Err(Failure::new(format!("cannot read `{}`: there is no such file", path.display())))
+            }
+            Ok(weights) => Ok(weights),
+            Err(typelift::ReadError::Io { source, .. }) => Err(Failure::io("read", &path, &source)),
+            Err(error) => Err(Failure::new(error.to_string())),
+        }
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        let path = &self.file;
+        if self.is_stdin() {
+            let mut bytes = Vec::new();
+            let mut stdin = std::io::stdin().lock().take(u64::from(u32::MAX));
+            return match stdin.read_to_end(&mut bytes) {
+                Ok(_) => Ok(bytes),
+                Err(error) => Err(Failure::io("read", Path::new("standard input"), &error)),
+            };
+        }
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
+            let xml = path.with_extension("xml");
+            let failure = Failure::new(format!("`{}` holds weights, not a graph", path.display()));
+            return Err(if xml.is_file() {
+                failure.help(format!("give `{}`; its weights are found beside it", xml.display()))
+            } else {
+                failure.help("give the .xml of the model; its weights are found beside it")
+            });
+        }
+        let too_long = |file: &std::fs::File| file.metadata().is_ok_and(|meta| meta.len() >= u64::from(u32::MAX));
+        let read = || {
+            let mut file = std::fs::File::open(path)?;
+            let mut bytes = Vec::new();
+            match too_long(&file) {
+                true => return Ok(None),
+                false => file.read_to_end(&mut bytes)?,
+            };
+            Ok(Some(bytes))
+        };
+        match read() {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display()))),
+            Err(error) => Err(self.refused(&error)),
+        }
+    }
+
+    /// The file could not be read, and perhaps another was meant.
+    fn refused(&self, error: &std::io::Error) -> Failure {
+        let path = &self.file;
+        if path.is_dir() {
+            let failure = Failure::new(format!("`{}` is a directory", path.display()));
+            let mut models: Vec<_> =
+                std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            models.retain(|file| file.extension().is_some_and(|extension| extension == "xml"));
+            models.sort();
+            return match models.first() {
+                Some(model) => failure.help(format!("give the .xml of a model, such as `{}`", model.display())),
+                None => failure.help("give the .xml of a model"),
+            };
+        }
+        let failure = Failure::io("read", path, error);
+        let mut xml = path.clone().into_os_string();
+        xml.push(".xml");
+        let xml = PathBuf::from(xml);
+        if xml.is_file() { failure.help(format!("did you mean `{}`?", xml.display())) } else { failure }
+    }
+}
+
+impl InputChanges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set_type.is_empty() && self.set_shape.is_empty()
+    }
+
+    /// Changes the model's inputs, and tells which layers they are.
+    pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<LayerId>, Failure> {
+        let types = self.set_type.iter().map(|(name, ty)| (name, Some(*ty), None));
+        let shapes = self.set_shape.iter().map(|(name, shape)| (name, None, Some(shape)));
+        let mut changed = Vec::new();
+        for (name, element_type, shape) in types.chain(shapes) {
+            let id = model.set_input(name, element_type, shape).map_err(|error| {
+                let failure = Failure::new(error.to_string());
+                match nearest(model, name) {
+                    Some(near) => failure.help(format!("did you mean `{near}`?")),
+                    None => failure,
+                }
+            })?;
+            if !changed.contains(&id) {
+                changed.push(id);
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// The name of an input that is closest to one that does not exist.
+fn nearest(model: &Model, name: &str) -> Option<String> {
+    let names = model.inputs().flat_map(|layer| {
+        let tensors = layer.outputs().iter().flat_map(|port| port.names());
+        std::iter::once(layer.name().to_owned()).chain(tensors)
+    });
+    let scored = names.filter(|known| known != name).map(|known| (strsim::jaro_winkler(&known, name), known));
+    scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+/// Infers the types and shapes of what was read. Where reading already found errors, layers whose inputs it could not
+/// connect are left alone.
+pub(crate) fn infer(model: &mut Model, diagnostics: &mut Diagnostics, changed: &[LayerId]) {
+    let damaged = diagnostics.has_errors();
+    let mut found = typelift::infer(model);
+    if damaged {
+        found.retain(|diagnostic: &Diagnostic| diagnostic.code != Code::WrongInputCount);
+    }
+    typelift::trace_changes(&model.graph, changed, &mut found);
+    diagnostics.list.append(&mut found);
+}

@@ -1,0 +1,204 @@
+//! Graphs as text and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter, Write as _};
+
+use serde::Serialize;
+use typelift::graph::{Body, Direction, PortMapEntry};
+use typelift::{Graph, Layer, LayerId, Model, Output, ops};
+
+/// A name as one line shows it: what would move the cursor or break the line is escaped.
+pub(crate) struct Clean<'a>(pub(crate) &'a str);
+
+impl Display for Clean<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                c if c.is_control() => write!(f, "{}", c.escape_default())?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The types and shapes of a layer's outputs: `f32[1,?], i64[]`.
+fn outputs(layer: &Layer) -> String {
+    let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
+    outputs.collect::<Vec<_>>().join(", ")
+}
+
+/// One line a layer that has outputs: the bodies it is in, its name, the types.
+pub(crate) fn types_text(graph: &Graph) -> String {
+    fn list(graph: &Graph, path: &str, out: &mut String) {
+        for layer in graph.layers() {
+            if !layer.outputs().is_empty() {
+                let _ = writeln!(out, "{path}{}: {}", Clean(layer.name()), outputs(layer));
+            }
+            for body in layer.bodies() {
+                list(&body.graph, &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
+            }
+        }
+    }
+    let mut out = String::new();
+    list(graph, "", &mut out);
+    out
+}
+
+/// One line a layer, bodies indented.
+pub(crate) fn text(graph: &Graph) -> String {
+    fn list(graph: &Graph, indent: usize, out: &mut String) {
+        for layer in graph.layers() {
+            let _ = write!(out, "{:indent$}{} {} = {}", "", layer.id(), Clean(layer.name()), Clean(layer.ty()));
+            let inputs: Vec<_> = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed)).collect();
+            if !inputs.is_empty() {
+                let _ = write!(out, "({})", inputs.join(", "));
+            }
+            let attributes: Vec<_> = telling_attributes(layer).collect();
+            if !attributes.is_empty() {
+                let _ = write!(out, " {{{}}}", attributes.join(", "));
+            }
+            if !layer.outputs().is_empty() {
+                let _ = write!(out, " : {}", outputs(layer));
+            }
+            out.push('\n');
+            for body in layer.bodies() {
+                let _ = writeln!(out, "{:indent$}  {}{}:", "", body.name(), wiring(layer, body));
+                list(&body.graph, indent + 4, out);
+            }
+        }
+    }
+    let mut out = String::new();
+    list(graph, 0, &mut out);
+    out
+}
+
+/// `4`, or `4.1` where layer 4 has more than one output; `-` for none.
+fn tensor(graph: &Graph, output: Option<Output>) -> String {
+    match output {
+        None => "-".to_owned(),
+        Some(Output { layer, port }) if graph.layer(layer).is_some_and(|layer| layer.outputs().len() > 1) => {
+            format!("{layer}.{port}")
+        }
+        Some(Output { layer, .. }) => layer.to_string(),
+    }
+}
+
+/// The attributes that say more than their defaults and the types do.
+fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
+    let operation = ops::lookup(layer.ty(), layer.version());
+    let implied: &[&str] = match operation.map(|operation| operation.name()) {
+        Some("Parameter") => &["shape", "element_type"],
+        Some("Constant") => &["shape", "element_type", "offset", "size"],
+        _ => &[],
+    };
+    let telling = layer.attributes().iter().filter(move |attribute| {
+        let default = operation.and_then(|operation| operation.default_of(attribute.name()));
+        default != Some(attribute.value()) && !implied.contains(&attribute.name())
+    });
+    telling.map(|attribute| format!("{}={}", Clean(attribute.name()), Clean(attribute.value())))
+}
+
+/// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
+fn wiring(layer: &Layer, body: &Body) -> String {
+    let entry = |entry: &PortMapEntry| {
+        let ids: Vec<_> = match entry.direction {
+            Direction::Input => layer.inputs().iter().map(|port| port.id()).collect(),
+            Direction::Output => layer.outputs().iter().map(|port| port.id()).collect(),
+        };
+        let position = ids.iter().position(|&id| i64::try_from(id) == Ok(entry.external_port_id));
+        let outer = position.map_or("-".to_owned(), |at| at.to_string());
+        let inner = entry.internal_layer_id;
+        let mut text = match entry.direction {
+            Direction::Input => format!("in {outer} -> {inner}"),
+            Direction::Output => format!("out {inner} -> {outer}"),
+        };
+        let numbers = [("axis", entry.axis), ("start", entry.start), ("end", entry.end)];
+        let numbers = numbers.into_iter().chain([("stride", entry.stride), ("part_size", entry.part_size)]);
+        let mut details: Vec<_> = numbers.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
+        details.extend(entry.purpose().map(|purpose| Clean(purpose).to_string()));
+        if !details.is_empty() {
+            let _ = write!(text, " {{{}}}", details.join(", "));
+        }
+        text
+    };
+    let mut ties: Vec<_> = body.port_map.iter().map(entry).collect();
+    ties.extend(body.back_edges.iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
+    if ties.is_empty() { String::new() } else { format!(" ({})", ties.join(", ")) }
+}
+
+/// A layer as JSON has it.
+#[derive(Serialize)]
+pub(crate) struct Entry<'a> {
+    id: LayerId,
+    name: &'a str,
+    #[serde(rename = "type")]
+    ty: &'a str,
+    #[serde(flatten)]
+    details: Option<Details<'a>>,
+    outputs: Vec<Tensor<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    bodies: BTreeMap<&'a str, Vec<Entry<'a>>>,
+}
+
+/// What only `show` tells.
+#[derive(Serialize)]
+struct Details<'a> {
+    version: &'a str,
+    attributes: BTreeMap<&'a str, &'a str>,
+    inputs: Vec<Option<Output>>,
+}
+
+#[derive(Serialize)]
+struct Tensor<'a> {
+    element_type: &'static str,
+    shape: &'a typelift::shape::Shape,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Document<'a> {
+    name: &'a str,
+    version: u8,
+    layers: Vec<Entry<'a>>,
+}
+
+/// A model with all it has.
+pub(crate) fn model(model: &Model) -> Document<'_> {
+    let version = match model.version() {
+        typelift::IrVersion::V10 => 10,
+        typelift::IrVersion::V11 => 11,
+    };
+    Document { name: model.name(), version, layers: entries(&model.graph, true) }
+}
+
+/// Layers with their types and shapes.
+pub(crate) fn types(graph: &Graph) -> Vec<Entry<'_>> {
+    entries(graph, false)
+}
+
+fn entries(graph: &Graph, detailed: bool) -> Vec<Entry<'_>> {
+    graph.layers().map(|layer| entry(graph, layer, detailed)).collect()
+}
+
+fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
+    let details = || Details {
+        version: layer.version(),
+        attributes: layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect(),
+        inputs: graph.producers(layer.id()),
+    };
+    let tensors = layer.outputs().iter().map(|port| Tensor {
+        element_type: port.element_type().name(),
+        shape: port.shape(),
+        names: if detailed { port.names() } else { Vec::new() },
+    });
+    Entry {
+        id: layer.id(),
+        name: layer.name(),
+        ty: layer.ty(),
+        details: detailed.then(details),
+        outputs: tensors.collect(),
+        bodies: layer.bodies().iter().map(|body| (body.name(), entries(&body.graph, detailed))).collect(),
+    }
+}

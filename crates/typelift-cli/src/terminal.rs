@@ -1,0 +1,55 @@
+//! Where output goes: results to standard output, everything said about them to standard error.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use annotate_snippets::{Group, Level, Renderer};
+use anstream::AutoStream;
+use clap::ColorChoice;
+
+use crate::failure::Failure;
+
+pub(crate) struct Terminal {
+    /// Results.
+    pub(crate) out: BufWriter<StdoutLock<'static>>,
+    err: AutoStream<io::Stderr>,
+}
+
+impl Terminal {
+    pub(crate) fn new(color: ColorChoice) -> Self {
+        let choice = match color {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::Always,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        };
+        Self { out: BufWriter::with_capacity(1 << 16, io::stdout().lock()), err: AutoStream::new(io::stderr(), choice) }
+    }
+
+    /// Prints to standard error; colours are taken out where they are not wanted.
+    pub(crate) fn say(&mut self, text: &str) {
+        // Where nobody listens there is nobody to tell.
+        let _ = self.err.write_all(text.as_bytes());
+    }
+
+    pub(crate) fn failure(&mut self, message: &str, help: Option<&str>) {
+        let title = Level::ERROR.primary_title(message);
+        let help = help.map(|help| Level::HELP.message(annotate_snippets::normalize_untrusted_str(help)));
+        let group = Group::with_title(title).elements(help);
+        let text = Renderer::styled().render(&[group]);
+        self.say(&(text + "\n"));
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush().map_err(Failure::stdout)
+    }
+
+    /// Prints a result.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        self.out.write_all(text.as_bytes()).map_err(Failure::stdout)
+    }
+
+    /// Prints a result as one JSON document.
+    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
+        self.print("\n")
+    }
+}
