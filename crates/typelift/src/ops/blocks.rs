@@ -13,10 +13,9 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("rates", AttrKind::Ints).default(""),
         Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit"),
     ]),
-    Operation::new("ShuffleChannels", 0, shuffle_channels).except(2).attributes(&[
-        Attr::new("axis", AttrKind::Int).default("1"),
-        Attr::new("group", AttrKind::Int).default("1"),
-    ]),
+    Operation::new("ShuffleChannels", 0, shuffle_channels)
+        .except(2)
+        .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
     Operation::new("SpaceToBatch", 1, space_to_batch).since(2).inputs(4, 4),
     Operation::new("SpaceToDepth", 0, space_to_depth).attributes(DEPTH),
 ];
@@ -42,7 +41,8 @@ fn depth_blocks<'a>(cx: &Context<'a>) -> Result<Option<(&'a [Dim], i64, i64)>, F
     let data = cx.shape(0);
     let Some(dims) = data.dims() else { return Ok(None) };
     let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
-        let message = format!("the data of `{}` has the shape {data}; it needs axes behind batch and depth", cx.layer.ty());
+        let message =
+            format!("the data of `{}` has the shape {data}; it needs axes behind batch and depth", cx.layer.ty());
         return Err(Fault::shapes(&[0], message));
     };
     let size = cx.int("block_size")?;
@@ -170,7 +170,12 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
                 let message = format!("the block_shape of `SpaceToBatch` gives axis {axis} blocks of {block}");
                 return Err(Fault::value(&[1], message).rule("there is one length for each axis, 1 or more"));
             }
-            *out = divided(cx, axis, dim + Dim::from(at(&begin)) + Dim::from(at(&end)), block)?;
+            let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
+            *out = divided(cx, axis, padded, block)?;
+            if padded.upper().is_none() {
+                // Here OpenVINO does not divide what it has for "no upper end".
+                *out = Dim::at_least(out.lower());
+            }
         }
     }
     cx.output(cx.element_type(0), shape);
@@ -200,7 +205,9 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "data", &[4])?;
     let pair = |name: &'static str| match cx.ints(name)?.as_slice() {
         &[rows, columns] => Ok([rows, columns]),
-        other => Err(Fault::attribute(name, format!("`{name}` has {} numbers, and needs rows and columns", other.len()))),
+        other => {
+            Err(Fault::attribute(name, format!("`{name}` has {} numbers, and needs rows and columns", other.len())))
+        }
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     for (name, numbers) in [("strides", strides), ("rates", rates)] {

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, check_type_in, checked_axis};
+use super::common::{INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -13,19 +13,17 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("Inverse", 14, inverse)
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("adjoint", AttrKind::Bool).default("false")]),
-    Operation::new("Reverse", 1, reverse)
-        .until(1)
-        .inputs(2, 2)
-        .attributes(&[Attr::new("mode", AttrKind::Enum(&["index", "mask"])).default("index")]),
+    Operation::new("Reverse", 1, reverse).until(1).inputs(2, 2).attributes(&[Attr::new(
+        "mode",
+        AttrKind::Enum(&["index", "mask"]),
+    )
+    .default("index")]),
     Operation::new("ReverseSequence", 0, reverse_sequence).inputs(2, 2).attributes(&[
         Attr::new("batch_axis", AttrKind::Int).default("0"),
         Attr::new("seq_axis", AttrKind::Int).default("1"),
     ]),
     Operation::new("Roll", 7, roll).inputs(3, 3),
 ];
-
-const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
-const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
 
 fn same(cx: &mut Context) {
     cx.output(cx.element_type(0), cx.shape(0).clone());
@@ -63,7 +61,10 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
         let length = cx.shape(1).dims().and_then(|dims| dims.first().copied());
         if mask && length.is_some_and(|length| !length.contains(rank as i64)) {
-            return Err(Fault::shapes(&[0, 1], format!("the mask of `Reverse` does not have one element for each of {rank} axes")));
+            return Err(Fault::shapes(
+                &[0, 1],
+                format!("the mask of `Reverse` does not have one element for each of {rank} axes"),
+            ));
         }
         // Negative axes count as 0.
         if !mask && let Some(axis) = cx.numbers(1)?.into_iter().flatten().find(|&axis| axis >= rank as i64) {
@@ -75,15 +76,14 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
-    if cx.element_type(1) == ElementType::Boolean {
-        return Err(Fault::unsupported(1, "the lengths of `ReverseSequence` must be numbers, and are boolean"));
-    }
+    check_type(cx, 1, "lengths", Accepts::NotBoolean)?;
     check_rank(cx, 1, "lengths", &[1])?;
     let sequence = cx.int("seq_axis")?;
     let mut shape = cx.shape(0).clone();
     let Some(dims) = shape.dims_mut() else {
         if sequence < 0 {
-            let message = format!("`seq_axis` is {sequence}, which counts from the end, and the rank of the data is not known");
+            let message =
+                format!("`seq_axis` is {sequence}, which counts from the end, and the rank of the data is not known");
             return Err(Fault::attribute("seq_axis", message));
         }
         same(cx);
