@@ -31,7 +31,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
