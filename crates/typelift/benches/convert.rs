@@ -105,8 +105,24 @@ fn chain(blocks: usize) -> String {
     const SHORT: &[u32] = &[64];
     let mut out = String::from("<?xml version=\"1.0\"?>\n<net name=\"chain\" version=\"11\">\n\t<layers>\n");
     let mut edges = String::new();
-    layer(&mut out, 0, "x", "Parameter\" version=\"opset1", "shape=\"1,16,64\" element_type=\"f32\"", &[], &[("FP32", LONG)]);
-    layer(&mut out, 1, "b", "Parameter\" version=\"opset1", "shape=\"64\" element_type=\"f16\"", &[], &[("FP16", SHORT)]);
+    layer(
+        &mut out,
+        0,
+        "x",
+        "Parameter\" version=\"opset1",
+        "shape=\"1,16,64\" element_type=\"f32\"",
+        &[],
+        &[("FP32", LONG)],
+    );
+    layer(
+        &mut out,
+        1,
+        "b",
+        "Parameter\" version=\"opset1",
+        "shape=\"64\" element_type=\"f16\"",
+        &[],
+        &[("FP16", SHORT)],
+    );
     let mut edge = |from: (usize, usize), to: (usize, usize)| {
         let (a, b, c, d) = (from.0, from.1, to.0, to.1);
         let text = format!("\t\t<edge from-layer=\"{a}\" from-port=\"{b}\" to-layer=\"{c}\" to-port=\"{d}\" />\n");

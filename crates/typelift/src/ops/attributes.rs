@@ -83,7 +83,7 @@ impl Attr {
         let trimmed = text.trim();
         let sign = usize::from(trimmed.starts_with('-'));
         let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
-        let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a number"))?;
+        let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a 64-bit integer"))?;
         Ok((number, sign + digits < trimmed.len()))
     }
 
