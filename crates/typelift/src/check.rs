@@ -566,7 +566,11 @@ fn describe_stranger(ty: &str, version: &str) -> (String, Cow<'static, str>) {
         Some(_) => format!("there is no {version}: the newest operation set is opset{LAST_OPSET}"),
         None => format!("`{ty}` of `{version}` is no operation of OpenVINO's own"),
     };
-    let help = match (sets.last(), nearest(ty, ops::all().map(Operation::name))) {
+    let set = match opset {
+        Some(opset) => sets.iter().find(|set| **set > opset).or(sets.last()),
+        None => sets.last(),
+    };
+    let help = match (set, nearest(ty, ops::all().map(Operation::name))) {
         (Some(set), _) if opset.is_none() => {
             format!("write version=\"opset{set}\" if OpenVINO's own is meant; else {extension}").into()
         }
