@@ -20,7 +20,8 @@ fn documents_show_what_the_program_prints() {
         let text = std::fs::read_to_string(&document).unwrap();
         for block in text.split("```console\n").skip(1) {
             let block = block.split("```").next().unwrap();
-            let block = block.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: no command in {block}", document.display()));
+            let block =
+                block.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: no command in {block}", document.display()));
             for command in block.split("\n$ ") {
                 let (command, expected) = command.split_once('\n').unwrap_or((command, ""));
                 let mut shell = Command::new("sh");

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, map_ends, target_shape};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
-use crate::infer::value::Data;
+use crate::infer::array::Data;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[

@@ -16,6 +16,7 @@ mod ctc;
 mod detection;
 mod elementwise;
 mod embedding;
+pub(crate) mod evaluate;
 mod extend;
 mod gather;
 mod image;
@@ -26,6 +27,7 @@ mod nms;
 mod normalization;
 mod pooling;
 mod quantization;
+mod range;
 mod reduction;
 mod reshape;
 mod roi;
@@ -39,7 +41,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 
 use typelift_promote::ElementType;
@@ -68,6 +70,7 @@ const FAMILIES: &[&[Operation]] = &[
     normalization::ROWS,
     pooling::ROWS,
     quantization::ROWS,
+    range::ROWS,
     reduction::ROWS,
     reshape::ROWS,
     roi::ROWS,
