@@ -72,6 +72,18 @@ pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
 
+/// Refuses an input, called `role` in the message, whose type is not one of `types`.
+pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
+    let ty = cx.element_type(input);
+    if types.contains(&ty) {
+        return Ok(());
+    }
+    let known = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
+    let types = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let message = format!("the {role} of `{}` must be {types}, and is {ty}", cx.layer.ty());
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
 /// The dim of a shape on an axis; any, where that is not known.
 pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
     shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
@@ -148,4 +160,33 @@ pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
         ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
     }
+}
+
+/// The values of an input as the dims of a shape, as far as they are known. OpenVINO reads a Constant number by number,
+/// here with `read`, and what is computed as a shape is, where no dim can be less than 0.
+pub(super) fn dims_from(
+    cx: &mut Context,
+    input: usize,
+    read: impl Fn(i64) -> Result<Dim, Fault>,
+) -> Result<Option<Shape>, Fault> {
+    if cx.is_constant(input) {
+        return cx.numbers(input)?.map(|numbers| numbers.into_iter().map(read).collect()).transpose();
+    }
+    cx.shape_value(input)
+}
+
+/// The shape that a list of an unknown shape has at least the rank of.
+pub(super) fn shape_of_length(list: &Shape) -> Shape {
+    let length = list.dims().and_then(|dims| dims.first()?.value());
+    length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
+}
+
+/// Refuses an input, called `role`, that cannot be a scalar or a list of one number.
+pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
+    let shape = cx.shape(input);
+    if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
+        return Ok(());
+    }
+    let message = format!("the {role} of `{}` must be one number, and has the shape {shape}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
 }

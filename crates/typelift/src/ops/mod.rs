@@ -5,6 +5,7 @@
 
 mod activation;
 mod attributes;
+mod blocks;
 mod body;
 mod broadcast;
 mod color;
@@ -19,6 +20,7 @@ mod embedding;
 pub(crate) mod evaluate;
 mod extend;
 mod gather;
+mod generate;
 mod image;
 mod interpolate;
 mod join;
@@ -29,10 +31,12 @@ mod pooling;
 mod quantization;
 mod range;
 mod reduction;
+mod reorder;
 mod reshape;
 mod roi;
 mod scatter;
-mod select;
+mod search;
+mod segment;
 mod slice;
 mod source;
 mod variable;
@@ -51,6 +55,7 @@ use crate::infer::value::Evaluate;
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
+    blocks::ROWS,
     body::ROWS,
     broadcast::ROWS,
     color::ROWS,
@@ -62,6 +67,7 @@ const FAMILIES: &[&[Operation]] = &[
     embedding::ROWS,
     extend::ROWS,
     gather::ROWS,
+    generate::ROWS,
     image::ROWS,
     interpolate::ROWS,
     join::ROWS,
@@ -72,10 +78,12 @@ const FAMILIES: &[&[Operation]] = &[
     quantization::ROWS,
     range::ROWS,
     reduction::ROWS,
+    reorder::ROWS,
     reshape::ROWS,
     roi::ROWS,
     scatter::ROWS,
-    select::ROWS,
+    search::ROWS,
+    segment::ROWS,
     slice::ROWS,
     source::ROWS,
     variable::ROWS,
