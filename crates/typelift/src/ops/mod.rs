@@ -11,14 +11,17 @@ mod context;
 mod convert;
 mod elementwise;
 mod extend;
+mod fft;
 mod gather;
 mod join;
+mod recurrent;
 mod reduction;
 mod reshape;
 mod scatter;
 mod select;
 mod slice;
 mod source;
+mod text;
 mod variable;
 
 use std::collections::HashMap;
@@ -39,14 +42,17 @@ const FAMILIES: &[&[Operation]] = &[
     convert::ROWS,
     elementwise::ROWS,
     extend::ROWS,
+    fft::ROWS,
     gather::ROWS,
     join::ROWS,
+    recurrent::ROWS,
     reduction::ROWS,
     reshape::ROWS,
     scatter::ROWS,
     select::ROWS,
     slice::ROWS,
     source::ROWS,
+    text::ROWS,
     variable::ROWS,
 ];
 
