@@ -1,5 +1,6 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
+pub(crate) mod array;
 pub(crate) mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,7 +13,7 @@ use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, BodyInput, Context, Fault, Operation};
+use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -49,6 +50,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
         alone: true,
         allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
         declared: BTreeMap::new(),
+        budget: value::BUDGET,
     };
     walk.graph(&mut model.graph, &HashMap::new());
     let bodies = std::mem::take(&mut walk.runs).into_values();
@@ -80,6 +82,8 @@ pub(crate) struct Walk {
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
+    /// How many more elements may go into and come out of the evaluation of values.
+    pub(crate) budget: u64,
 }
 
 /// The variables of a model: tensors that outlive one inference.
@@ -261,8 +265,7 @@ impl Walk {
             walk: self,
             graph,
             node,
-            layer,
-            operation,
+            attributes: Attributes { layer, operation },
             inputs: &inputs,
             bodies,
             given: given.get(&layer.id),

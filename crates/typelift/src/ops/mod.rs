@@ -10,10 +10,12 @@ mod common;
 mod context;
 mod convert;
 mod elementwise;
+pub(crate) mod evaluate;
 mod extend;
 mod fft;
 mod gather;
 mod join;
+mod range;
 mod recurrent;
 mod reduction;
 mod reshape;
@@ -28,7 +30,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 
 use typelift_promote::ElementType;
@@ -45,6 +47,7 @@ const FAMILIES: &[&[Operation]] = &[
     fft::ROWS,
     gather::ROWS,
     join::ROWS,
+    range::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
     reshape::ROWS,

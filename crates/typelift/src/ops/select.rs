@@ -3,14 +3,15 @@
 use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_rank, check_type};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("NonZero", 3, non_zero).attributes(&[Attr::new("output_type", AttrKind::Type).default("i64")]),
-    Operation::new("TopK", 1, top_k).until(2).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 3, top_k).until(10).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 11, top_k).inputs(2, 2).attributes(&[
+    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new("output_type", AttrKind::Type).default("i64")]),
+    Operation::new("TopK", 1, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).until(2).inputs(2, 2).attributes(TOP_K),
+    Operation::new("TopK", 3, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).until(10).inputs(2, 2).attributes(TOP_K),
+    Operation::new("TopK", 11, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).inputs(2, 2).attributes(&[
         AXIS,
         MODE,
         SORT,

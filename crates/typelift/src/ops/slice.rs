@@ -3,12 +3,13 @@
 use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Slice", 8, slice).inputs(4, 5),
-    Operation::new("StridedSlice", 1, strided_slice).inputs(3, 4).attributes(&[
+    Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
+    Operation::new("StridedSlice", 1, strided_slice).evaluate(Evaluate::Bounds(evaluate::strided_slice)).inputs(3, 4).attributes(&[
         Attr::new("begin_mask", AttrKind::Ints).default(""),
         Attr::new("end_mask", AttrKind::Ints).default(""),
         Attr::new("new_axis_mask", AttrKind::Ints).default(""),
