@@ -140,7 +140,8 @@ impl Attr {
             return Ok((Vec::new(), false));
         }
         let mut junk = false;
-        let values = text.split(',').map(|field| {
+        // A comma at the end is none too many.
+        let values = text.strip_suffix(',').unwrap_or(text).split(',').map(|field| {
             let (value, more) = parse(field)?;
             junk |= more;
             Ok(value)
