@@ -89,6 +89,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    pub(crate) fn with_capacity(layers: usize) -> Self {
+        let storage = StableDiGraph::with_capacity(layers, 2 * layers);
+        Self { storage, index: Vec::with_capacity(layers), ..Self::default() }
+    }
+
     /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join.
     pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
         &self.storage

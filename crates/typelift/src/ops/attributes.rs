@@ -35,6 +35,8 @@ pub(crate) enum AttrKind {
     Type,
     /// Signed integers, separated by commas.
     Ints,
+    /// Integers from 0, separated by commas.
+    UnsignedInts,
     /// Floating-point numbers, separated by commas.
     Floats,
     /// Words, separated by commas.
@@ -69,6 +71,7 @@ impl Attr {
             AttrKind::Enum(words) => self.word(text, words).map(|_| false),
             AttrKind::Type => self.element_type(text).map(|_| false),
             AttrKind::Ints => self.list(text, |field| self.number::<i64>(field)).map(|(_, junk)| junk),
+            AttrKind::UnsignedInts => self.list(text, |field| self.number::<u64>(field)).map(|(_, junk)| junk),
             AttrKind::Floats => self.list(text, |field| self.float(field)).map(|(_, junk)| junk),
             // A Parameter's shape has its own lints.
             AttrKind::Shape => Ok(false),

@@ -188,6 +188,57 @@ impl<'a> Context<'a> {
         Some(self.exact(input)?.lower.to_integers())
     }
 
+    /// The values of an input as the numbers OpenVINO reads from it, where they are all known exactly.
+    ///
+    /// # Errors
+    /// The values are known, but of a type from which OpenVINO reads no numbers.
+    pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Vec<i64>>, Fault> {
+        let exact = self.exact(input);
+        self.check_readable(input, exact.is_some())?;
+        Ok(exact.map(|bounds| bounds.lower.to_integers()))
+    }
+
+    /// The lower and the upper end of each value of an input, where both are known. What is the least or the greatest
+    /// number of its type is that of `i64` here: no bound at all.
+    ///
+    /// # Errors
+    /// As for [`numbers`](Self::numbers).
+    pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Vec<(i64, i64)>>, Fault> {
+        let bounds = self.bounds(input);
+        self.check_readable(input, bounds.is_some())?;
+        let narrow = self.element_type(input) == ElementType::I32;
+        let widen = |end: i64| match end {
+            end if narrow && end == i64::from(i32::MAX) => i64::MAX,
+            end if narrow && end == i64::from(i32::MIN) => i64::MIN,
+            end => end,
+        };
+        Ok(bounds.map(|bounds| {
+            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
+            lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
+        }))
+    }
+
+    /// Whether an input comes straight from a Constant.
+    pub(crate) fn is_constant(&self, input: usize) -> bool {
+        let feed = self.graph.feeds(self.node).get(input).copied().flatten();
+        let producer = feed.and_then(|(node, _)| self.graph.weight(node));
+        producer.is_some_and(|layer| ["Const", "Constant"].contains(&layer.ty()))
+    }
+
+    fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
+        use ElementType as T;
+        let ty = self.element_type(input);
+        let unreadable = match ty {
+            T::Boolean | T::String | T::U1 | T::U2 | T::U3 | T::U6 => true,
+            ty => ty.bits() <= 8 && ty.is_float() && ty != T::Nf4,
+        };
+        if unreadable && (known || self.is_constant(input)) {
+            let message = format!("`{}` reads the values of input {input}, and cannot as {ty}", self.layer.ty);
+            return Err(Fault::unsupported(input, message).help("make it i64"));
+        }
+        Ok(())
+    }
+
     /// The values of an input that are the dims of a shape, as far as their bounds are known.
     pub(crate) fn shape_value(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         let Some(bounds) = self.bounds(input) else { return Ok(None) };

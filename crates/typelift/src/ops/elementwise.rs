@@ -82,15 +82,15 @@ pub(super) const ROWS: &[Operation] = &[
     comparison("NotEqual", 1),
     comparison("LogicalAnd", 1).accepts(Accepts::Boolean),
     comparison("LogicalOr", 1).accepts(Accepts::Boolean),
-    comparison("LogicalXor", 1).since(2).accepts(Accepts::Boolean),
+    comparison("LogicalXor", 1).accepts(Accepts::Boolean),
     comparison("Xor", 0).until(1).accepts(Accepts::Boolean),
     Operation::new("Select", 1, select).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[AUTO_BROADCAST, AXIS]),
     Operation::new("PRelu", 0, same).inputs(2, 2),
 ];
 
-const AUTO_BROADCAST: Attr =
+pub(super) const AUTO_BROADCAST: Attr =
     Attr::new("auto_broadcast", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("numpy");
-const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
+pub(super) const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
 
 const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric)

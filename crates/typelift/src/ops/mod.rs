@@ -3,11 +3,34 @@
 //! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
 //! must agree in element type, and how its outputs follow from its inputs.
 
+mod activation;
 mod attributes;
 mod broadcast;
+mod color;
+mod common;
 mod context;
 mod convert;
+mod convolution;
+mod ctc;
+mod detection;
 mod elementwise;
+mod embedding;
+mod extend;
+mod gather;
+mod image;
+mod interpolate;
+mod join;
+mod matmul;
+mod nms;
+mod normalization;
+mod pooling;
+mod quantization;
+mod reduction;
+mod reshape;
+mod roi;
+mod scatter;
+mod select;
+mod slice;
 mod source;
 
 use std::collections::HashMap;
@@ -22,7 +45,34 @@ use typelift_promote::ElementType;
 use crate::infer::value::Evaluate;
 
 /// Every family of rows.
-const FAMILIES: &[&[Operation]] = &[source::ROWS, convert::ROWS, elementwise::ROWS, broadcast::ROWS];
+const FAMILIES: &[&[Operation]] = &[
+    activation::ROWS,
+    broadcast::ROWS,
+    color::ROWS,
+    convert::ROWS,
+    convolution::ROWS,
+    ctc::ROWS,
+    detection::ROWS,
+    elementwise::ROWS,
+    embedding::ROWS,
+    extend::ROWS,
+    gather::ROWS,
+    image::ROWS,
+    interpolate::ROWS,
+    join::ROWS,
+    matmul::ROWS,
+    nms::ROWS,
+    normalization::ROWS,
+    pooling::ROWS,
+    quantization::ROWS,
+    reduction::ROWS,
+    reshape::ROWS,
+    roi::ROWS,
+    scatter::ROWS,
+    select::ROWS,
+    slice::ROWS,
+    source::ROWS,
+];
 
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;

@@ -176,7 +176,9 @@ impl<'a> Read<'a> {
             span: Span::default(),
             extras: Vec::new(),
         };
-        model.graph = self.graph(&root, Some(&mut model.extras))?;
+        // A layer and its edges take some 700 bytes of text.
+        let graph = Graph::with_capacity(self.source.len() / 700);
+        model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
         model.span = self.tokens.span_since(&root);
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
@@ -215,10 +217,14 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// The layers and edges in `parent`, wired. Children that are neither go to `extras`, or are passed over.
-    fn graph(&mut self, parent: &Element<'a>, mut extras: Option<&mut Vec<Fragment>>) -> Result<Graph, Fatal> {
+    /// Reads the layers and edges in `parent` into `graph`, wired. Children that are neither go to `extras`, or are passed over.
+    fn graph(
+        &mut self,
+        parent: &Element<'a>,
+        mut graph: Graph,
+        mut extras: Option<&mut Vec<Fragment>>,
+    ) -> Result<Graph, Fatal> {
         let outer_damage = std::mem::take(&mut self.damaged);
-        let mut graph = Graph::default();
         let mut edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
@@ -344,7 +350,7 @@ impl<'a> Read<'a> {
                         );
                     }
                     self.path.push(format!("{}/{name}", layer.name).into());
-                    let graph = self.graph(&child, None)?;
+                    let graph = self.graph(&child, Graph::default(), None)?;
                     self.path.pop();
                     layer.bodies.push(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new() });
                 }

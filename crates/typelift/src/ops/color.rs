@@ -1,0 +1,123 @@
+//! Conversions between RGB and the YUV layouts of video.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, dim};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    decoder("I420toBGR", from_i420).inputs(1, 3),
+    decoder("I420toRGB", from_i420).inputs(1, 3),
+    decoder("NV12toBGR", from_nv12).inputs(1, 2),
+    decoder("NV12toRGB", from_nv12).inputs(1, 2),
+    encoder("BGRtoNV12"),
+    encoder("RGBtoNV12"),
+];
+
+const fn decoder(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
+    Operation::new(name, 8, infer).ties(Ties::All)
+}
+
+const fn encoder(name: &'static str) -> Operation {
+    Operation::new(name, 17, to_nv12).attributes(&[SINGLE_PLANE])
+}
+
+const SINGLE_PLANE: Attr = Attr::new("single_plane", AttrKind::Bool).default("true");
+
+/// The type of all planes: u8 or floating point.
+fn plane_type(cx: &Context) -> Result<ElementType, Fault> {
+    let planes: &[usize] = match cx.inputs.len() {
+        1 => &[0],
+        2 => &[0, 1],
+        _ => &[0, 1, 2],
+    };
+    let ty = cx.merge_types(planes)?;
+    if ty == ElementType::U8 || Accepts::Real.takes(ty) {
+        return Ok(ty);
+    }
+    let message = format!("`{}` takes u8 or floating-point numbers, and gets {ty}", cx.layer.ty());
+    Err(Fault::unsupported(0, message).help("put a Convert before it"))
+}
+
+/// Refuses an image whose last dim is not `count`.
+fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
+    check_rank(cx, input, "image", &[4])?;
+    if dim(cx.shape(input), 3).contains(count) {
+        return Ok(());
+    }
+    let message =
+        format!("input {input} of `{}` must have {count} in its last dim, and has {}", cx.layer.ty(), cx.shape(input));
+    Err(Fault::shapes(&[input], message).rule("images are laid out as batch, height, width, channels"))
+}
+
+/// Refuses an image that planes of half its height and width do not cover.
+fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
+    for (name, length) in [("height", height), ("width", width)] {
+        if length.checked_div(2).is_none_or(Dim::is_empty) {
+            return Err(Fault::shapes(
+                &[0],
+                format!("the {name} of the image of `{}` is {length}, not even", cx.layer.ty()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn from_nv12(cx: &mut Context) -> Result<(), Fault> {
+    from_yuv(cx, 2, 2)
+}
+
+fn from_i420(cx: &mut Context) -> Result<(), Fault> {
+    from_yuv(cx, 3, 1)
+}
+
+/// From one plane, or from `planes` ones of which those after the first have `chroma` channels.
+fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
+    if ![1, planes].contains(&cx.inputs.len()) {
+        let message = format!("`{}` takes 1 or {planes} planes, and gets {}", cx.layer.ty(), cx.inputs.len());
+        return Err(Fault::shapes(&[0], message));
+    }
+    let element_type = plane_type(cx)?;
+    check_channels(cx, 0, 1)?;
+    let [batch, mut height, mut width] = [0, 1, 2].map(|axis| dim(cx.shape(0), axis));
+    let mut image = Shape::from_iter([batch, height, width]);
+    if planes > 1 && cx.inputs.len() == 1 {
+        height = (height * Dim::fixed(2)).checked_div(3).unwrap_or(Dim::ANY);
+        if height.is_empty() {
+            let message = format!("the height of the plane {} of `{}` is no multiple of 3", cx.shape(0), cx.layer.ty());
+            return Err(Fault::shapes(&[0], message).rule("brightness takes two thirds of it, colour one"));
+        }
+        image = Shape::from_iter([batch, height, width]);
+    }
+    for input in 1..cx.inputs.len() {
+        check_channels(cx, input, chroma)?;
+        let plane = cx.shape(input);
+        let doubled = [dim(plane, 0), dim(plane, 1) * Dim::fixed(2), dim(plane, 2) * Dim::fixed(2)];
+        image = image.merge(&Shape::from_iter(doubled)).map_err(|mismatch| {
+            let message =
+                format!("the planes {} and {plane} of `{}` do not fit: {mismatch}", cx.shape(0), cx.layer.ty());
+            Fault::shapes(&[0, input], message).rule("colour has half the height and half the width")
+        })?;
+    }
+    [height, width] = [1, 2].map(|axis| dim(&image, axis));
+    check_even(cx, height, width)?;
+    cx.output(element_type, [dim(&image, 0), height, width, Dim::fixed(3)].into_iter().collect());
+    Ok(())
+}
+
+fn to_nv12(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = plane_type(cx)?;
+    check_channels(cx, 0, 3)?;
+    let [batch, height, width] = [0, 1, 2].map(|axis| dim(cx.shape(0), axis));
+    check_even(cx, height, width)?;
+    let half = |length: Dim| length.checked_div(2).unwrap_or(Dim::ANY);
+    if cx.bool("single_plane")? {
+        let height = half(height * Dim::fixed(3));
+        cx.output(element_type, [batch, height, width, Dim::ONE].into_iter().collect());
+    } else {
+        cx.output(element_type, [batch, height, width, Dim::ONE].into_iter().collect());
+        cx.output(element_type, [batch, half(height), half(width), Dim::fixed(2)].into_iter().collect());
+    }
+    Ok(())
+}

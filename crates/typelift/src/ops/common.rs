@@ -1,0 +1,144 @@
+//! What rules of several families ask and say alike.
+
+use typelift_promote::ElementType;
+
+use super::{Accepts, Context, Fault};
+use crate::shape::{Dim, Shape};
+
+/// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
+/// the axes 0 and -1, both at position 0.
+pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
+    let rank = i64::try_from(rank).ok()?.max(1);
+    usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
+}
+
+/// As [`normalize_axis`], for an axis that came in through `input`.
+pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -> Result<usize, Fault> {
+    normalize_axis(axis, rank).ok_or_else(|| {
+        let fault =
+            Fault::value(&[input], format!("axis {axis} of `{}` is outside of its data's rank {rank}", cx.layer.ty()));
+        fault.rule(axis_range(rank))
+    })
+}
+
+fn axis_range(rank: usize) -> String {
+    format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1))
+}
+
+/// Refuses an input, called `role` in the message, whose type is not one of `accepts`.
+pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accepts) -> Result<(), Fault> {
+    let ty = cx.element_type(input);
+    if accepts.takes(ty) {
+        return Ok(());
+    }
+    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
+/// Refuses an input, called `role` in the message, whose rank is known and none of `ranks`.
+pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
+    let shape = cx.shape(input);
+    if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
+        return Ok(());
+    }
+    let expected = match ranks {
+        [0] => "a single number".to_owned(),
+        [1] => "a list, of rank 1".to_owned(),
+        [0, 1] => "a number or a list".to_owned(),
+        ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+    };
+    let message = format!("the {role} of `{}` must be {expected}, and have the shape {shape}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
+}
+
+/// As [`checked_axis`], for an axis that the attribute `name` gives.
+pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
+    normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
+        let message = format!("`{name}` is {axis}, outside of the rank {rank} of the data of `{}`", cx.layer.ty());
+        Fault::attribute(name, message).rule(axis_range(rank))
+    })
+}
+
+/// Gives every output of the layer one type and shape, as far as there are ports: their number can come from an
+/// attribute, and be any.
+pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
+    for _ in 0..count.min(cx.layer.outputs().len()) {
+        cx.output(element_type, shape.clone());
+    }
+}
+
+/// The dimension between two ends as OpenVINO takes them, -1 for none.
+pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
+    Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
+}
+
+/// The axis that the attribute `name` gives; see [`normalize_axis`].
+pub(super) fn axis_attribute(cx: &Context, name: &'static str, rank: usize) -> Result<usize, Fault> {
+    let axis = cx.int(name)?;
+    normalize_axis(axis, rank).ok_or_else(|| {
+        Fault::attribute(name, format!("`{name}` is {axis}, which is no axis of the input of rank {rank}"))
+    })
+}
+
+/// The dim of a shape on an axis; any, where that is not known.
+pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
+    shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
+}
+
+/// What two dims that must be the same are together.
+pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
+    (left & right)
+        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+}
+
+/// Both ends of a dim put through a function. As where OpenVINO makes a dim from numbers, -1 is any length, or no upper
+/// end.
+pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
+    match (dim.value(), dim.upper()) {
+        (Some(length), _) => Dim::from(f(length)),
+        (None, None) => Dim::at_least(f(dim.lower())),
+        (None, Some(upper)) => match f(upper) {
+            -1 => Dim::at_least(f(dim.lower())),
+            upper => Dim::between(f(dim.lower()), upper),
+        },
+    }
+}
+
+/// The dim of an input on an axis; any, where that is not known.
+pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
+    dim(cx.shape(input), axis)
+}
+
+/// Refuses an input, called `role` in the message, whose dim on `axis` cannot be `length`.
+pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
+    let found = input_dim(cx, input, axis);
+    if found.is_compatible(Dim::from(length)) {
+        return Ok(());
+    }
+    let message = format!("axis {axis} of the {role} of `{}` must be {length}, and is {found}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
+}
+
+/// What the dims of two inputs, each on its axis, are together: they must be the same, being both the `what`.
+pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: (usize, usize)) -> Result<Dim, Fault> {
+    let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
+    (a & b).ok_or_else(|| {
+        let message = format!(
+            "axis {} of input {} and axis {} of input {} of `{}` are both the {what}, and are {a} and {b}",
+            left.1,
+            left.0,
+            right.1,
+            right.0,
+            cx.layer.ty()
+        );
+        Fault::shapes(&[left.0, right.0], message)
+    })
+}
+
+/// The integer type that the attribute `name` gives for indices.
+pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
+    match cx.type_attribute(name)? {
+        ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
+        ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
+    }
+}

@@ -1,0 +1,416 @@
+//! Convolutions, and their transposes (`…BackpropData`).
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, dim, map_ends, merge_dims};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    forward("Convolution", convolution).attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
+    forward("GroupConvolution", group_convolution).attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
+    forward("BinaryConvolution", binary_convolution).ties(Ties::None).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        Attr::new("mode", AttrKind::Enum(&["xnor-popcount"])).default("xnor-popcount"),
+        Attr::new("pad_value", AttrKind::Float).default("0"),
+    ]),
+    backward("ConvolutionBackpropData", convolution_backprop),
+    backward("GroupConvolutionBackpropData", group_convolution_backprop),
+    deformable(1).until(7).inputs(3, 3).ties(Ties::All).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        GROUP,
+        DEFORMABLE_GROUP,
+    ]),
+    deformable(8).inputs(3, 4).ties(Ties::Inputs(&[0, 1, 2])).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        GROUP,
+        DEFORMABLE_GROUP,
+        Attr::new("bilinear_interpolation_pad", AttrKind::Bool).default("false"),
+    ]),
+];
+
+pub(super) const STRIDES: Attr = Attr::new("strides", AttrKind::Ints).default("");
+pub(super) const DILATIONS: Attr = Attr::new("dilations", AttrKind::Ints).default("");
+pub(super) const PADS_BEGIN: Attr = Attr::new("pads_begin", AttrKind::Ints).default("");
+pub(super) const PADS_END: Attr = Attr::new("pads_end", AttrKind::Ints).default("");
+pub(super) const AUTO_PAD: Attr =
+    Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit");
+const OUTPUT_PADDING: Attr = Attr::new("output_padding", AttrKind::Ints).default("");
+const GROUP: Attr = Attr::new("group", AttrKind::Int).default("1");
+const DEFORMABLE_GROUP: Attr = Attr::new("deformable_group", AttrKind::Int).default("1");
+
+const fn forward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
+    Operation::new(name, 1, infer).inputs(2, 2).ties(Ties::All).accepts(Accepts::NotBoolean)
+}
+
+const fn backward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
+    Operation::new(name, 1, infer).inputs(2, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::NotBoolean).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        AUTO_PAD,
+        OUTPUT_PADDING,
+    ])
+}
+
+const fn deformable(revision: u8) -> Operation {
+    Operation::new("DeformableConvolution", revision, deformable_convolution).accepts(Accepts::NotBoolean)
+}
+
+/// How a window moves over the spatial axes; each list has one number an axis.
+struct Window {
+    strides: Vec<i64>,
+    dilations: Vec<i64>,
+    /// What is padded on both sides together; unused where the output follows from the stride alone.
+    pads: Vec<i64>,
+    /// Whether padding makes the output as long as the input, but for the stride.
+    same: bool,
+}
+
+impl Window {
+    /// That of the attributes, which must fit to the number of spatial axes.
+    fn new(cx: &Context, spatial: usize) -> Result<Self, Fault> {
+        let strides = per_axis(cx, "strides", spatial, 1)?;
+        let dilations = per_axis(cx, "dilations", spatial, 1)?;
+        let begin = per_axis(cx, "pads_begin", spatial, 0)?;
+        let end = per_axis(cx, "pads_end", spatial, 0)?;
+        for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
+            if numbers.contains(&0) {
+                return Err(Fault::attribute(name, format!("`{name}` has a 0")));
+            }
+        }
+        let (same, pads) = match cx.word("auto_pad")? {
+            "explicit" => (false, begin.iter().zip(&end).map(|(begin, end)| begin.saturating_add(*end)).collect()),
+            auto_pad => (auto_pad != "valid", vec![0; spatial]),
+        };
+        Ok(Self { strides, dilations, pads, same })
+    }
+
+    /// The spatial dims that a forward convolution gives.
+    fn forward(&self, cx: &Context, data: &Shape, filters: &Shape, filter_input: usize) -> Result<Vec<Dim>, Fault> {
+        let spatial = self.strides.len();
+        let axes = (0..spatial).zip(&self.strides).zip(self.dilations.iter().zip(&self.pads));
+        let dims = axes.map(|((axis, &stride), (&dilation, &pads))| {
+            let length = from_end(data, spatial, axis);
+            if self.same {
+                return Ok(ceil_div(length, stride));
+            }
+            let (padded, kernel) = (length + Dim::from(pads), dilated(from_end(filters, spatial, axis), dilation));
+            if let (Some(padded), Some(kernel)) = (padded.value(), kernel.value())
+                && kernel > padded
+            {
+                let ty = cx.layer.ty();
+                let message = format!(
+                    "the filter of `{ty}` spans {kernel} on spatial axis {axis}, more than the {padded} of the padded data"
+                );
+                return Err(Fault::shapes(&[0, filter_input], message));
+            }
+            Ok(floor_div(padded - kernel, stride) + Dim::ONE)
+        });
+        dims.collect()
+    }
+
+    /// The spatial dims that a transposed convolution gives.
+    fn backward(&self, data: &Shape, filters: &Shape, output_padding: &[i64]) -> Vec<Dim> {
+        let spatial = self.strides.len();
+        let axes = (0..spatial).zip(self.strides.iter().zip(&self.dilations)).zip(self.pads.iter().zip(output_padding));
+        let dims = axes.map(|((axis, (&stride, &dilation)), (&pads, &padding))| {
+            let grown = (from_end(data, spatial, axis) - Dim::ONE) * Dim::from(stride);
+            let length = grown + dilated(from_end(filters, spatial, axis), dilation);
+            match padding.saturating_sub(pads) {
+                0 => length,
+                more => map_ends(length, |length| length.checked_add(more).filter(|&sum| sum >= 0).unwrap_or(-1)),
+            }
+        });
+        dims.collect()
+    }
+}
+
+/// A list with one number for each spatial axis, or none at all.
+pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<Vec<i64>, Fault> {
+    let numbers = cx.ints(name)?;
+    match numbers.len() {
+        0 => Ok(vec![absent; spatial]),
+        length if length == spatial => Ok(numbers),
+        length => {
+            let message = format!("`{name}` has {length} numbers, and there are {spatial} spatial axes");
+            Err(Fault::attribute(name, message))
+        }
+    }
+}
+
+/// A spatial dim, of which there are `spatial` at the end of the shape.
+fn from_end(shape: &Shape, spatial: usize, axis: usize) -> Dim {
+    let lead = shape.rank().and_then(|rank| rank.checked_sub(spatial));
+    lead.map_or(Dim::ANY, |lead| dim(shape, lead + axis))
+}
+
+/// What a filter spans whose elements are `dilation` apart.
+pub(super) fn dilated(length: Dim, dilation: i64) -> Dim {
+    (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
+}
+
+/// Divided, rounded down.
+pub(super) fn floor_div(dim: Dim, divisor: i64) -> Dim {
+    map_ends(dim, |length| length.checked_div(divisor).unwrap_or(0))
+}
+
+/// Divided, rounded up.
+pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
+    map_ends(
+        dim,
+        |length| if length == 0 { 0 } else { (length - 1).checked_div(divisor).unwrap_or(0).saturating_add(1) },
+    )
+}
+
+/// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the
+/// `target` shape, or the attributes.
+fn spatial_axes(cx: &Context, filters: usize, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
+    let ranks =
+        [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
+    match ranks {
+        Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
+        Some((input, lead, rank)) if rank + 1 < lead => {
+            let message = format!("`{}` gets an input of rank {rank} with no spatial axes", cx.layer.ty());
+            return Err(Fault::shapes(&[input], message));
+        }
+        // OpenVINO takes one axis too few for "not known", and asks on.
+        _ => {}
+    }
+    if let Some(length) = target.filter(|&length| length > 0) {
+        return Ok(Some(length));
+    }
+    for name in ["strides", "dilations", "pads_begin", "pads_end"] {
+        let length = cx.ints(name)?.len();
+        if length > 0 {
+            return Ok(Some(length));
+        }
+    }
+    Ok(None)
+}
+
+fn numeric(cx: &Context, inputs: &[usize]) -> Result<ElementType, Fault> {
+    let ty = cx.merge_types(inputs)?;
+    cx.check_accepted(0, ty)?;
+    Ok(ty)
+}
+
+/// Refuses filters whose rank does not fit to the data's, of which they have `more` axes.
+fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
+    let (data, filters) = (cx.shape(0), cx.shape(1));
+    match (data.rank(), filters.rank()) {
+        (Some(rank), Some(filter_rank)) if rank + more != filter_rank => {
+            let ty = cx.layer.ty();
+            let message =
+                format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
+            Err(Fault::shapes(&[0, 1], message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses data whose channels are not those that the filters take on their axis `axis`.
+fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
+    let (channels, taken) = (dim(cx.shape(0), 1), dim(cx.shape(1), axis));
+    if channels.is_compatible(taken) {
+        return Ok(());
+    }
+    Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, and the filters take {taken}")))
+}
+
+/// The output channels of grouped filters whose axis `taken` are a group's input channels, and `given` its output ones.
+fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault> {
+    let filters = cx.shape(1);
+    let mut groups = dim(filters, 0);
+    if let (Some(_), Some(per_group)) = (cx.shape(0).rank(), dim(filters, taken).value()) {
+        let channels = dim(cx.shape(0), 1);
+        let fits = match channels.checked_div(per_group) {
+            Some(quotient) => groups & quotient,
+            // By 0 OpenVINO divides in floating point, and makes a 0 of what it finds.
+            None => groups & Dim::fixed(0),
+        };
+        groups = fits.ok_or_else(|| {
+            let message = format!("{channels} channels of data are not {groups} groups of {per_group}");
+            Fault::shapes(&[0, 1], message).rule("channels = groups x the input channels of a group")
+        })?;
+    }
+    Ok(groups * dim(filters, given))
+}
+
+fn convolution(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = numeric(cx, &[0, 1])?;
+    plain(cx, element_type, &[3, 4, 5])
+}
+
+fn binary_convolution(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = numeric(cx, &[0])?;
+    plain(cx, element_type, &[4])
+}
+
+fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result<(), Fault> {
+    cx.word("auto_pad")?;
+    let Some(spatial) = spatial_axes(cx, 1, 2, None)? else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    check_filter_rank(cx, 0)?;
+    check_channels(cx, 1)?;
+    check_rank(cx, 0, "data", ranks)?;
+    let (data, filters) = (cx.shape(0), cx.shape(1));
+    let dims = Window::new(cx, spatial)?.forward(cx, data, filters, 1)?;
+    cx.output(element_type, [dim(data, 0), dim(filters, 0)].into_iter().chain(dims).collect());
+    Ok(())
+}
+
+fn group_convolution(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = numeric(cx, &[0, 1])?;
+    let Some(spatial) = spatial_axes(cx, 1, 3, None)? else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_filter_rank(cx, 1)?;
+    let window = Window::new(cx, spatial)?;
+    let channels = group_channels(cx, 2, 1)?;
+    let (data, filters) = (cx.shape(0), cx.shape(1));
+    let dims = window.forward(cx, data, filters, 1)?;
+    cx.output(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect());
+    Ok(())
+}
+
+fn convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
+    transposed(cx, 2, |cx| {
+        check_channels(cx, 0)?;
+        Ok(dim(cx.shape(1), 1))
+    })
+}
+
+fn group_convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
+    transposed(cx, 3, |cx| group_channels(cx, 1, 2))
+}
+
+fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Dim, Fault>) -> Result<(), Fault> {
+    let element_type = numeric(cx, &[0, 1])?;
+    // `None` where there is no third input.
+    let mut target = None;
+    if cx.inputs.len() == 3 {
+        check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
+        check_rank(cx, 2, "output shape", &[1])?;
+        target = Some(match cx.shape_value(2)? {
+            Some(shape) => shape,
+            None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {
+                Some(length) => Shape::of_rank(usize::try_from(length).unwrap_or(usize::MAX)),
+                None => Shape::dynamic(),
+            },
+        });
+    }
+    let Some(spatial) = spatial_axes(cx, 1, lead, target.as_ref().and_then(Shape::rank))? else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    if let Some(length) = target.as_ref().and_then(Shape::rank).filter(|&length| length != spatial) {
+        let message = format!("the output shape has {length} numbers, and there are {spatial} spatial axes");
+        return Err(Fault::value(&[2], message));
+    }
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
+    check_filter_rank(cx, lead - 2)?;
+    let window = Window::new(cx, spatial)?;
+    let output_padding = per_axis(cx, "output_padding", spatial, 0)?;
+    let channels = channels(cx)?;
+    let (data, filters) = (cx.shape(0), cx.shape(1));
+    let dims = match &target {
+        // OpenVINO leaves the spatial axes out if it does not know the length of the output shape.
+        Some(target) => target.dims().unwrap_or_default().to_vec(),
+        None => window.backward(data, filters, &output_padding),
+    };
+    cx.output(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect());
+    Ok(())
+}
+
+fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
+    const NAMES: [&str; 4] = ["data", "offsets", "filters", "mask"];
+    let element_type = numeric(cx, &[0, 1, 2])?;
+    let has_mask = cx.inputs.len() == 4;
+    if has_mask {
+        check_type(cx, 3, "numbers of the mask", Accepts::NotBoolean)?;
+    }
+    let (data, offsets, filters, mask) = (cx.shape(0), cx.shape(1), cx.shape(2), cx.shape(3));
+    if [data, offsets, filters].iter().all(|shape| shape.rank().is_none()) {
+        // OpenVINO looks no further, but at the channels of a mask.
+        if has_mask && mask.rank().is_some_and(|rank| rank < 2) {
+            check_rank(cx, 3, "mask", &[4])?;
+        }
+        check_divisible(cx, 3, 1, "deformable_group")?;
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    }
+    for (input, name) in NAMES.iter().enumerate().take(cx.inputs.len()) {
+        check_rank(cx, input, name, &[4])?;
+    }
+    for name in ["group", "deformable_group"] {
+        let groups = cx.int(name)?;
+        if groups <= 0 {
+            return Err(Fault::attribute(name, format!("`{name}` is {groups}; there is at least 1")));
+        }
+    }
+    let window = Window::new(cx, 2)?;
+    let (groups, deformable_groups) = (Dim::fixed(cx.int("group")?), Dim::fixed(cx.int("deformable_group")?));
+    check_divisible(cx, 0, 1, "group")?;
+    check_divisible(cx, 1, 1, "deformable_group")?;
+    check_divisible(cx, 2, 0, "group")?;
+    check_divisible(cx, 3, 1, "deformable_group")?;
+    let elements = dim(filters, 2) * dim(filters, 3) * deformable_groups;
+    for (input, shape, needed) in [(1, offsets, elements * Dim::fixed(2)), (3, mask, elements)] {
+        let channels = dim(shape, 1);
+        if filters.rank().is_some() && !channels.is_compatible(needed) {
+            let name = NAMES[input];
+            let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
+            let rule =
+                if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
+            return Err(Fault::shapes(&[input, 2], message).rule(rule));
+        }
+    }
+    let batch = merge_dims(&[0, 1], "batch of data and offsets", dim(data, 0), dim(offsets, 0))?;
+    merge_dims(&[0, 3], "batch of data and mask", dim(data, 0), dim(mask, 0))?;
+    let (channels, taken) = (dim(data, 1), dim(filters, 1) * groups);
+    if !channels.is_compatible(taken) {
+        return Err(Fault::shapes(&[0, 2], format!("the data has {channels} channels, and the filters take {taken}")));
+    }
+    let dims = window.forward(cx, data, filters, 2)?;
+    for (input, shape) in [(1, offsets), (3, mask)] {
+        for (axis, &length) in (2..).zip(&dims) {
+            let given = dim(shape, axis);
+            if !length.is_compatible(given) {
+                let message = format!("the {} have {given} on axis {axis}, and the output has {length}", NAMES[input]);
+                return Err(Fault::shapes(&[input], message));
+            }
+        }
+    }
+    cx.output(element_type, [batch, dim(filters, 0)].into_iter().chain(dims).collect());
+    Ok(())
+}
+
+/// Refuses an input whose dim is no multiple of a number of groups.
+fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
+    let length = dim(cx.shape(input), axis);
+    match length.checked_div(cx.int(groups)?) {
+        Some(quotient) if !quotient.is_empty() => Ok(()),
+        _ => {
+            let message = format!("axis {axis} of input {input} is {length}, which `{groups}` does not divide");
+            Err(Fault::shapes(&[input], message))
+        }
+    }
+}

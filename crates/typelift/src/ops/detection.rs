@@ -1,0 +1,533 @@
+//! Detecting objects: prior boxes, proposals, and what becomes of them.
+
+use std::collections::HashSet;
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, common_dim, index_type, input_dim, require_dim};
+use super::roi::{check_real, common_real};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("DetectionOutput", 0, detection_output)
+        .until(7)
+        .inputs(3, 5)
+        .ties(Ties::Inputs(&[0, 1, 3, 4]))
+        .accepts(Accepts::Real)
+        .attributes(DETECTION),
+    Operation::new("DetectionOutput", 8, detection_output)
+        .inputs(3, 5)
+        .ties(Ties::Inputs(&[0, 1, 3, 4]))
+        .accepts(Accepts::Real)
+        .attributes(DETECTION.split_at(1).1),
+    Operation::new("PriorBox", 0, prior_box)
+        .until(7)
+        .inputs(2, 2)
+        .accepts(Accepts::Integer)
+        .attributes(PRIOR_BOX.split_at(12).0),
+    Operation::new("PriorBox", 8, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(PRIOR_BOX),
+    Operation::new("PriorBoxClustered", 0, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(&[
+        Attr::new("step", AttrKind::Float).default("0"),
+        Attr::new("step_w", AttrKind::Float).default("0"),
+        Attr::new("step_h", AttrKind::Float).default("0"),
+        Attr::new("width", AttrKind::Floats).default(""),
+        Attr::new("height", AttrKind::Floats).default(""),
+        Attr::new("clip", AttrKind::Bool).default("true"),
+        Attr::new("offset", AttrKind::Float).default("0"),
+        Attr::new("variance", AttrKind::Floats).default(""),
+    ]),
+    Operation::new("Proposal", 0, proposal).until(3).inputs(3, 3).accepts(Accepts::Real).attributes(PROPOSAL),
+    Operation::new("Proposal", 4, proposal).inputs(3, 3).accepts(Accepts::Real).attributes(PROPOSAL),
+    Operation::new("GenerateProposals", 9, generate_proposals).inputs(4, 4).attributes(&[
+        Attr::new("min_size", AttrKind::Float).default("0"),
+        Attr::new("nms_threshold", AttrKind::Float).default("0"),
+        Attr::new("post_nms_count", AttrKind::Int).default("0"),
+        Attr::new("pre_nms_count", AttrKind::Int).default("0"),
+        Attr::new("normalized", AttrKind::Bool).default("true"),
+        Attr::new("nms_eta", AttrKind::Float).default("1"),
+        Attr::new("roi_num_type", AttrKind::Type).default("i64"),
+    ]),
+    detectron(
+        "ExperimentalDetectronDetectionOutput",
+        detectron_detection_output,
+        4,
+        &[
+            Attr::new("score_threshold", AttrKind::Float).default("0"),
+            Attr::new("nms_threshold", AttrKind::Float).default("0"),
+            Attr::new("max_delta_log_wh", AttrKind::Float).default("0"),
+            Attr::new("num_classes", AttrKind::Int).default("0"),
+            Attr::new("post_nms_count", AttrKind::Int).default("0"),
+            Attr::new("max_detections_per_image", AttrKind::Int).default("0"),
+            Attr::new("class_agnostic_box_regression", AttrKind::Bool).default("false"),
+            Attr::new("deltas_weights", AttrKind::Floats).default(""),
+        ],
+    ),
+    detectron(
+        "ExperimentalDetectronGenerateProposalsSingleImage",
+        detectron_proposals,
+        4,
+        &[
+            Attr::new("min_size", AttrKind::Float).default("0"),
+            Attr::new("nms_threshold", AttrKind::Float).default("0"),
+            Attr::new("post_nms_count", AttrKind::Int).default("0"),
+            Attr::new("pre_nms_count", AttrKind::Int).default("0"),
+        ],
+    ),
+    detectron(
+        "ExperimentalDetectronPriorGridGenerator",
+        detectron_prior_grid,
+        3,
+        &[
+            Attr::new("flatten", AttrKind::Bool).default("false"),
+            Attr::new("h", AttrKind::Int).default("0"),
+            Attr::new("w", AttrKind::Int).default("0"),
+            Attr::new("stride_x", AttrKind::Float).default("0"),
+            Attr::new("stride_y", AttrKind::Float).default("0"),
+        ],
+    ),
+];
+
+const DETECTION: &[Attr] = &[
+    Attr::new("num_classes", AttrKind::Int).default("0"),
+    Attr::new("background_label_id", AttrKind::Int).default("0"),
+    Attr::new("top_k", AttrKind::Int).default("-1"),
+    Attr::new("variance_encoded_in_target", AttrKind::Bool).default("false"),
+    Attr::new("keep_top_k", AttrKind::Ints),
+    Attr::new("code_type", AttrKind::Text).default("caffe.PriorBoxParameter.CORNER"),
+    Attr::new("share_location", AttrKind::Bool).default("true"),
+    Attr::new("nms_threshold", AttrKind::Float).default("0"),
+    Attr::new("confidence_threshold", AttrKind::Float).default("0"),
+    Attr::new("clip_after_nms", AttrKind::Bool).default("false"),
+    Attr::new("clip_before_nms", AttrKind::Bool).default("false"),
+    Attr::new("decrease_label_id", AttrKind::Bool).default("false"),
+    Attr::new("normalized", AttrKind::Bool).default("false"),
+    Attr::new("input_height", AttrKind::Int).default("1"),
+    Attr::new("input_width", AttrKind::Int).default("1"),
+    Attr::new("objectness_score", AttrKind::Float).default("0"),
+];
+
+const PRIOR_BOX: &[Attr] = &[
+    Attr::new("min_size", AttrKind::Floats).default(""),
+    Attr::new("max_size", AttrKind::Floats).default(""),
+    Attr::new("aspect_ratio", AttrKind::Floats).default(""),
+    Attr::new("density", AttrKind::Floats).default(""),
+    Attr::new("fixed_ratio", AttrKind::Floats).default(""),
+    Attr::new("fixed_size", AttrKind::Floats).default(""),
+    Attr::new("clip", AttrKind::Bool).default("false"),
+    Attr::new("flip", AttrKind::Bool).default("false"),
+    Attr::new("step", AttrKind::Float).default("0"),
+    Attr::new("offset", AttrKind::Float).default("0"),
+    Attr::new("variance", AttrKind::Floats).default(""),
+    Attr::new("scale_all_sizes", AttrKind::Bool).default("true"),
+    Attr::new("min_max_aspect_ratios_order", AttrKind::Bool).default("true"),
+];
+
+const PROPOSAL: &[Attr] = &[
+    Attr::new("base_size", AttrKind::Int).default("0"),
+    Attr::new("pre_nms_topn", AttrKind::Int).default("0"),
+    Attr::new("post_nms_topn", AttrKind::Int).default("0"),
+    Attr::new("nms_thresh", AttrKind::Float).default("0"),
+    Attr::new("feat_stride", AttrKind::Int).default("1"),
+    Attr::new("min_size", AttrKind::Int).default("1"),
+    Attr::new("ratio", AttrKind::Floats).default(""),
+    Attr::new("scale", AttrKind::Floats).default(""),
+    Attr::new("clip_before_nms", AttrKind::Bool).default("true"),
+    Attr::new("clip_after_nms", AttrKind::Bool).default("false"),
+    Attr::new("normalize", AttrKind::Bool).default("false"),
+    Attr::new("box_size_scale", AttrKind::Float).default("1"),
+    Attr::new("box_coordinate_scale", AttrKind::Float).default("1"),
+    Attr::new("framework", AttrKind::Text).default(""),
+];
+
+const fn detectron(
+    name: &'static str,
+    infer: fn(&mut Context) -> Result<(), Fault>,
+    inputs: usize,
+    attributes: &'static [Attr],
+) -> Operation {
+    Operation::new(name, 6, infer).inputs(inputs, inputs).ties(Ties::All).accepts(Accepts::Real).attributes(attributes)
+}
+
+/// The numbers of prior boxes and of classes of a DetectionOutput, 0 where not known, as they come to light from one
+/// input after the other.
+struct Detection<'a, 'b> {
+    cx: &'a Context<'b>,
+    priors: i64,
+    classes: i64,
+    /// How many numbers stand for a prior box.
+    prior_size: i64,
+    shared: bool,
+}
+
+/// What the inputs of a DetectionOutput are called.
+const DETECTION_ROLES: [(&str, usize); 5] = [
+    ("box logits", 2),
+    ("class predictions", 2),
+    ("proposals", 3),
+    ("additional class predictions", 2),
+    ("additional box predictions", 2),
+];
+
+impl Detection<'_, '_> {
+    /// The length of an axis of an input, where it is known.
+    fn length(&self, input: usize, axis: usize) -> Option<i64> {
+        if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
+    }
+
+    /// How often `part` goes into `length`, that of the last axis of an input.
+    fn quotient(&self, input: usize, length: i64, part: i64) -> Result<i64, Fault> {
+        match length.checked_rem(part) {
+            Some(0) => Ok(length / part),
+            None => Err(Fault::shapes(&[input], "the shapes do not tell the number of classes")),
+            Some(_) => {
+                let role = DETECTION_ROLES[input].0;
+                let message = format!("the last axis of the {role} is {length} long, which is no multiple of {part}");
+                Err(Fault::shapes(&[input], message))
+            }
+        }
+    }
+
+    fn positive(&self, input: usize, priors: i64) -> Result<i64, Fault> {
+        match priors {
+            1.. => Ok(priors),
+            _ => Err(Fault::shapes(&[input], format!("the {} have no prior boxes", DETECTION_ROLES[input].0))),
+        }
+    }
+
+    /// Finds out how many classes there are where no attribute says so.
+    fn deduce(&mut self) -> Result<(), Fault> {
+        for (input, &(role, rank)) in DETECTION_ROLES.iter().enumerate() {
+            check_rank(self.cx, input, role, &[rank])?;
+        }
+        if let Some(length) = self.length(2, 2) {
+            self.priors = self.positive(2, self.quotient(2, length, self.prior_size)?)?;
+        } else if let Some(length) = self.length(3, 1) {
+            self.priors = self.positive(3, self.quotient(3, length, 2)?)?;
+        }
+        if self.priors == 0 {
+            return Ok(());
+        }
+        let boxes = self.priors.saturating_mul(4);
+        for (input, part, usable) in [(1, self.priors, true), (0, boxes, !self.shared), (4, boxes, !self.shared)] {
+            if let (0, true, Some(length)) = (self.classes, usable, self.length(input, 1)) {
+                self.classes = self.quotient(input, length, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of prior boxes from the length of the last axis of an input, each having `part` there; an error where
+    /// it is known to be another.
+    fn match_priors(&mut self, input: usize, part: i64) -> Result<(), Fault> {
+        let axis = DETECTION_ROLES[input].1 - 1;
+        let Some(length) = self.length(input, axis) else { return Ok(()) };
+        if self.priors == 0 {
+            self.priors = self.quotient(input, length, part)?;
+        } else if length != self.priors.saturating_mul(part) {
+            let message = format!(
+                "the last axis of the {} is {length} long, and should be {part} for each of {} prior boxes",
+                DETECTION_ROLES[input].0, self.priors
+            );
+            return Err(Fault::shapes(&[input], message));
+        }
+        Ok(())
+    }
+}
+
+fn detection_output(cx: &mut Context) -> Result<(), Fault> {
+    let additional = match cx.inputs.len() {
+        3 => false,
+        5 => true,
+        _ => return Err(Fault::shapes(&[], "`DetectionOutput` takes 3 inputs or 5, not 4")),
+    };
+    let given = cx.operation.revision() == 0;
+    let classes = if given { cx.int("num_classes")? } else { 0 };
+    if given && classes <= 0 {
+        return Err(Fault::attribute("num_classes", format!("`num_classes` is {classes}, and must be more than 0")));
+    }
+    let code = cx.text("code_type")?;
+    if !["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"].contains(&code) {
+        let message = format!("`code_type` is `{code}`, not caffe.PriorBoxParameter.CORNER or .CENTER_SIZE");
+        return Err(Fault::attribute("code_type", message));
+    }
+    let keep = match cx.ints("keep_top_k")?.first() {
+        Some(&keep) => keep,
+        None => return Err(Fault::attribute("keep_top_k", "`keep_top_k` is empty").help("-1 keeps all")),
+    };
+    let top_k = cx.int("top_k")?;
+    check_real(cx, &[(0, "box logits"), (2, "proposals")])?;
+    for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
+        if cx.element_type(input) == ElementType::Dynamic {
+            let message = format!("the type of the {} of `DetectionOutput` must be known", DETECTION_ROLES[input].0);
+            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+        }
+        cx.merge_types(&[0, input])?;
+    }
+    let shared = cx.bool("share_location")?;
+    let prior_size = if cx.bool("normalized")? { 4 } else { 5 };
+    let encoded = cx.bool("variance_encoded_in_target")?;
+    let mut found = Detection { cx, priors: 0, classes, prior_size, shared };
+    if !given {
+        found.deduce()?;
+    }
+    let locations = if shared { 1 } else { found.classes };
+    let mut images = Dim::ANY;
+    if cx.shape(0).rank().is_some() {
+        check_rank(cx, 0, "box logits", &[2])?;
+        images = input_dim(cx, 0, 0);
+        let part = locations.saturating_mul(4);
+        if part > 0 || found.priors == 0 {
+            found.match_priors(0, part)?;
+            require_dim(
+                cx,
+                0,
+                "box logits",
+                1,
+                if part > 0 && found.priors > 0 { found.priors.saturating_mul(part) } else { -1 },
+            )?;
+        }
+    }
+    check_rank(cx, 1, "class predictions", &[2])?;
+    match input_dim(cx, 1, 0) {
+        batch if !images.is_fixed() && batch.is_fixed() => images = batch,
+        batch => check_batch(1, batch, images)?,
+    }
+    if found.classes != 0 {
+        found.match_priors(1, found.classes)?;
+    }
+    check_rank(cx, 2, "proposals", &[3])?;
+    if !input_dim(cx, 2, 0).contains(1) {
+        check_batch(2, input_dim(cx, 2, 0), images)?;
+    }
+    require_dim(cx, 2, "proposals", 1, if encoded { 1 } else { 2 })?;
+    found.match_priors(2, prior_size)?;
+    if additional {
+        check_rank(cx, 3, "additional class predictions", &[2])?;
+        check_batch(3, input_dim(cx, 3, 0), images)?;
+        if found.priors != 0 {
+            require_dim(cx, 3, "additional class predictions", 1, found.priors.saturating_mul(2))?;
+        }
+        if let Some(length) = found.length(3, 1) {
+            found.priors = length / 2;
+        }
+        if !cx.shape(4).is_compatible(cx.shape(0)) {
+            let message = format!(
+                "the additional box predictions have the shape {}, the box logits {}",
+                cx.shape(4),
+                cx.shape(0)
+            );
+            return Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"));
+        }
+    }
+    let known = |count| if count == 0 { Dim::ANY } else { Dim::from(count) };
+    let (priors, classes) = (known(found.priors), known(found.classes));
+    let detections = match (keep, top_k) {
+        (1.., _) => images * Dim::fixed(keep),
+        (-1, 1..) => images * Dim::fixed(top_k) * classes,
+        _ => images * priors * classes,
+    };
+    cx.output(cx.element_type(0), Shape::from_iter([Dim::ONE, Dim::ONE, detections, Dim::fixed(7)]));
+    Ok(())
+}
+
+fn check_batch(input: usize, batch: Dim, images: Dim) -> Result<(), Fault> {
+    if batch.is_compatible(images) {
+        return Ok(());
+    }
+    let message = format!("axis 0 of the {} is {batch}, and the batch is {images}", DETECTION_ROLES[input].0);
+    Err(Fault::shapes(&[0, input], message))
+}
+
+fn prior_box(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 0, "sizes of the layer", Accepts::Integer)?;
+    check_type(cx, 1, "sizes of the image", Accepts::Integer)?;
+    let priors = match cx.operation.name() {
+        "PriorBox" => priors_per_place(cx)?,
+        _ => {
+            let (widths, heights) = (cx.floats("width")?.len(), cx.floats("height")?.len());
+            if widths != heights {
+                let message = format!("`height` has {heights} numbers, and `width` has {widths}");
+                return Err(Fault::attribute("height", message).help("give each box a width and a height"));
+            }
+            i64::try_from(widths).unwrap_or(i64::MAX)
+        }
+    };
+    check_rank(cx, 0, "sizes of the layer", &[1])?;
+    check_rank(cx, 1, "sizes of the image", &[1])?;
+    let boxes = match cx.shape_value(0)? {
+        None => Dim::ANY,
+        Some(size) => match size.dims() {
+            Some(&[height, width]) => height * width * Dim::from(priors) * Dim::fixed(4),
+            _ => {
+                let count = size.rank().unwrap_or_default();
+                let message = format!("the size of the layer has {count} numbers, not height and width");
+                return Err(Fault::value(&[0], message));
+            }
+        },
+    };
+    cx.output(ElementType::F32, Shape::from_iter([Dim::fixed(2), boxes]));
+    Ok(())
+}
+
+/// How many prior boxes PriorBox makes around each place of the layer. Densities below 1 make it negative.
+fn priors_per_place(cx: &Context) -> Result<i64, Fault> {
+    let count = |name| cx.floats(name).map(|list| i64::try_from(list.len()).unwrap_or(i64::MAX));
+    let flip = cx.bool("flip")?;
+    let rounded = |ratio: f32| ((f64::from(ratio) * 1e6).round() / 1e6) as f32 + 0.0;
+    let mut ratios = HashSet::from([1_f32.to_bits()]);
+    for ratio in cx.floats("aspect_ratio")? {
+        let ratio = ratio as f32;
+        ratios.insert(rounded(ratio).to_bits());
+        if flip {
+            ratios.insert(rounded(1.0 / ratio).to_bits());
+        }
+    }
+    let ratios = i64::try_from(ratios.len()).unwrap_or(i64::MAX);
+    let (minima, fixed) = (count("min_size")?, count("fixed_size")?);
+    let mut priors = match (fixed, cx.bool("scale_all_sizes")?) {
+        (1.., _) => ratios.saturating_mul(fixed),
+        (_, true) => ratios.saturating_mul(minima).saturating_add(count("max_size")?),
+        (_, false) => ratios.saturating_add(minima) - 1,
+    };
+    let fixed_ratios = count("fixed_ratio")?;
+    let per_density = if fixed_ratios > 0 { fixed_ratios } else { ratios };
+    for density in cx.floats("density")? {
+        let density = density as i64;
+        priors = priors.saturating_add(per_density.saturating_mul(density.saturating_mul(density) - 1));
+    }
+    Ok(priors)
+}
+
+fn proposal(cx: &mut Context) -> Result<(), Fault> {
+    check_real(cx, &[(0, "class probabilities"), (1, "box deltas"), (2, "image shape")])?;
+    check_rank(cx, 0, "class probabilities", &[4])?;
+    check_rank(cx, 1, "box deltas", &[4])?;
+    check_rank(cx, 2, "image shape", &[1])?;
+    let image = input_dim(cx, 2, 0);
+    if !image.contains(3) && !image.contains(4) {
+        return Err(Fault::shapes(&[2], format!("the image shape of `Proposal` has {image} numbers, not 3 or 4")));
+    }
+    let anchors = input_dim(cx, 0, 1) * Dim::fixed(2);
+    if !input_dim(cx, 1, 1).is_compatible(anchors) {
+        let message = format!(
+            "axis 1 of the box deltas is {}, and should be {anchors}, twice that of the class probabilities",
+            input_dim(cx, 1, 1)
+        );
+        return Err(Fault::shapes(&[0, 1], message));
+    }
+    let batch = common_dim(cx, "batch", (0, 0), (1, 0))?;
+    let boxes = batch * Dim::from(cx.int("post_nms_topn")?);
+    let element_type = cx.element_type(0);
+    cx.output(element_type, Shape::from_iter([boxes, Dim::fixed(5)]));
+    if cx.operation.revision() == 4 {
+        cx.output(element_type, Shape::from_iter([boxes]));
+    }
+    Ok(())
+}
+
+fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
+    let kept = cx.int("post_nms_count")?;
+    for (name, count) in [("pre_nms_count", cx.int("pre_nms_count")?), ("post_nms_count", kept)] {
+        if count <= 0 {
+            return Err(Fault::attribute(name, format!("`{name}` is {count}, and must be more than 0")));
+        }
+    }
+    let eta = cx.float("nms_eta")?;
+    if eta as f32 != 1.0 {
+        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, and must be 1")));
+    }
+    check_rank(cx, 0, "image sizes", &[2])?;
+    let numbers = input_dim(cx, 0, 1);
+    if !numbers.contains(3) && !numbers.contains(4) {
+        return Err(Fault::shapes(&[0], format!("each of the image sizes has {numbers} numbers, not 3 or 4")));
+    }
+    check_rank(cx, 1, "anchors", &[4])?;
+    require_dim(cx, 1, "anchors", 3, 4)?;
+    check_rank(cx, 2, "deltas", &[4])?;
+    check_rank(cx, 3, "scores", &[4])?;
+    if cx.shape(2).rank().is_some() && cx.shape(3).rank().is_some() {
+        common_dim(cx, "batch", (2, 0), (3, 0))?;
+        let deltas = input_dim(cx, 3, 1) * Dim::fixed(4);
+        if !input_dim(cx, 2, 1).is_compatible(deltas) {
+            let message = format!(
+                "axis 1 of the deltas is {}, and should be {deltas}, four times that of the scores",
+                input_dim(cx, 2, 1)
+            );
+            return Err(Fault::shapes(&[2, 3], message));
+        }
+        common_dim(cx, "height", (2, 2), (3, 2))?;
+        common_dim(cx, "width", (2, 3), (3, 3))?;
+        common_dim(cx, "batch", (0, 0), (2, 0))?;
+    }
+    common_dim(cx, "height", (1, 0), (3, 2))?;
+    common_dim(cx, "width", (1, 1), (3, 3))?;
+    common_dim(cx, "number of anchors", (1, 2), (3, 1))?;
+    // Batches that do not fit together are passed over where nothing above refuses them.
+    let batch = [0, 2, 3].into_iter().fold(Dim::ANY, |batch, input| (batch & input_dim(cx, input, 0)).unwrap_or(batch));
+    let most = (batch * Dim::fixed(kept)).upper();
+    let regions = most.map_or(Dim::ANY, |most| Dim::between(0, most));
+    let (element_type, counts) = (cx.element_type(0), index_type(cx, "roi_num_type")?);
+    cx.output(element_type, Shape::from_iter([regions, Dim::fixed(4)]));
+    cx.output(element_type, Shape::from_iter([regions]));
+    cx.output(counts, Shape::from_iter([batch]));
+    Ok(())
+}
+
+fn detectron_detection_output(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = common_real(cx)?;
+    let classes = cx.int("num_classes")?;
+    for (input, role, length) in [(0, "regions", 4), (1, "deltas", classes.saturating_mul(4)), (2, "scores", classes)] {
+        check_rank(cx, input, role, &[2])?;
+        require_dim(cx, input, role, 1, length)?;
+    }
+    if !cx.shape(3).is_compatible(&Shape::fixed([1, 3])) {
+        return Err(Fault::shapes(&[3], format!("the image size has the shape {}, not [1,3]", cx.shape(3))));
+    }
+    if (0..3).all(|input| cx.shape(input).rank().is_some()) {
+        let regions = common_dim(cx, "number of regions", (0, 0), (1, 0))?;
+        if !regions.is_compatible(input_dim(cx, 2, 0)) {
+            let message = format!("there are {regions} regions with deltas, and scores for {}", input_dim(cx, 2, 0));
+            return Err(Fault::shapes(&[0, 1, 2], message));
+        }
+    }
+    let kept = Dim::from(cx.int("max_detections_per_image")?);
+    cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
+    cx.output(ElementType::I32, Shape::from_iter([kept]));
+    cx.output(element_type, Shape::from_iter([kept]));
+    Ok(())
+}
+
+fn detectron_proposals(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = common_real(cx)?;
+    check_rank(cx, 0, "image size", &[1])?;
+    require_dim(cx, 0, "image size", 0, 3)?;
+    check_rank(cx, 1, "anchors", &[2])?;
+    require_dim(cx, 1, "anchors", 1, 4)?;
+    check_rank(cx, 2, "deltas", &[3])?;
+    check_rank(cx, 3, "scores", &[3])?;
+    common_dim(cx, "height", (2, 1), (3, 1))?;
+    common_dim(cx, "width", (2, 2), (3, 2))?;
+    let kept = Dim::from(cx.int("post_nms_count")?);
+    cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
+    cx.output(element_type, Shape::from_iter([kept]));
+    Ok(())
+}
+
+fn detectron_prior_grid(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = common_real(cx)?;
+    check_rank(cx, 0, "priors", &[2])?;
+    require_dim(cx, 0, "priors", 1, 4)?;
+    check_rank(cx, 1, "feature map", &[4])?;
+    check_rank(cx, 2, "image", &[4])?;
+    common_dim(cx, "batch", (1, 0), (2, 0))?;
+    let (priors, height, width) = (input_dim(cx, 0, 0), input_dim(cx, 1, 2), input_dim(cx, 1, 3));
+    let ranked = cx.shape(0).rank().is_some() && cx.shape(1).rank().is_some();
+    let shape = match cx.bool("flatten")? {
+        true if ranked => Shape::from_iter([height * width * priors, Dim::fixed(4)]),
+        true => Shape::from_iter([Dim::ANY, Dim::fixed(4)]),
+        false => Shape::from_iter([height, width, priors, Dim::fixed(4)]),
+    };
+    cx.output(element_type, shape);
+    Ok(())
+}

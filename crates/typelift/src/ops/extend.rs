@@ -1,0 +1,127 @@
+//! Operations that make a tensor longer along its axes: Tile, Pad.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Pad", 1, pad).until(11).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
+    Operation::new("Pad", 12, pad).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
+    Operation::new("Tile", 0, tile).inputs(2, 2),
+];
+
+const PAD_MODE: &[Attr] =
+    &[Attr::new("pad_mode", AttrKind::Enum(&["constant", "edge", "reflect", "symmetric"])).default("constant")];
+
+fn tile(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "repeats", Accepts::Bits)?;
+    check_rank(cx, 1, "repeats", &[1])?;
+    // Only a Constant may say less than no repeat, which counts as none.
+    let repeats = if cx.is_constant(1) {
+        cx.numbers(1)?.map(|repeats| repeats.into_iter().map(|count| Dim::fixed(count.max(0))).collect())
+    } else {
+        cx.shape_value(1)?
+    };
+    let data = cx.shape(0);
+    let shape = match (data.dims(), repeats.as_ref().and_then(Shape::dims)) {
+        (Some(dims), Some(repeats)) => {
+            let rank = dims.len().max(repeats.len());
+            let aligned =
+                |dims: &[Dim], axis: usize| (axis + dims.len()).checked_sub(rank).and_then(|at| dims.get(at).copied());
+            (0..rank)
+                .map(|axis| aligned(dims, axis).unwrap_or(Dim::ONE) * aligned(repeats, axis).unwrap_or(Dim::ONE))
+                .collect()
+        }
+        (Some(dims), None) => {
+            let length =
+                cx.shape(1).dims().and_then(|dims| dims.first()?.value()).and_then(|n| usize::try_from(n).ok());
+            length.map_or_else(Shape::dynamic, |length| Shape::of_rank(length.max(dims.len())))
+        }
+        _ => Shape::dynamic(),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn pad(cx: &mut Context) -> Result<(), Fault> {
+    let mode = cx.word("pad_mode")?;
+    let mut element_type = cx.element_type(0);
+    if mode == "constant" && cx.inputs.len() == 4 {
+        element_type = cx.merge_types(&[0, 3])?;
+        check_rank(cx, 3, "padding value", &[0])?;
+    } else if cx.inputs.len() == 3 && element_type == ElementType::Dynamic {
+        let message = "`Pad` without a padding value cannot make one of the type dynamic";
+        return Err(Fault::unsupported(0, message).help("add the padding value as input 3"));
+    }
+    if element_type == ElementType::String && mode != "constant" {
+        return Err(Fault::attribute("pad_mode", format!("strings are padded in mode constant only, not {mode}")));
+    }
+    for (input, role) in [(1, "pads_begin"), (2, "pads_end")] {
+        check_type(cx, input, role, Accepts::Integer)?;
+        check_rank(cx, input, role, &[1])?;
+    }
+    let (begin, end) = (cx.ends(1)?, cx.ends(2)?);
+    let data = cx.shape(0);
+    let shape = match (data.dims(), begin, end) {
+        (None, ..) => Shape::dynamic(),
+        (Some(dims), Some(begin), Some(end)) => {
+            for (input, count) in [(1, begin.len()), (2, end.len())] {
+                check_count(data, input, count as i64, count == dims.len())?;
+            }
+            let padded = dims.iter().zip(begin.into_iter().zip(end)).enumerate().map(|(axis, (&dim, (begin, end)))| {
+                check_reach(mode, axis, dim, begin.0, end.0)?;
+                Ok(padded(dim, begin, end))
+            });
+            padded.collect::<Result<_, _>>()?
+        }
+        (Some(dims), ..) => {
+            for input in [1, 2] {
+                if let Some(count) = cx.shape(input).dims().and_then(|dims| dims.first()?.value()) {
+                    check_count(data, input, count, count <= dims.len() as i64)?;
+                }
+            }
+            Shape::of_rank(dims.len())
+        }
+    };
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(), Fault> {
+    if fits {
+        return Ok(());
+    }
+    let message = format!("`Pad` is given {count} pads, and {data} has another number of axes");
+    Err(Fault::shapes(&[0, input], message))
+}
+
+/// Refuses pads that reach beyond the elements they are to be taken from.
+fn check_reach(mode: &str, axis: usize, dim: Dim, begin: i64, end: i64) -> Result<(), Fault> {
+    let Some(length) = dim.value() else { return Ok(()) };
+    let longest = begin.max(end);
+    let fits = match mode {
+        "edge" => longest <= 0 || length >= 1,
+        "reflect" => longest < length && (longest <= 0 || length >= 2),
+        "symmetric" => longest <= length,
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("axis {axis} is {length} long, too short for pads of {begin} and {end} in mode {mode}");
+    Err(Fault::shapes(&[0], message))
+}
+
+fn padded(dim: Dim, begin: (i64, i64), end: (i64, i64)) -> Dim {
+    let (least, most) = (begin.0.saturating_add(end.0), begin.1.saturating_add(end.1));
+    if (least, most) == (0, 0) {
+        return dim;
+    }
+    // Less than nothing is left to OpenVINO's sum as no bound at all.
+    let sum = |length: i64, pads: i64| length.checked_add(pads).filter(|&sum| sum >= 0);
+    let open = |(least, most): (i64, i64)| least == 0 && [-1, i64::MAX].contains(&most);
+    let upper = if open(begin) || open(end) { None } else { dim.upper().and_then(|length| sum(length, most)) };
+    Dim::between(sum(dim.lower(), least).unwrap_or(0), upper.unwrap_or(i64::MAX))
+}

@@ -1,0 +1,148 @@
+//! Images: sampling, assembling from columns, YOLO's layers.
+
+use typelift_promote::ElementType;
+
+use super::common::{axis_attribute, check_rank, check_type, dim, merge_dims};
+use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES, per_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Col2Im", 15, col2im)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[1, 2]))
+        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END]),
+    Operation::new("GridSample", 9, grid_sample).inputs(2, 2).attributes(&[
+        Attr::new("align_corners", AttrKind::Bool).default("false"),
+        Attr::new("mode", AttrKind::Enum(&["bilinear", "bicubic", "nearest"])).default("bilinear"),
+        Attr::new("padding_mode", AttrKind::Enum(&["zeros", "border", "reflection"])).default("zeros"),
+    ]),
+    Operation::new("ReorgYolo", 0, reorg_yolo).since(2).attributes(&[Attr::new("stride", AttrKind::Ints)]),
+    Operation::new("RegionYolo", 0, region_yolo).accepts(Accepts::Real).attributes(&[
+        Attr::new("anchors", AttrKind::Floats).default(""),
+        Attr::new("axis", AttrKind::Int).default("0"),
+        Attr::new("coords", AttrKind::Unsigned).default("0"),
+        Attr::new("classes", AttrKind::Unsigned).default("0"),
+        Attr::new("end_axis", AttrKind::Int).default("0"),
+        Attr::new("num", AttrKind::Unsigned).default("0"),
+        Attr::new("do_softmax", AttrKind::Bool).default("false"),
+        Attr::new("mask", AttrKind::Ints).default(""),
+    ]),
+];
+
+fn col2im(cx: &mut Context) -> Result<(), Fault> {
+    const NAMES: [&str; 2] = ["output size", "kernel size"];
+    let index_type = cx.merge_types(&[1, 2])?;
+    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&index_type) {
+        return Err(Fault::types(&[1, 2], format!("the sizes of `Col2Im` must be i32 or i64, and are {index_type}")));
+    }
+    check_rank(cx, 0, "data", &[2, 3])?;
+    for (input, name) in (1..).zip(NAMES) {
+        let shape = cx.shape(input);
+        if shape.rank().is_some() && *shape != Shape::fixed([2]) {
+            return Err(Fault::shapes(
+                &[input],
+                format!("the {name} of `Col2Im` must have shape [2], and has {shape}"),
+            ));
+        }
+    }
+    let strides = per_axis(cx, "strides", 2, 1)?;
+    let dilations = per_axis(cx, "dilations", 2, 1)?;
+    let (begin, end) = (per_axis(cx, "pads_begin", 2, 0)?, per_axis(cx, "pads_end", 2, 0)?);
+    let element_type = cx.element_type(0);
+    let Some(dims) = cx.shape(0).dims() else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    let [batch @ .., columns, blocks] = dims else { return Ok(()) };
+    let kernel = cx.integers(2).filter(|kernel| kernel.len() == 2);
+    let mut channels = Dim::ANY;
+    if let (Some(kernel), Some(_)) = (&kernel, columns.value()) {
+        let elements = kernel.iter().fold(1, |product: i64, &length| product.saturating_mul(length));
+        channels = columns.checked_div(elements).filter(|channels| !channels.is_empty()).ok_or_else(|| {
+            let message = format!("{columns} columns are no multiple of the {elements} elements of the kernel");
+            Fault::shapes(&[0, 2], message)
+        })?;
+    }
+    let size = cx.shape_value(1)?.unwrap_or_else(|| Shape::of_rank(2));
+    if let (Some(kernel), Some(blocks), Some(size)) = (&kernel, blocks.value(), size.to_static()) {
+        let moves = size.iter().zip(kernel).enumerate().map(|(axis, (&length, &kernel))| {
+            let span = dilations[axis].saturating_mul(kernel.saturating_sub(1)).saturating_add(1);
+            let padded = length.saturating_add(begin[axis]).saturating_add(end[axis]);
+            padded.saturating_sub(span).checked_div(strides[axis]).unwrap_or(0).saturating_add(1)
+        });
+        let needed = moves.fold(1, i64::saturating_mul);
+        if blocks != needed {
+            let message = format!("the data has {blocks} blocks, and the sizes and attributes make {needed}");
+            return Err(Fault::shapes(&[0, 1, 2], message));
+        }
+    }
+    let shape = batch.iter().copied().chain([channels]).chain((0..2).map(|axis| dim(&size, axis))).collect();
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "positions of the grid", Accepts::Real)?;
+    check_rank(cx, 0, "data", &[4])?;
+    check_rank(cx, 1, "grid", &[4])?;
+    let (data, grid) = (cx.shape(0), cx.shape(1));
+    if !dim(grid, 3).contains(2) {
+        let message = format!("the last dim of the grid {grid} must be 2, the coordinates of a point");
+        return Err(Fault::shapes(&[1], message));
+    }
+    let batch = merge_dims(&[0, 1], "batch of data and grid", dim(data, 0), dim(grid, 0))?;
+    cx.output(cx.element_type(0), [batch, dim(data, 1), dim(grid, 1), dim(grid, 2)].into_iter().collect());
+    Ok(())
+}
+
+fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
+    let Some(&stride) = cx.ints("stride")?.first() else {
+        return Err(Fault::attribute("stride", "`stride` is empty"));
+    };
+    check_rank(cx, 0, "data", &[4])?;
+    let data = cx.shape(0);
+    let Some(&[batch, channels, height, width]) = data.dims() else {
+        cx.output(cx.element_type(0), Shape::dynamic());
+        return Ok(());
+    };
+    let cells = stride.saturating_mul(stride);
+    if channels.value().is_some_and(|channels| channels < cells) {
+        let message = format!("`ReorgYolo` needs at least {cells} channels, and gets {channels}");
+        return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
+    }
+    let divide = |length: Dim| {
+        length.checked_div(stride).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
+            Fault::shapes(&[0], format!("the data is {height} by {width}, which the stride {stride} does not divide"))
+        })
+    };
+    let shape = [batch, channels * Dim::from(cells), divide(height)?, divide(width)?].into_iter().collect();
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.element_type(0);
+    if element_type == ElementType::Dynamic {
+        return Err(Fault::unsupported(0, "`RegionYolo` takes floating-point numbers, and gets a dynamic type"));
+    }
+    cx.check_accepted(0, element_type)?;
+    check_rank(cx, 0, "data", &[4])?;
+    let Some(dims) = cx.shape(0).dims() else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    let shape = if cx.bool("do_softmax")? {
+        let (first, last) = (axis_attribute(cx, "axis", dims.len())?, axis_attribute(cx, "end_axis", dims.len())?);
+        let rest = (last + 1).max(first + 1);
+        let flat = dims[first..rest].iter().fold(Dim::ONE, |product, &dim| product * dim);
+        dims[..first].iter().copied().chain([flat]).chain(dims[rest..].iter().copied()).collect()
+    } else {
+        let per_anchor = cx.unsigned("classes")?.saturating_add(cx.unsigned("coords")?).saturating_add(1);
+        let count = per_anchor.saturating_mul(cx.ints("mask")?.len() as u64);
+        let channels = Dim::from(i64::try_from(count).unwrap_or(i64::MAX));
+        [dims[0], channels, dims[2], dims[3]].into_iter().collect()
+    };
+    cx.output(element_type, shape);
+    Ok(())
+}

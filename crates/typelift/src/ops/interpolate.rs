@@ -1,0 +1,205 @@
+//! Interpolate: spatial resizing to given sizes or by given scales.
+
+use std::borrow::Cow;
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, map_ends, normalize_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::infer::value::Data;
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Interpolate", 0, to_size).until(3).inputs(2, 2).attributes(&[
+        Attr::new("axes", AttrKind::Ints).default(""),
+        Attr::new("mode", AttrKind::Enum(&["nearest", "linear", "cubic", "area"])).default("nearest"),
+        Attr::new("align_corners", AttrKind::Bool).default("true"),
+        ANTIALIAS,
+        PADS_BEGIN,
+        PADS_END,
+    ]),
+    Operation::new("Interpolate", 4, to_size_or_scale).until(10).inputs(3, 4).attributes(ATTRIBUTES),
+    Operation::new("Interpolate", 11, to_either).inputs(2, 3).attributes(ATTRIBUTES),
+];
+
+const ATTRIBUTES: &[Attr] = &[
+    Attr::new(
+        "mode",
+        AttrKind::Enum(&["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]),
+    )
+    .default("nearest"),
+    Attr::new("shape_calculation_mode", AttrKind::Enum(&["sizes", "scales"])).default("sizes"),
+    Attr::new(
+        "coordinate_transformation_mode",
+        AttrKind::Enum(&["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]),
+    )
+    .default("half_pixel"),
+    Attr::new("nearest_mode", AttrKind::Enum(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]))
+        .default("round_prefer_floor"),
+    ANTIALIAS,
+    PADS_BEGIN,
+    PADS_END,
+    Attr::new("cube_coeff", AttrKind::Float).default("-0.75"),
+];
+const ANTIALIAS: Attr = Attr::new("antialias", AttrKind::Bool).default("false");
+const PADS_BEGIN: Attr = Attr::new("pads_begin", AttrKind::UnsignedInts).default("");
+const PADS_END: Attr = Attr::new("pads_end", AttrKind::UnsignedInts).default("");
+
+const DATA_TYPES: &[ElementType] = &[
+    ElementType::F32,
+    ElementType::F16,
+    ElementType::Bf16,
+    ElementType::F64,
+    ElementType::I8,
+    ElementType::U8,
+    ElementType::I32,
+    ElementType::I64,
+    ElementType::Dynamic,
+];
+const INDEX_TYPES: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::U32, ElementType::U64];
+const SCALE_TYPES: &[ElementType] = &[ElementType::F32, ElementType::F16, ElementType::Bf16];
+
+fn to_size(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "sizes", Accepts::Integer)?;
+    let mut axes = cx.ints("axes")?;
+    axes.sort_unstable();
+    axes.dedup();
+    let mut shape = cx.shape(0).clone();
+    if let Some(rank) = shape.rank() {
+        if let Some(axis) = axes.iter().find(|&&axis| axis < 0 || axis >= rank as i64) {
+            let message = format!("`axes` has {axis}, which is no axis of the input of rank {rank}");
+            return Err(Fault::attribute("axes", message));
+        }
+        resize(cx, &mut shape, &axes, 1)?;
+    }
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
+    let mode = cx.word("mode")?;
+    if mode.ends_with("pillow") {
+        let fault = Fault::attribute("mode", format!("`Interpolate` of {} has no mode {mode}", cx.layer.version()));
+        return Err(fault.help("the revision of opset11 has it"));
+    }
+    one_of(cx, 1, "sizes", INDEX_TYPES)?;
+    one_of(cx, 2, "scales", SCALE_TYPES)?;
+    let by_scale = cx.word("shape_calculation_mode")? == "scales";
+    check_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
+    interpolate(cx, by_scale, if by_scale { 2 } else { 1 }, 3)
+}
+
+fn to_either(cx: &mut Context) -> Result<(), Fault> {
+    let by_scale = cx.word("shape_calculation_mode")? == "scales";
+    let (name, types) = if by_scale { ("scales", SCALE_TYPES) } else { ("sizes", INDEX_TYPES) };
+    one_of(cx, 1, name, types)?;
+    check_rank(cx, 1, name, &[1])?;
+    interpolate(cx, by_scale, 1, 2)
+}
+
+/// Refuses an input, called `role`, that has none of these types.
+fn one_of(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
+    let ty = cx.element_type(input);
+    if types.contains(&ty) {
+        return Ok(());
+    }
+    let listed = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
+    let listed = listed.map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let message = format!("the {role} of `Interpolate` must be one of {listed}, and are {ty}");
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
+/// Pads all axes, and resizes those of the input `axes`, or all, with what the input `by` says.
+fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Result<(), Fault> {
+    one_of(cx, 0, "data", DATA_TYPES)?;
+    if cx.inputs.len() > axes {
+        one_of(cx, axes, "axes", INDEX_TYPES)?;
+        check_rank(cx, axes, "axes", &[1])?;
+    }
+    let element_type = cx.element_type(0);
+    let Some(dims) = cx.shape(0).dims() else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    let axes = if cx.inputs.len() > axes {
+        let Some(values) = cx.integers(axes) else {
+            cx.output(element_type, Shape::of_rank(dims.len()));
+            return Ok(());
+        };
+        if let Some(axis) = values.iter().find(|&&axis| normalize_axis(axis, dims.len()).is_none()) {
+            let message = format!("the axes have {axis}, which is no axis of the data of rank {}", dims.len());
+            return Err(Fault::value(&[axes], message));
+        }
+        values
+    } else {
+        (0..dims.len() as i64).collect()
+    };
+    let (begin, end) = (cx.ints("pads_begin")?, cx.ints("pads_end")?);
+    let pads = (0..).map(|axis| {
+        [&begin, &end].iter().filter_map(|pads| pads.get(axis)).fold(0, |sum: i64, pad| sum.saturating_add(*pad))
+    });
+    let mut shape: Shape = dims.iter().zip(pads).map(|(&dim, pad)| dim + Dim::fixed(pad)).collect();
+    if by_scale {
+        scale(cx, &mut shape, &axes, by)?
+    } else {
+        resize(cx, &mut shape, &axes, by)?
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+/// Gives the axes the lengths that an input says.
+fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
+    let sizes = cx.shape_value(input)?;
+    let sizes = match sizes.as_ref().and_then(Shape::dims) {
+        Some(sizes) => Cow::Borrowed(sizes),
+        None => Cow::Owned(vec![Dim::ANY; axes.len()]),
+    };
+    check_count(input, "sizes", sizes.len(), axes.len())?;
+    for_axes(shape, axes, &sizes, |dim, &size| *dim = size);
+    Ok(())
+}
+
+/// Multiplies the lengths of the axes with what an input says, as OpenVINO does in `float`.
+fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
+    /// So that 3 times 0.333333 does not become 0.
+    const EPSILON: f32 = 1e-6;
+    let Some(scales) = cx.exact(input) else {
+        for_axes(shape, axes, axes, |dim, _| *dim = Dim::ANY);
+        return Ok(());
+    };
+    let scales: Vec<f32> = match &scales.lower.data {
+        Data::Floats(scales) => scales.iter().map(|&scale| scale as f32).collect(),
+        Data::Ints(scales) => scales.iter().map(|&scale| scale as f32).collect(),
+    };
+    check_count(input, "scales", scales.len(), axes.len())?;
+    for_axes(shape, axes, &scales, |dim, &scale| {
+        if scale != 1.0 {
+            *dim = map_ends(*dim, |length| to_length(length as f32 * (scale + EPSILON)));
+        }
+    });
+    Ok(())
+}
+
+/// A number cut to an integer; what is none becomes the smallest, as the processor has it.
+fn to_length(number: f32) -> i64 {
+    const LIMIT: f32 = 9_223_372_036_854_775_808.0;
+    if number.abs() < LIMIT { number as i64 } else { i64::MIN }
+}
+
+fn check_count(input: usize, name: &str, count: usize, axes: usize) -> Result<(), Fault> {
+    if count >= axes {
+        return Ok(());
+    }
+    Err(Fault::value(&[input], format!("there are {count} {name}, and {axes} axes to resize")))
+}
+
+fn for_axes<T>(shape: &mut Shape, axes: &[i64], values: &[T], change: impl Fn(&mut Dim, &T)) {
+    let rank = shape.rank().unwrap_or(0);
+    let Some(dims) = shape.dims_mut() else { return };
+    for (&axis, value) in axes.iter().zip(values) {
+        if let Some(dim) = normalize_axis(axis, rank).and_then(|axis| dims.get_mut(axis)) {
+            change(dim, value);
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Products of matrices, and what is built of them.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, dim, merge_dims};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{AutoBroadcast, Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("MatMul", 0, matmul).inputs(2, 2).ties(Ties::All).attributes(&[
+        Attr::new("transpose_a", AttrKind::Bool).default("false"),
+        Attr::new("transpose_b", AttrKind::Bool).default("false"),
+    ]),
+    Operation::new("Einsum", 7, einsum)
+        .inputs(1, usize::MAX)
+        .ties(Ties::All)
+        .accepts(Accepts::NotBoolean)
+        .attributes(&[Attr::new("equation", AttrKind::Text).default("")]),
+    Operation::new("GroupedMatMul", 17, grouped_matmul).inputs(2, 3).ties(Ties::Inputs(&[0, 1])),
+    Operation::new("ScaledDotProductAttention", 13, attention)
+        .inputs(3, 6)
+        .accepts(Accepts::Real)
+        .attributes(&[Attr::new("causal", AttrKind::Bool).default("false")]),
+];
+
+fn matmul(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.merge_types(&[0, 1])?;
+    let (left, right) = (cx.shape(0), cx.shape(1));
+    let (Some(a), Some(b)) = (left.dims(), right.dims()) else {
+        cx.output(element_type, Shape::dynamic());
+        return Ok(());
+    };
+    let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, cx.bool("transpose_a")?)?;
+    // The second operand taken transposed is as the first one: rows, then the inner dim.
+    let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !cx.bool("transpose_b")?)?;
+    let unfit = |what: &str, a: Dim, b: Dim| {
+        let message = format!("the {what} dims {a} and {b} of `MatMul` differ, in {left} x {right}");
+        Fault::shapes(&[0, 1], message)
+    };
+    // OpenVINO lets dims that are no single length pass, whatever they may be.
+    let open = |a: Dim, b: Dim| !a.is_fixed() || !b.is_fixed();
+    if !a_inner.is_compatible(b_inner) && !open(a_inner, b_inner) {
+        return Err(unfit("inner", a_inner, b_inner).rule("the columns of the one are the rows of the other"));
+    }
+    let rank = a_batch.len().max(b_batch.len());
+    let batch_dim = |batch: &[Dim], axis: usize| match (axis + batch.len()).checked_sub(rank) {
+        Some(axis) => batch[axis],
+        None => Dim::ONE,
+    };
+    let batch = (0..rank).map(|axis| match (batch_dim(a_batch, axis), batch_dim(b_batch, axis)) {
+        (a, b) if open(a, b) => Ok(a.broadcast(b).unwrap_or(Dim::ANY)),
+        (a, b) => a.broadcast(b).ok_or_else(|| unfit("batch", a, b)),
+    });
+    let mut dims = batch.collect::<Result<Vec<_>, _>>()?;
+    dims.extend(a_rows.into_iter().chain(b_columns));
+    cx.output(element_type, dims.into_iter().collect());
+    Ok(())
+}
+
+/// The batch dims of an operand, its rows (none if it is a vector), and the dim that is summed over: the last one, or the
+/// one before it where the matrix is transposed.
+fn matrix<'a>(
+    cx: &Context,
+    input: usize,
+    dims: &'a [Dim],
+    transposed: bool,
+) -> Result<(&'a [Dim], Option<Dim>, Dim), Fault> {
+    match *dims {
+        [] => {
+            let fault = Fault::shapes(&[input], format!("`{}` takes no scalars", cx.layer.ty()));
+            Err(fault.help("Multiply takes them"))
+        }
+        [length] => Ok((&[], None, length)),
+        [ref batch @ .., inner, rows] if transposed => Ok((batch, Some(rows), inner)),
+        [ref batch @ .., rows, inner] => Ok((batch, Some(rows), inner)),
+    }
+}
+
+fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.merge_types(&[0, 1])?;
+    if cx.inputs.len() == 3 {
+        let ty = cx.element_type(2);
+        if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&ty) {
+            return Err(Fault::unsupported(2, format!("the offsets of `GroupedMatMul` are {ty}, not i32 or i64")));
+        }
+    }
+    let (a, b) = (cx.shape(0), cx.shape(1));
+    let shape = match (a.dims(), b.dims()) {
+        (None, _) | (_, None) => Shape::dynamic(),
+        (Some(&[a_group, rows, a_inner]), Some(&[b_group, columns, b_inner])) => {
+            let group = merge_dims(&[0, 1], "number of groups", a_group, b_group)?;
+            merge_dims(&[0, 1], "inner dim", a_inner, b_inner)?;
+            Shape::from_iter([group, rows, columns])
+        }
+        (Some(&[rows, a_inner]), Some(&[_, columns, b_inner])) => {
+            if cx.inputs.len() < 3 {
+                let message = format!("`GroupedMatMul` of {a} and {b} needs a third input, the offsets of the groups");
+                return Err(Fault::shapes(&[0, 1], message));
+            }
+            check_rank(cx, 2, "offsets", &[1])?;
+            merge_dims(&[0, 1], "inner dim", a_inner, b_inner)?;
+            Shape::from_iter([rows, columns])
+        }
+        _ => {
+            let fault = Fault::shapes(&[0, 1], format!("`GroupedMatMul` does not multiply {a} and {b}"));
+            return Err(fault.rule("the ranks must be 2 and 3, or 3 and 3"));
+        }
+    };
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+/// Stands for the ellipsis among labels, which are letters.
+const ELLIPSIS: u8 = b'.';
+
+fn einsum(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.element_type(0);
+    cx.check_accepted(0, element_type)?;
+    for input in 1..cx.inputs.len() {
+        cx.merge_types(&[0, input])?;
+    }
+    let (subscripts, output) = parse_equation(cx.text("equation")?)?;
+    if subscripts.len() != cx.inputs.len() {
+        let message =
+            format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
+        return Err(Fault::attribute("equation", message));
+    }
+    // By label; the ellipsis has its own.
+    let mut lengths: [Option<Dim>; 128] = [None; 128];
+    let mut ellipsis: Option<Shape> = None;
+    for (input, subscript) in subscripts.iter().enumerate() {
+        let has_ellipsis = subscript.contains(&ELLIPSIS);
+        let Some(dims) = cx.shape(input).dims() else {
+            if has_ellipsis && output.contains(&ELLIPSIS) {
+                cx.output(element_type, Shape::dynamic());
+                return Ok(());
+            }
+            for label in subscript.iter().filter(|&&label| label != ELLIPSIS) {
+                lengths[usize::from(*label)].get_or_insert(Dim::ANY);
+            }
+            continue;
+        };
+        let letters = subscript.len() - usize::from(has_ellipsis);
+        if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
+            let message =
+                format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
+            return Err(Fault::shapes(&[input], message));
+        }
+        let mut own: [Option<Dim>; 128] = [None; 128];
+        let mut rest = dims;
+        for &label in subscript {
+            if label == ELLIPSIS && !rest.is_empty() {
+                let (covered, after) = rest.split_at(dims.len() - letters);
+                let covered = Shape::from_iter(covered.iter().copied());
+                ellipsis = Some(match &ellipsis {
+                    None => covered,
+                    Some(shape) => AutoBroadcast::Numpy.combine(shape, &covered).map_err(|mismatch| {
+                        Fault::shapes(&[input], format!("the ellipses cover {shape} and {covered}: {mismatch}"))
+                    })?,
+                });
+                rest = after;
+            } else if let [length, after @ ..] = rest {
+                let both = own[usize::from(label)].map_or(Some(*length), |before| before & *length);
+                own[usize::from(label)] = Some(both.ok_or_else(|| unequal(label, input))?);
+                rest = after;
+            }
+        }
+        for (label, (length, own)) in lengths.iter_mut().zip(own).enumerate() {
+            let Some(own) = own else { continue };
+            let both = length.map_or(Some(own), |before| before.broadcast(own));
+            *length = Some(both.ok_or_else(|| unequal(label as u8, input))?);
+        }
+    }
+    let mut dims = Vec::with_capacity(output.len());
+    for label in output {
+        match (label, lengths[usize::from(label)]) {
+            (ELLIPSIS, _) => dims.extend(ellipsis.as_ref().and_then(Shape::dims).unwrap_or_default()),
+            (_, Some(length)) => dims.push(length),
+            (_, None) => {
+                let message = format!("label {} of the output is in no input of `equation`", char::from(label));
+                return Err(Fault::attribute("equation", message));
+            }
+        }
+    }
+    cx.output(element_type, dims.into_iter().collect());
+    Ok(())
+}
+
+fn unequal(label: u8, input: usize) -> Fault {
+    let message =
+        format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
+    Fault::shapes(&[input], message)
+}
+
+/// The labels of the inputs, and those of the output.
+fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
+    let parse = |subscript: &str| {
+        parse_subscript(subscript).ok_or_else(|| {
+            let message = format!("`{subscript}` in `equation` is no subscript");
+            Fault::attribute("equation", message).rule("letters, and at most one `...`, without spaces")
+        })
+    };
+    let (inputs, output) = match equation.split_once("->") {
+        Some((inputs, output)) => (inputs, Some(output)),
+        None => (equation, None),
+    };
+    let mut subscripts = inputs.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    // Nothing after the last comma is no subscript.
+    if subscripts.last().is_some_and(Vec::is_empty) {
+        subscripts.pop();
+    }
+    let has_ellipsis = subscripts.iter().any(|subscript| subscript.contains(&ELLIPSIS));
+    let Some(output) = output else {
+        // How many subscripts have a label.
+        let mut counts = [0_usize; 128];
+        for subscript in &subscripts {
+            let mut labels = subscript.clone();
+            labels.sort_unstable();
+            labels.dedup();
+            labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
+        }
+        let labels = subscripts.iter().flatten().copied();
+        let mut output: Vec<u8> =
+            labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
+        output.sort_unstable();
+        if has_ellipsis {
+            output.insert(0, ELLIPSIS);
+        }
+        return Ok((subscripts, output));
+    };
+    let output = parse(output)?;
+    if output.contains(&ELLIPSIS) != has_ellipsis {
+        let message = "the output of `equation` must have an ellipsis exactly if an input has one";
+        return Err(Fault::attribute("equation", message));
+    }
+    Ok((subscripts, output))
+}
+
+fn parse_subscript(text: &str) -> Option<Vec<u8>> {
+    let mut labels = Vec::new();
+    let mut rest = text;
+    while let Some(&first) = rest.as_bytes().first() {
+        if let Some(after) = rest.strip_prefix("...").filter(|_| !labels.contains(&ELLIPSIS)) {
+            labels.push(ELLIPSIS);
+            rest = after;
+        } else if first.is_ascii_alphabetic() {
+            labels.push(first);
+            rest = &rest[1..];
+        } else {
+            return None;
+        }
+    }
+    Some(labels)
+}
+
+/// Query, key and value, and as the model has them a mask, a scale and a sink.
+fn attention(cx: &mut Context) -> Result<(), Fault> {
+    let count = cx.inputs.len();
+    let inputs: Vec<usize> = (0..count).filter(|&input| input != 3).collect();
+    let element_type = cx.merge_types(&inputs)?;
+    cx.check_accepted(0, element_type)?;
+    if count > 3 && cx.element_type(3) != ElementType::Boolean {
+        check_type(cx, 3, "values of the mask", Accepts::Real)?;
+    }
+    let mut query = Operand::of(cx, 0, "query")?;
+    let key = Operand::of(cx, 1, "key")?;
+    let value = Operand::of(cx, 2, "value")?;
+    let batch = "batch of query, key and value";
+    query.batch = broadcast(&[0, 1], batch, &query.batch, &key.batch)?;
+    merge_dims(&[0, 1], "last dim of query and key", query.last, key.last)?;
+    query.batch = broadcast(&[0, 2], batch, &query.batch, &value.batch)?;
+    let length = merge_dims(&[1, 2], "length of key and value", key.length, value.length)?;
+    if count > 3 && !cx.bool("causal")? {
+        mask(cx, &mut query, length)?;
+    }
+    if let Some(scale) = cx.try_shape(4).filter(|scale| scale.rank().is_some()) {
+        if scale.rank() != Some(0) && !(scale.rank() == Some(1) && dim(scale, 0).contains(1)) {
+            return Err(Fault::shapes(&[4], format!("the scale must be one number, and has shape {scale}")));
+        }
+    }
+    let dims = query.batch.dims().map(|dims| dims.iter().copied().chain([query.length, value.last]));
+    let shape = dims.map_or_else(Shape::dynamic, Iterator::collect);
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+/// An operand of attention: a batch of sequences of vectors.
+struct Operand {
+    batch: Shape,
+    length: Dim,
+    last: Dim,
+}
+
+impl Operand {
+    fn of(cx: &Context, input: usize, name: &str) -> Result<Self, Fault> {
+        match cx.shape(input).dims() {
+            None => Ok(Self { batch: Shape::dynamic(), length: Dim::ANY, last: Dim::ANY }),
+            Some([batch @ .., length, last]) if !batch.is_empty() => {
+                Ok(Self { batch: batch.iter().copied().collect(), length: *length, last: *last })
+            }
+            Some(_) => {
+                let message = format!("the {name} must have rank 3 or more, and has shape {}", cx.shape(input));
+                Err(Fault::shapes(&[input], message))
+            }
+        }
+    }
+}
+
+fn broadcast(inputs: &[usize], what: &str, left: &Shape, right: &Shape) -> Result<Shape, Fault> {
+    AutoBroadcast::Numpy
+        .combine(left, right)
+        .map_err(|mismatch| Fault::shapes(inputs, format!("the {what} must broadcast: {left} and {right}: {mismatch}")))
+}
+
+/// Takes in what the mask tells of the query's batch and length; `length` is that of the keys.
+fn mask(cx: &Context, query: &mut Operand, length: Dim) -> Result<(), Fault> {
+    let mask = cx.shape(3);
+    let unfit = |mask: &Shape| {
+        Fault::shapes(&[0, 1, 3], format!("the mask {mask} does not fit to {} queries and {length} keys", query.length))
+    };
+    match mask.dims() {
+        None | Some([]) => Ok(()),
+        Some([batch @ .., rows, columns]) => {
+            let rows = query.length.broadcast(*rows).ok_or_else(|| unfit(mask))?;
+            length.broadcast(*columns).ok_or_else(|| unfit(mask))?;
+            query.length = rows;
+            if !batch.is_empty() {
+                let batch = batch.iter().copied().collect();
+                query.batch = broadcast(&[0, 3], "batch of query and mask", &query.batch, &batch)?;
+            }
+            Ok(())
+        }
+        Some([_]) => Err(unfit(mask)),
+    }
+}

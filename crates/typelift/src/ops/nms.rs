@@ -1,0 +1,281 @@
+//! Choosing among boxes that overlap.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, common_dim, index_type, input_dim, require_dim};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(NMS.split_at(2).0),
+    Operation::new("NonMaxSuppression", 3, nms_per_class).until(3).inputs(2, 5).attributes(NMS),
+    Operation::new("NonMaxSuppression", 4, nms_per_batch).until(4).inputs(2, 5).attributes(NMS),
+    Operation::new("NonMaxSuppression", 5, nms).until(8).inputs(2, 6).accepts(Accepts::Real).attributes(NMS),
+    Operation::new("NonMaxSuppression", 9, nms).inputs(2, 6).accepts(Accepts::Real).attributes(NMS),
+    Operation::new("NMSRotated", 13, nms).inputs(5, 5).accepts(Accepts::Real).attributes(&[
+        SORT_DESCENDING,
+        INDEX_TYPE,
+        Attr::new("clockwise", AttrKind::Bool).default("true"),
+    ]),
+    Operation::new("MulticlassNms", 8, multiclass_nms)
+        .until(8)
+        .inputs(2, 2)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(MULTICLASS),
+    Operation::new("MulticlassNms", 9, multiclass_nms)
+        .inputs(2, 3)
+        .ties(Ties::Inputs(&[0, 1]))
+        .accepts(Accepts::Real)
+        .attributes(MULTICLASS),
+    Operation::new("MatrixNms", 8, matrix_nms).inputs(2, 2).ties(Ties::All).accepts(Accepts::Real).attributes(&[
+        SORT_TYPE,
+        INDEX_TYPE,
+        TOP_K,
+        KEEP,
+        ACROSS_BATCH,
+        Attr::new("score_threshold", AttrKind::Float).default("0"),
+        BACKGROUND,
+        Attr::new("decay_function", AttrKind::Enum(&["gaussian", "linear"])).default("linear"),
+        Attr::new("gaussian_sigma", AttrKind::Float).default("2"),
+        Attr::new("post_threshold", AttrKind::Float).default("0"),
+        Attr::new("normalized", AttrKind::Bool).default("true"),
+    ]),
+];
+
+const SORT_DESCENDING: Attr = Attr::new("sort_result_descending", AttrKind::Bool).default("true");
+const INDEX_TYPE: Attr = Attr::new("output_type", AttrKind::Type).default("i64");
+const NMS: &[Attr] =
+    &[Attr::new("box_encoding", AttrKind::Enum(&["corner", "center"])).default("corner"), SORT_DESCENDING, INDEX_TYPE];
+
+const SORT_TYPE: Attr = Attr::new("sort_result_type", AttrKind::Enum(&["classid", "score", "none"])).default("none");
+const TOP_K: Attr = Attr::new("nms_top_k", AttrKind::Int).default("-1");
+const KEEP: Attr = Attr::new("keep_top_k", AttrKind::Int).default("-1");
+const ACROSS_BATCH: Attr = Attr::new("sort_result_across_batch", AttrKind::Bool).default("false");
+const BACKGROUND: Attr = Attr::new("background_class", AttrKind::Int).default("-1");
+const MULTICLASS: &[Attr] = &[
+    SORT_TYPE,
+    INDEX_TYPE,
+    TOP_K,
+    KEEP,
+    ACROSS_BATCH,
+    Attr::new("iou_threshold", AttrKind::Float).default("0"),
+    Attr::new("score_threshold", AttrKind::Float).default("0"),
+    BACKGROUND,
+    Attr::new("nms_eta", AttrKind::Float).default("1"),
+    Attr::new("normalized", AttrKind::Bool).default("true"),
+];
+
+/// What the inputs from the third on are called.
+const SCALARS: &[&str] = &["number of boxes kept per class", "IOU threshold", "score threshold", "soft-NMS sigma"];
+
+/// At most as many boxes as there are, whatever the number of classes.
+fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = if cx.operation.revision() == 1 { ElementType::I64 } else { index_type(cx, "output_type")? };
+    check_boxes(cx, 4, false)?;
+    let mut selected = Dim::ANY;
+    if cx.shape(0).rank().is_some() {
+        let kept = kept_per_class(cx)?.map_or(Dim::ANY, Dim::from) * input_dim(cx, 1, 1);
+        if let (Some(boxes), Some(kept)) = (input_dim(cx, 0, 1).value(), kept.value()) {
+            selected = Dim::fixed(boxes.min(kept));
+        }
+    }
+    cx.output(element_type, triplets(selected));
+    Ok(())
+}
+
+/// At most as many boxes as there are, for each class of each image of the batch.
+fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = index_type(cx, "output_type")?;
+    check_boxes(cx, 4, false)?;
+    let mut selected = Dim::ANY;
+    if let (Some(boxes), Some(_)) = (input_dim(cx, 0, 1).value(), cx.shape(1).rank())
+        && let Some(kept) = kept_per_class(cx)?
+    {
+        selected = Dim::from(boxes.min(kept)) * longest(input_dim(cx, 1, 0)) * longest(input_dim(cx, 1, 1));
+    }
+    cx.output(element_type, triplets(selected));
+    Ok(())
+}
+
+/// As many boxes as turn out to be good, at most those that [`nms_per_batch`] gives: indices, scores and their number.
+fn nms(cx: &mut Context) -> Result<(), Fault> {
+    let rotated = cx.operation.name() == "NMSRotated";
+    check_boxes(cx, if rotated { 5 } else { 4 }, true)?;
+    for input in (0..cx.inputs.len()).filter(|&input| input != 2) {
+        let role = ["boxes", "scores"].get(input).or_else(|| SCALARS.get(input - 2)).copied().unwrap_or("input");
+        check_float(cx, input, role, rotated)?;
+    }
+    if rotated && !Accepts::Integer.takes(cx.element_type(2)) {
+        let message = format!("the {} of `NMSRotated` is {}, not an integer", SCALARS[0], cx.element_type(2));
+        return Err(Fault::unsupported(2, message).help("put a Convert before it"));
+    }
+    let element_type = index_type(cx, "output_type")?;
+    let mut selected = Dim::ANY;
+    if cx.shape(0).rank().is_some() && cx.shape(1).rank().is_some() {
+        if let Some(kept) = kept_per_class(cx)? {
+            selected = up_to(input_dim(cx, 0, 1).upper().unwrap_or(-1).min(kept));
+        }
+        selected = selected * longest(input_dim(cx, 1, 0)) * longest(input_dim(cx, 1, 1));
+    }
+    cx.output(element_type, triplets(selected));
+    cx.output(ElementType::F32, triplets(selected));
+    cx.output(element_type, Shape::fixed([1]));
+    Ok(())
+}
+
+fn multiclass_nms(cx: &mut Context) -> Result<(), Fault> {
+    let (top_k, keep) = limits(cx)?;
+    check_limits(cx, top_k, keep)?;
+    let eta = cx.float("nms_eta")?;
+    if !(0.0..=1.0).contains(&eta) {
+        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, not between 0 and 1")));
+    }
+    let element_type = check_class_boxes(cx)?;
+    let per_roi = cx.inputs.len() == 3;
+    let count = cx.element_type(2);
+    if per_roi && ![ElementType::I32, ElementType::I64].contains(&count) {
+        return Err(Fault::unsupported(2, format!("the number of boxes per image is {count}, not i32 or i64")));
+    }
+    check_rank(cx, 0, "boxes", &[3])?;
+    check_rank(cx, 1, "scores", &[if per_roi { 2 } else { 3 }])?;
+    if per_roi {
+        check_rank(cx, 2, "numbers of boxes per image", &[1])?;
+    }
+    let ranks = (cx.shape(0).rank(), cx.shape(1).rank());
+    if let (Some(_), None) = ranks {
+        let message = "`MulticlassNms` knows the rank of its boxes, and must know that of its scores too";
+        return Err(Fault::shapes(&[0, 1], message).help("reshape the scores to a known rank"));
+    }
+    common_dim(cx, if per_roi { "number of classes" } else { "batch" }, (0, 0), (1, 0))?;
+    require_dim(cx, 0, "boxes", 2, 4)?;
+    common_dim(cx, "number of boxes", (0, 1), (1, if per_roi { 1 } else { 2 }))?;
+    let (mut selected, mut images) = (Dim::ANY, Dim::ANY);
+    if ranks.0.is_some() && (!per_roi || cx.shape(2).rank().is_some()) {
+        let (classes, batch) = if per_roi {
+            (input_dim(cx, 0, 0), input_dim(cx, 2, 0))
+        } else {
+            (input_dim(cx, 1, 1), input_dim(cx, 1, 0))
+        };
+        selected = at_most(input_dim(cx, 0, 1), top_k) * classes;
+        if keep > -1 && selected.upper().is_some_and(|most| keep < most) {
+            selected = Dim::fixed(keep);
+        }
+        selected = up_to((selected * batch).upper().unwrap_or(-1));
+        images = if per_roi { batch } else { input_dim(cx, 0, 0) };
+    }
+    class_outputs(cx, element_type, selected, images)
+}
+
+fn matrix_nms(cx: &mut Context) -> Result<(), Fault> {
+    let (top_k, keep) = limits(cx)?;
+    let element_type = check_class_boxes(cx)?;
+    check_rank(cx, 0, "boxes", &[3])?;
+    check_rank(cx, 1, "scores", &[3])?;
+    let (mut selected, mut images) = (Dim::ANY, Dim::ANY);
+    if cx.shape(0).rank().is_some() {
+        check_limits(cx, top_k, keep)?;
+        common_dim(cx, "batch", (0, 0), (1, 0))?;
+        common_dim(cx, "number of boxes", (0, 1), (1, 2))?;
+        require_dim(cx, 0, "boxes", 2, 4)?;
+        images = input_dim(cx, 0, 0);
+        if cx.shape(1).rank().is_some() {
+            let per_image = at_most(at_most(input_dim(cx, 0, 1), top_k) * input_dim(cx, 1, 1), keep);
+            selected = up_to((per_image * input_dim(cx, 1, 0)).upper().unwrap_or(-1));
+        }
+    }
+    class_outputs(cx, element_type, selected, images)
+}
+
+/// The boxes with their classes and scores, their indices, and how many there are in each image.
+fn class_outputs(cx: &mut Context, boxes: ElementType, selected: Dim, images: Dim) -> Result<(), Fault> {
+    let indices = index_type(cx, "output_type")?;
+    cx.output(boxes, Shape::from_iter([selected, Dim::fixed(6)]));
+    cx.output(indices, Shape::from_iter([selected, Dim::ONE]));
+    cx.output(indices, Shape::from_iter([images]));
+    Ok(())
+}
+
+fn limits(cx: &Context) -> Result<(i64, i64), Fault> {
+    Ok((cx.int("nms_top_k")?, cx.int("keep_top_k")?))
+}
+
+fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
+    let background = cx.int("background_class")?;
+    let limits = [("nms_top_k", top_k), ("keep_top_k", keep), ("background_class", background)];
+    match limits.into_iter().find(|&(_, value)| value < -1) {
+        Some((name, value)) => {
+            Err(Fault::attribute(name, format!("`{name}` is {value}, less than -1")).help("-1 stands for none"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The one type of boxes and scores.
+fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
+    for (input, role) in ["boxes", "scores"].into_iter().enumerate() {
+        if cx.element_type(input) == ElementType::Dynamic {
+            let message = format!("the type of the {role} of `{}` must be known", cx.layer.ty());
+            return Err(Fault::unsupported(input, message).help("put a Convert to f32 before it"));
+        }
+        check_float(cx, input, role, false)?;
+    }
+    cx.merge_types(&[0, 1])
+}
+
+/// Refuses an input that is not floating point of any kind, or else f16, bf16 or f32.
+fn check_float(cx: &Context, input: usize, role: &str, any: bool) -> Result<(), Fault> {
+    use ElementType as T;
+    let ty = cx.element_type(input);
+    let takes = if any { Accepts::Real.takes(ty) } else { [T::F16, T::Bf16, T::F32, T::Dynamic].contains(&ty) };
+    if takes {
+        return Ok(());
+    }
+    let must = if any { "floating point" } else { "f16, bf16 or f32" };
+    let message = format!("the type of the {role} of `{}` must be {must}, and is {ty}", cx.layer.ty());
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+}
+
+/// Checks the shapes of boxes, scores and the scalars after them, which may be lists of one where `lists` says so.
+fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault> {
+    check_rank(cx, 0, "boxes", &[3])?;
+    check_rank(cx, 1, "scores", &[3])?;
+    for (input, role) in SCALARS.iter().enumerate().map(|(at, role)| (at + 2, role)) {
+        let Some(shape) = cx.try_shape(input) else { break };
+        let list = lists && shape.is_compatible(&Shape::fixed([1]));
+        if !list && shape.rank().is_some_and(|rank| rank != 0) {
+            let or_list = if lists { " or a list of one" } else { "" };
+            let message =
+                format!("the {role} of `{}` must be a scalar{or_list}, and has the shape {shape}", cx.layer.ty());
+            return Err(Fault::shapes(&[input], message));
+        }
+    }
+    common_dim(cx, "batch", (0, 0), (1, 0))?;
+    common_dim(cx, "number of boxes", (0, 1), (1, 2))?;
+    require_dim(cx, 0, "boxes", 2, coordinates)
+}
+
+/// The number of boxes kept per class, where it is known.
+fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
+    Ok(cx.integers(2).and_then(|values| values.first().copied()))
+}
+
+/// Batch, class and box, for each of `selected` boxes.
+fn triplets(selected: Dim) -> Shape {
+    Shape::from_iter([selected, Dim::fixed(3)])
+}
+
+/// The greatest length a dim can have; any, if there is none.
+fn longest(dim: Dim) -> Dim {
+    dim.upper().map_or(Dim::ANY, Dim::fixed)
+}
+
+/// From 0 to `most`, where -1 is without end.
+fn up_to(most: i64) -> Dim {
+    if most == -1 { Dim::ANY } else { Dim::between(0, most) }
+}
+
+/// The greatest length of a dim or `limit`, whichever is less; the dim itself where the limit is -1.
+fn at_most(dim: Dim, limit: i64) -> Dim {
+    if limit > -1 { dim.upper().map_or(Dim::ANY, |most| Dim::fixed(most.min(limit))) } else { dim }
+}

@@ -1,0 +1,199 @@
+//! Normalizations, and softmax.
+
+use super::common::{axis_attribute, check_rank, check_type, checked_axis, dim, merge_dims};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::Dim;
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("BatchNormInference", 0, batch_norm_first)
+        .until(4)
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[EPSILON]),
+    Operation::new("BatchNormInference", 5, batch_norm)
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[EPSILON]),
+    Operation::new("GroupNormalization", 12, group_norm)
+        .inputs(3, 3)
+        .attributes(&[Attr::new("num_groups", AttrKind::Int).default("0"), EPSILON]),
+    Operation::new("GRN", 0, grn).attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
+    Operation::new("LRN", 0, lrn).inputs(2, 2).attributes(&[
+        Attr::new("alpha", AttrKind::Float).default("0"),
+        Attr::new("beta", AttrKind::Float).default("0"),
+        Attr::new("bias", AttrKind::Float).default("0"),
+        Attr::new("size", AttrKind::Unsigned).default("0"),
+    ]),
+    Operation::new("MVN", 0, mvn_over_channels).since(2).until(5).attributes(&[
+        EPS,
+        Attr::new("across_channels", AttrKind::Bool).default("false"),
+        NORMALIZE_VARIANCE,
+        Attr::new("reduction_axes", AttrKind::Ints).default(""),
+    ]),
+    Operation::new("MVN", 6, mvn).inputs(2, 2).attributes(&[
+        EPS,
+        NORMALIZE_VARIANCE,
+        Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
+    ]),
+    Operation::new("NormalizeL2", 0, normalize_l2)
+        .inputs(2, 2)
+        .attributes(&[EPS, Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add")]),
+    Operation::new("LogSoftmax", 5, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
+    Operation::new("Softmax", 1, softmax_from_start)
+        .until(7)
+        .attributes(&[Attr::new("axis", AttrKind::Unsigned).default("0")]),
+    Operation::new("Softmax", 8, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
+];
+
+const EPSILON: Attr = Attr::new("epsilon", AttrKind::Float).default("0");
+const EPS: Attr = Attr::new("eps", AttrKind::Float).default("0");
+const NORMALIZE_VARIANCE: Attr = Attr::new("normalize_variance", AttrKind::Bool).default("true");
+
+fn batch_norm_first(cx: &mut Context) -> Result<(), Fault> {
+    normalize_batch(cx, 2, [0, 1, 3, 4])
+}
+
+fn batch_norm(cx: &mut Context) -> Result<(), Fault> {
+    normalize_batch(cx, 0, [1, 2, 3, 4])
+}
+
+fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Result<(), Fault> {
+    let element_type = cx.merge_types(&[0, 1, 2, 3, 4])?;
+    cx.check_accepted(data, element_type)?;
+    let epsilon = cx.float("epsilon")?;
+    if epsilon < 0.0 {
+        return Err(Fault::attribute("epsilon", format!("`epsilon` is {epsilon}, less than 0")));
+    }
+    let mut channels = Dim::ANY;
+    for input in parameters {
+        check_rank(cx, input, "parameters", &[1])?;
+        channels =
+            merge_dims(&parameters, "length of gamma, beta, mean and variance", channels, dim(cx.shape(input), 0))?;
+    }
+    let mut shape = cx.shape(data).clone();
+    if shape.rank().is_some_and(|rank| rank < 2) {
+        let message = format!("the data of `{}` must have channels on axis 1, and has shape {shape}", cx.layer.ty());
+        return Err(Fault::shapes(&[data], message));
+    }
+    let inputs = [data, parameters[0]];
+    channels = merge_dims(&inputs, "number of channels of the data and of the parameters", dim(&shape, 1), channels)?;
+    if channels.value() == Some(0) {
+        return Err(Fault::shapes(&inputs, format!("`{}` has no channels", cx.layer.ty())));
+    }
+    if let Some([_, axis, ..]) = shape.dims_mut() {
+        *axis = channels;
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn group_norm(cx: &mut Context) -> Result<(), Fault> {
+    let groups = cx.int("num_groups")?;
+    if groups <= 0 {
+        return Err(Fault::attribute("num_groups", format!("`num_groups` is {groups}; there is at least 1")));
+    }
+    check_rank(cx, 1, "scale", &[1])?;
+    check_rank(cx, 2, "bias", &[1])?;
+    let [data, scale, bias] = [0, 1, 2].map(|input| cx.shape(input));
+    if let Some(dims) = data.dims() {
+        let Some(&channels) = dims.get(1) else {
+            let message = format!("the data of `{}` must have channels on axis 1, and has shape {data}", cx.layer.ty());
+            return Err(Fault::shapes(&[0], message));
+        };
+        merge_dims(&[0, 1], "number of channels of data and scale", channels, dim(scale, 0))?;
+        merge_dims(&[0, 2], "number of channels of data and bias", channels, dim(bias, 0))?;
+        if channels.value().is_some_and(|channels| groups > channels || channels % groups != 0) {
+            return Err(Fault::attribute(
+                "num_groups",
+                format!("{channels} channels do not make {groups} groups of one size"),
+            ));
+        }
+    }
+    merge_dims(&[1, 2], "length of scale and bias", dim(scale, 0), dim(bias, 0))?;
+    cx.output(cx.element_type(0), data.clone());
+    Ok(())
+}
+
+fn grn(cx: &mut Context) -> Result<(), Fault> {
+    check_rank(cx, 0, "data", &[2, 3, 4])?;
+    as_data(cx)
+}
+
+/// The output is as the first input.
+fn as_data(cx: &mut Context) -> Result<(), Fault> {
+    cx.output(cx.element_type(0), cx.shape(0).clone());
+    Ok(())
+}
+
+fn lrn(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "axes", Accepts::Integer)?;
+    let (data, axes) = (cx.shape(0), cx.shape(1));
+    // OpenVINO looks at the axes' shape where it is static only.
+    if axes.is_static() {
+        check_rank(cx, 1, "axes", &[1])?;
+    }
+    if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value().filter(|_| axes.is_static())) {
+        if count > rank as i64 {
+            return Err(Fault::shapes(&[0, 1], format!("`LRN` gets {count} axes for data of rank {rank}")));
+        }
+        if let Some(axes) = cx.integers(1) {
+            check_axes(cx, &axes, rank)?;
+        }
+    }
+    as_data(cx)
+}
+
+fn mvn_over_channels(cx: &mut Context) -> Result<(), Fault> {
+    as_data(cx)
+}
+
+fn mvn(cx: &mut Context) -> Result<(), Fault> {
+    let (data, axes) = (cx.shape(0), cx.shape(1));
+    if axes.is_static() {
+        check_rank(cx, 1, "axes", &[1])?;
+        if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value())
+            && count > rank as i64
+        {
+            return Err(Fault::shapes(&[0, 1], format!("`MVN` gets {count} axes for data of rank {rank}")));
+        }
+    }
+    as_data(cx)
+}
+
+fn normalize_l2(cx: &mut Context) -> Result<(), Fault> {
+    let Some(axes) = cx.integers(1) else {
+        let message = "the axes of `NormalizeL2` must be known when the model is read";
+        return Err(Fault::value(&[1], message).help("give them as a Constant"));
+    };
+    check_rank(cx, 1, "axes", &[0, 1])?;
+    if let Some(rank) = cx.shape(0).rank() {
+        check_axes(cx, &axes, rank)?;
+    }
+    as_data(cx)
+}
+
+/// Refuses numbers of the second input that are no axes of data of rank `rank`.
+fn check_axes(cx: &Context, axes: &[i64], rank: usize) -> Result<(), Fault> {
+    axes.iter().try_for_each(|&axis| checked_axis(cx, 1, axis, rank).map(drop))
+}
+
+fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
+    let axis = cx.unsigned("axis")?;
+    match cx.shape(0).rank() {
+        Some(rank) if axis >= rank.max(1) as u64 => {
+            let fault =
+                Fault::attribute("axis", format!("`axis` is {axis}, which is no axis of the input of rank {rank}"));
+            Err(fault)
+        }
+        _ => as_data(cx),
+    }
+}
+
+fn softmax(cx: &mut Context) -> Result<(), Fault> {
+    if let Some(rank) = cx.shape(0).rank() {
+        axis_attribute(cx, "axis", rank)?;
+    }
+    as_data(cx)
+}

@@ -1,0 +1,238 @@
+//! Pooling, with a window or with a given output size.
+
+use typelift_promote::ElementType;
+
+use super::common::{axis_attribute, check_rank, check_type, dim, map_ends};
+use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("AvgPool", 1, pool).until(13).attributes(&[
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
+    ]),
+    Operation::new("AvgPool", 14, pool).until(15).attributes(&[
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
+    ]),
+    Operation::new("AvgPool", 16, pool).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
+    ]),
+    Operation::new("MaxPool", 1, pool).until(7).attributes(&[
+        STRIDES,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+    ]),
+    Operation::new("MaxPool", 8, max_pool).until(13).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
+    ]),
+    Operation::new("MaxPool", 14, max_pool).attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        INDEX_ELEMENT_TYPE,
+        AXIS,
+    ]),
+    Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
+    Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
+];
+
+const KERNEL: Attr = Attr::new("kernel", AttrKind::Ints).default("");
+const ROUNDING_TYPE: Attr =
+    Attr::new("rounding_type", AttrKind::Enum(&["floor", "ceil", "ceil_torch"])).default("floor");
+const EXCLUDE_PAD: Attr = Attr::new("exclude-pad", AttrKind::Bool).default("true");
+const INDEX_ELEMENT_TYPE: Attr = Attr::new("index_element_type", AttrKind::Type).default("i64");
+const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
+
+fn pool(cx: &mut Context) -> Result<(), Fault> {
+    let shape = pooled(cx)?;
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn max_pool(cx: &mut Context) -> Result<(), Fault> {
+    if let Some(rank) = cx.shape(0).rank() {
+        axis_attribute(cx, "axis", rank)?;
+    }
+    let indices = cx.type_attribute("index_element_type")?;
+    let shape = pooled(cx)?;
+    cx.output(cx.element_type(0), shape.clone());
+    cx.output(indices, shape);
+    Ok(())
+}
+
+/// The shape of the outputs of a pool with a window.
+fn pooled(cx: &Context) -> Result<Shape, Fault> {
+    let kernel = cx.ints("kernel")?;
+    let spatial = kernel.len();
+    let strides = cx.ints("strides")?;
+    if strides.len() != spatial {
+        let message = format!("`strides` has {} numbers, and `kernel` has {spatial}", strides.len());
+        return Err(Fault::attribute("strides", message));
+    }
+    let has = |name| cx.operation.attribute(name).is_some();
+    let dilations = if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { vec![1; spatial] };
+    for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
+        if numbers.contains(&0) {
+            return Err(Fault::attribute(name, format!("`{name}` has a 0")));
+        }
+    }
+    let begin = per_axis(cx, "pads_begin", spatial, 0)?;
+    let end = per_axis(cx, "pads_end", spatial, 0)?;
+    let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
+    if rounding == "ceil_torch" && cx.operation.revision() < 14 {
+        let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
+        return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
+    }
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
+    let data = cx.shape(0);
+    let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
+    if dims.len() != spatial + 2 {
+        let message =
+            format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
+        return Err(Fault::attribute("kernel", message));
+    }
+    for (axis, name) in ["batch", "channels"].iter().enumerate() {
+        if dim(data, axis).value() == Some(0) {
+            return Err(Fault::shapes(&[0], format!("the {name} of the data {data} of `{}` are 0", cx.layer.ty())));
+        }
+    }
+    let excludes_pad = has("exclude-pad") && cx.bool("exclude-pad")?;
+    let mut shape: Vec<Dim> = dims[..2].to_vec();
+    for (axis, &length) in dims[2..].iter().enumerate() {
+        let (kernel, stride, dilation) = (kernel[axis], strides[axis], dilations[axis]);
+        // An empty kernel counts as endless.
+        let span = if kernel < 1 { -1 } else { (kernel - 1).saturating_mul(dilation).saturating_add(1) };
+        let (begin, end) = match (auto_pad, length.value()) {
+            ("explicit", _) => (begin[axis], end[axis]),
+            ("valid", _) => (0, 0),
+            (_, None) => {
+                shape.push(Dim::ANY);
+                continue;
+            }
+            (same, Some(length)) => same_pads(same, length, span, stride),
+        };
+        let padded = length + Dim::from(begin.saturating_add(end));
+        if length.is_fixed() {
+            if span < 0 || padded.value().is_none_or(|padded| padded < span) {
+                let message = format!(
+                    "the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data",
+                    cx.layer.ty()
+                );
+                return Err(Fault::shapes(&[0], message));
+            }
+            if excludes_pad && (span <= begin || span <= end) {
+                let message = format!(
+                    "the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}"
+                );
+                return Err(Fault::attribute("exclude-pad", message).rule("a window in the padding alone has no mean"));
+            }
+        }
+        let room = padded - Dim::from(span);
+        shape.push(match rounding {
+            "floor" => floor_div(room, stride) + Dim::ONE,
+            "ceil" => ceil_div(room, stride) + Dim::ONE,
+            _ => torch_windows(length, ceil_div(room, stride), stride, begin),
+        });
+    }
+    Ok(shape.into_iter().collect())
+}
+
+/// What is padded before and after, so that the output is as long as the input but for the stride.
+fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) {
+    let steps = length.saturating_add(stride).saturating_sub(1).checked_div(stride).unwrap_or(0);
+    let needed = (steps - 1).saturating_mul(stride).saturating_add(span).saturating_sub(length).max(0);
+    let (less, more) = (needed / 2, needed - needed / 2);
+    if auto_pad == "same_upper" { (less, more) } else { (more, less) }
+}
+
+/// The windows that `steps` strides make, without one at the end that would start in the padding.
+fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
+    // OpenVINO computes in 64 bits without sign.
+    let count = |steps: i64, length: i64| {
+        let (start, end) = (steps.wrapping_mul(stride) as u64, length.wrapping_add(pad).wrapping_sub(1) as u64);
+        if start > end || steps == -1 { steps } else { steps.saturating_add(1) }
+    };
+    let lower = count(steps.lower(), length.lower());
+    match (length.is_fixed(), length.upper()) {
+        (true, _) => Dim::from(lower),
+        (_, None) => Dim::at_least(lower),
+        (_, Some(upper)) => map_ends(Dim::between(lower, count(steps.upper().unwrap_or(-1), upper)), |end| end),
+    }
+}
+
+fn adaptive_avg_pool(cx: &mut Context) -> Result<(), Fault> {
+    let shape = adaptive(cx)?;
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
+    let indices = cx.type_attribute("index_element_type")?;
+    if ![ElementType::I32, ElementType::I64].contains(&indices) {
+        let message = format!("`index_element_type` is {indices}, not i32 or i64");
+        return Err(Fault::attribute("index_element_type", message));
+    }
+    let shape = adaptive(cx)?;
+    cx.output(cx.element_type(0), shape.clone());
+    cx.output(indices, shape);
+    Ok(())
+}
+
+/// The shape of the outputs of a pool whose spatial dims are its second input.
+fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
+    check_type(cx, 1, "numbers of the output shape", Accepts::Integer)?;
+    check_rank(cx, 0, "data", &[3, 4, 5])?;
+    let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
+    let spatial = dims.len() - 2;
+    let unfit = |length: String| {
+        let message = format!("the output shape has {length} numbers, and the data has {spatial} spatial axes");
+        Fault::shapes(&[0, 1], message)
+    };
+    if let Some(target) = cx.shape(1).dims() {
+        // OpenVINO looks at the first axis, whatever the rank.
+        match target.first() {
+            Some(length) if length.contains(spatial as i64) => {}
+            length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),
+        }
+    }
+    let target = match cx.shape_value(1)? {
+        Some(target) if target.rank() != Some(spatial) => return Err(unfit(target.rank().unwrap_or(0).to_string())),
+        Some(target) => target,
+        None => Shape::of_rank(spatial),
+    };
+    Ok(dims[..2].iter().chain(target.dims().unwrap_or_default()).copied().collect())
+}

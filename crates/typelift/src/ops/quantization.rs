@@ -1,0 +1,64 @@
+//! Quantization that is computed in the type of the data.
+
+use typelift_promote::ElementType;
+
+use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
+use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::AutoBroadcast;
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("FakeQuantize", 0, fake_quantize).inputs(5, 5).attributes(&[
+        Attr::new("levels", AttrKind::Unsigned).default("0"),
+        AUTO_BROADCAST,
+        AXIS,
+    ]),
+    Operation::new("FakeConvert", 13, fake_convert).inputs(2, 3).ties(Ties::All).attributes(&[Attr::new(
+        "destination_type",
+        AttrKind::Text,
+    )
+    .default("f8e4m3")]),
+];
+
+/// The ranges must broadcast with the data, yet the output has the data's shape: so do OpenVINO's specification and all
+/// frameworks say that they only ever stretch to it.
+fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
+    let rule = auto_broadcast(cx)?;
+    let mut shape = cx.shape(0).clone();
+    for input in 1..5 {
+        let range = cx.shape(input);
+        shape = rule.combine(&shape, range).map_err(|mismatch| {
+            let message = format!("the range {range} of `FakeQuantize` does not fit to what is before it: {mismatch}");
+            Fault::shapes(&[0, input], message)
+        })?;
+    }
+    cx.output(cx.element_type(0), cx.shape(0).clone());
+    Ok(())
+}
+
+fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
+    let destination = cx.text("destination_type")?;
+    if !["f8e4m3", "f8e5m2"].contains(&destination) {
+        let message = format!("`destination_type` is `{destination}`, not f8e4m3 or f8e5m2");
+        return Err(Fault::attribute("destination_type", message));
+    }
+    let inputs: &[usize] = if cx.inputs.len() == 3 { &[0, 1, 2] } else { &[0, 1] };
+    let element_type = cx.merge_types(inputs)?;
+    let taken = [ElementType::F32, ElementType::F16, ElementType::Bf16, ElementType::Dynamic];
+    if !taken.contains(&element_type) {
+        return Err(Fault::unsupported(0, format!("`FakeConvert` takes f32, f16 or bf16, and gets {element_type}")));
+    }
+    let (data, scale) = (cx.shape(0), cx.shape(1));
+    if let Some(shift) = cx.try_shape(2)
+        && !scale.is_compatible(shift)
+    {
+        return Err(Fault::shapes(&[1, 2], format!("the scale {scale} and the shift {shift} of `FakeConvert` differ")));
+    }
+    let shape = AutoBroadcast::Numpy.combine(data, scale).map_err(|mismatch| {
+        Fault::shapes(&[0, 1], format!("the scale {scale} does not broadcast to the data {data}: {mismatch}"))
+    })?;
+    if !data.is_compatible(&shape) {
+        return Err(Fault::shapes(&[0, 1], format!("the scale {scale} would stretch the data {data}")));
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}

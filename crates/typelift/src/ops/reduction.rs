@@ -1,0 +1,66 @@
+//! Reductions: operations that take the elements along some axes to one.
+
+use super::common::{check_type, checked_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    reduction("ReduceL1", 4),
+    reduction("ReduceL2", 4),
+    reduction("ReduceLogicalAnd", 1).accepts(Accepts::Boolean),
+    reduction("ReduceLogicalOr", 1).accepts(Accepts::Boolean),
+    reduction("ReduceMax", 1),
+    reduction("ReduceMean", 1),
+    reduction("ReduceMin", 1),
+    reduction("ReduceProd", 1),
+    reduction("ReduceSum", 1),
+];
+
+const KEEP_DIMS: &[Attr] = &[Attr::new("keep_dims", AttrKind::Bool).default("false")];
+
+const fn reduction(name: &'static str, revision: u8) -> Operation {
+    Operation::new(name, revision, reduce).inputs(2, 2).accepts(Accepts::NotBoolean).attributes(KEEP_DIMS)
+}
+
+fn reduce(cx: &mut Context) -> Result<(), Fault> {
+    cx.check_accepted(0, cx.element_type(0))?;
+    check_type(cx, 1, "axes", Accepts::Integer)?;
+    if cx.shape(1).rank().is_some_and(|rank| rank > 1) {
+        let message =
+            format!("the axes of `{}` must be a number or a list, and have the shape {}", cx.layer.ty(), cx.shape(1));
+        return Err(Fault::shapes(&[1], message));
+    }
+    let keep_dims = cx.bool("keep_dims")?;
+    let axes = cx.integers(1);
+    let data = cx.shape(0);
+    let shape = match (data.dims(), axes) {
+        (Some(dims), Some(axes)) => {
+            let rank = dims.len();
+            let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank));
+            let axes = axes.collect::<Result<Vec<_>, _>>()?;
+            if rank == 0 && keep_dims && !axes.is_empty() {
+                let message = format!("`{}` cannot keep the axis that it reduces: a scalar has none", cx.layer.ty());
+                return Err(Fault::value(&[0, 1], message).help("take `keep_dims` out, or give it no axes"));
+            }
+            reduced(dims, &axes, keep_dims)
+        }
+        (Some(dims), None) if keep_dims => Shape::of_rank(dims.len()),
+        // One axis cannot be there twice, several could.
+        (Some(dims), None) if cx.shape(1).element_count() == Some(1) => Shape::of_rank(dims.len().saturating_sub(1)),
+        _ => Shape::dynamic(),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn reduced(dims: &[Dim], axes: &[usize], keep_dims: bool) -> Shape {
+    let mut gone = smallvec::SmallVec::<[bool; 8]>::from_elem(false, dims.len());
+    for &axis in axes {
+        // The axis 0 of a scalar is none.
+        if let Some(gone) = gone.get_mut(axis) {
+            *gone = true;
+        }
+    }
+    let dims = dims.iter().zip(gone);
+    dims.filter(|&(_, gone)| keep_dims || !gone).map(|(&dim, gone)| if gone { Dim::ONE } else { dim }).collect()
+}

@@ -1,0 +1,340 @@
+//! Operations that keep the elements and give them other axes: Reshape, Squeeze, Unsqueeze, Transpose.
+
+use smallvec::SmallVec;
+
+use super::common::{check_rank, check_type, checked_axis, dim_between};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Reshape", 1, reshape)
+        .inputs(2, 2)
+        .attributes(&[Attr::new("special_zero", AttrKind::Bool).default("false")]),
+    Operation::new("Squeeze", 0, squeeze).until(14).inputs(1, 2),
+    Operation::new("Squeeze", 15, squeeze)
+        .inputs(1, 2)
+        .attributes(&[Attr::new("allow_axis_skip", AttrKind::Bool).default("false")]),
+    Operation::new("Transpose", 1, transpose).inputs(2, 2),
+    Operation::new("Unsqueeze", 0, unsqueeze).inputs(2, 2),
+];
+
+fn reshape(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "target shape", Accepts::Integer)?;
+    check_rank(cx, 1, "target shape", &[1])?;
+    let special_zero = cx.bool("special_zero")?;
+    let target = cx.ends(1)?;
+    let data = cx.shape(0);
+    let shape = match target {
+        Some(target) => Pattern::new(&target)?.apply(data, special_zero)?,
+        None => cx.shape(1).dims().map_or_else(Shape::dynamic, |dims| {
+            let length = dims.first().and_then(|length| length.value());
+            length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
+        }),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+/// The target of a Reshape.
+struct Pattern {
+    dims: SmallVec<[Dim; 6]>,
+    /// Where -1 stands.
+    rest: Option<usize>,
+}
+
+impl Pattern {
+    fn new(ends: &[(i64, i64)]) -> Result<Self, Fault> {
+        let mut pattern = Self { dims: SmallVec::with_capacity(ends.len()), rest: None };
+        for (position, &(lower, upper)) in ends.iter().enumerate() {
+            if (lower, upper) == (-1, -1)
+                && let Some(first) = pattern.rest.replace(position)
+            {
+                let message = format!("the target shape has -1 twice, at positions {first} and {position}");
+                return Err(Fault::value(&[1], message).rule("one dim can follow from the others"));
+            }
+            pattern.dims.push(match (lower, upper) {
+                ends if ends >= (-1, -1) => dim_between(lower, upper),
+                // One end says nothing, so the other is not trusted either.
+                (_, 0..) => Dim::ANY,
+                _ => {
+                    let message = format!("dim {position} of the target shape is {lower}, which is no length");
+                    return Err(Fault::value(&[1], message).rule("a dim is 0 or more, or -1 for what is left"));
+                }
+            });
+        }
+        Ok(pattern)
+    }
+
+    fn apply(&self, data: &Shape, special_zero: bool) -> Result<Shape, Fault> {
+        let zero = Dim::fixed(0);
+        let copies = |dim: Dim| special_zero && dim == zero;
+        let mut products = Products::default();
+        let mut shape: SmallVec<[Dim; 6]> = SmallVec::with_capacity(self.dims.len());
+        for (position, &dim) in self.dims.iter().enumerate() {
+            let source = data.dims().map(|dims| dims.get(position).copied());
+            let copied = copies(dim);
+            shape.push(match (copied, source) {
+                (true, None) => {
+                    products.copies_unknown = true;
+                    Dim::ANY
+                }
+                (true, Some(None)) => {
+                    let message =
+                        format!("dim {position} of the target shape is 0, and {data} has no such dim to copy");
+                    return Err(Fault::value(&[0, 1], message).rule("with special_zero=\"true\", 0 copies a dim"));
+                }
+                (true, Some(Some(source))) => source,
+                (false, _) => {
+                    // Where the rank is dynamic, OpenVINO counts -1 among the factors.
+                    if self.rest != Some(position) || source.is_none() {
+                        products.outs.push(dim);
+                    }
+                    dim
+                }
+            });
+            if !copied {
+                products.ins.extend(source.flatten());
+            }
+        }
+        products.ins.extend(data.dims().into_iter().flat_map(|dims| dims.iter().skip(self.dims.len()).copied()));
+        let quotient = products.calculate();
+        if let Some(rest) = self.rest.and_then(|rest| shape.get_mut(rest)) {
+            *rest =
+                quotient.rest().filter(|rest| quotient.out_static == zero || !rest.is_empty()).ok_or_else(|| {
+                    let message =
+                        format!("{data} has no whole number of rows of the target's other dims, which -1 asks for");
+                    Fault::shapes(&[0, 1], message)
+                })?;
+            if quotient.out_static == zero && quotient.in_static != zero {
+                let message = format!("-1 beside a dim of 0 leaves no place for the elements of {data}");
+                return Err(Fault::shapes(&[0, 1], message));
+            }
+        }
+        let shape: Shape = shape.into_iter().collect();
+        let decided = self.rest.is_some() || self.dims.iter().any(|&dim| copies(dim));
+        if !decided && data.is_static() && shape.is_static() && quotient.in_static != quotient.out_static {
+            let count = |shape: &Shape| shape.element_count().map_or("too many".to_owned(), |count| count.to_string());
+            let message =
+                format!("{data} has {} elements, and the target shape {shape} has {}", count(data), count(&shape));
+            return Err(Fault::shapes(&[0, 1], message));
+        }
+        Ok(shape)
+    }
+}
+
+/// The dims of both sides of a Reshape that must have equal products.
+#[derive(Default)]
+struct Products {
+    ins: SmallVec<[Dim; 6]>,
+    outs: SmallVec<[Dim; 6]>,
+    /// Whether a dim was copied from data of dynamic rank.
+    copies_unknown: bool,
+}
+
+/// Both products of a Reshape, equal fixed dims left out.
+struct Quotient {
+    in_static: Dim,
+    out_static: Dim,
+    in_dynamic: Dim,
+    out_dynamic: Dim,
+}
+
+impl Products {
+    fn calculate(mut self) -> Quotient {
+        let start = if self.copies_unknown { Dim::ANY } else { Dim::ONE };
+        let mut product = Quotient { in_static: Dim::ONE, out_static: Dim::ONE, in_dynamic: start, out_dynamic: start };
+        for dim in self.ins {
+            let same = |out: &Dim| *out == dim && dim.is_fixed() && dim.lower() != 0;
+            if let Some(position) = self.outs.iter().position(same) {
+                self.outs.swap_remove(position);
+            } else if dim.is_fixed() {
+                product.in_static = dim * product.in_static;
+            } else {
+                product.in_dynamic = dim * product.in_dynamic;
+            }
+        }
+        for dim in self.outs {
+            if dim.is_fixed() {
+                product.out_static = dim * product.out_static;
+            } else {
+                product.out_dynamic = dim * product.out_dynamic;
+            }
+        }
+        if product.in_static != product.out_static {
+            product.in_dynamic = product.in_dynamic * product.in_static;
+            product.out_dynamic = product.out_dynamic * product.out_static;
+        }
+        product
+    }
+}
+
+impl Quotient {
+    /// The dim that -1 stands for; `None` for a division by 0.
+    fn rest(&self) -> Option<Dim> {
+        let (ins, outs) = (self.in_dynamic, self.out_dynamic);
+        if let (true, Some(divisor)) = (ins.is_fixed(), outs.value()) {
+            return ins.checked_div(divisor);
+        }
+        let upper = match ins.upper() {
+            Some(upper) if outs.lower() != 0 => upper / outs.lower(),
+            _ => i64::MAX,
+        };
+        let lower = match outs.upper() {
+            Some(0) => ins.lower(),
+            divisor => (ins.lower() as u64).div_ceil(divisor.unwrap_or(i64::MAX) as u64) as i64,
+        };
+        Some(Dim::between(lower, upper))
+    }
+}
+
+fn squeeze(cx: &mut Context) -> Result<(), Fault> {
+    if cx.inputs.len() == 2 && !is_dynamic(cx.shape(1)) {
+        check_rank(cx, 1, "axes", &[0, 1])?;
+    }
+    let data = cx.shape(0);
+    let shape = match data.dims() {
+        None => Shape::dynamic(),
+        Some(dims) if cx.inputs.len() == 1 => without_ones(dims),
+        Some(_) if is_dynamic(cx.shape(1)) => Shape::dynamic(),
+        Some(dims) => match cx.numbers(1)? {
+            Some(axes) => squeezed(cx, dims, &axes)?,
+            None => some_axis_squeezed(cx, data, dims),
+        },
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn is_dynamic(shape: &Shape) -> bool {
+    !shape.is_static()
+}
+
+fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
+    Ok(cx.operation.revision() == 15 && cx.bool("allow_axis_skip")?)
+}
+
+/// Whether the dim is 1 only for some of its lengths.
+fn may_be_one(dim: Dim) -> bool {
+    !dim.is_fixed() && dim.contains(1)
+}
+
+fn without_ones(dims: &[Dim]) -> Shape {
+    if dims.iter().any(|&dim| may_be_one(dim)) {
+        return Shape::dynamic();
+    }
+    dims.iter().copied().filter(|dim| !dim.contains(1)).collect()
+}
+
+fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
+    let mut chosen = SmallVec::<[bool; 8]>::from_elem(false, dims.len());
+    for &axis in axes {
+        // The axis 0 of a scalar is none.
+        if let Some(chosen) = chosen.get_mut(checked_axis(cx, 1, axis, dims.len())?) {
+            *chosen = true;
+        }
+    }
+    let dims = || dims.iter().copied().zip(chosen.iter().copied());
+    Ok(match axes {
+        [] => without_ones(&dims().map(|(dim, _)| dim).collect::<SmallVec<[Dim; 6]>>()),
+        _ if allows_axis_skip(cx)? && dims().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
+        _ => dims().filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
+    })
+}
+
+/// One axis goes, not known which, if there is one that can; nothing is known of several.
+fn some_axis_squeezed(cx: &Context, data: &Shape, dims: &[Dim]) -> Shape {
+    if dims.is_empty() || cx.shape(1).element_count() != Some(1) {
+        Shape::dynamic()
+    } else if !dims.iter().any(|dim| dim.contains(1)) {
+        data.clone()
+    } else if cx.operation.revision() == 15 {
+        Shape::dynamic()
+    } else {
+        Shape::of_rank(dims.len() - 1)
+    }
+}
+
+fn unsqueeze(cx: &mut Context) -> Result<(), Fault> {
+    check_rank(cx, 1, "axes", &[0, 1])?;
+    let axes = cx.numbers(1)?;
+    let shape = match (cx.shape(0).dims(), axes) {
+        (Some(dims), Some(axes)) => unsqueezed(cx, dims, axes)?,
+        _ => Shape::dynamic(),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Vec<i64>) -> Result<Shape, Fault> {
+    if axes.is_empty() {
+        return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, and its list of axes is empty"));
+    }
+    // An axis that stands twice counts once; twice in two spellings, it widens the rank that negative ones count from.
+    axes.sort_unstable();
+    axes.dedup();
+    let rank = dims.len() + axes.len();
+    let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank));
+    let mut axes = axes.collect::<Result<SmallVec<[usize; 6]>, _>>()?;
+    axes.sort_unstable();
+    axes.dedup();
+    let mut dims = dims.iter().copied();
+    let mut shape: SmallVec<[Dim; 6]> = SmallVec::with_capacity(rank);
+    for axis in axes {
+        while shape.len() < axis
+            && let Some(dim) = dims.next()
+        {
+            shape.push(dim);
+        }
+        shape.push(Dim::ONE);
+    }
+    shape.extend(dims);
+    Ok(shape.into_iter().collect())
+}
+
+fn transpose(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "order", Accepts::Integer)?;
+    check_rank(cx, 1, "order", &[1])?;
+    let data = cx.shape(0);
+    let length = cx.shape(1).dims().and_then(|dims| dims.first().copied()).unwrap_or(Dim::ANY);
+    if let Some(rank) = data.rank()
+        && !length.contains(rank as i64)
+        && length.value() != Some(0)
+    {
+        let message = format!("the order of `Transpose` has {length} axes, and {data} has {rank}");
+        return Err(
+            Fault::shapes(&[0, 1], message).rule("the order names every axis once, or is empty to reverse them")
+        );
+    }
+    let order = cx.numbers(1)?;
+    let shape = match (data.dims(), order) {
+        (Some(dims), Some(order)) if order.is_empty() => dims.iter().rev().copied().collect(),
+        (Some(dims), Some(order)) => permuted(dims, &order).ok_or_else(|| not_a_permutation(&order))?,
+        (Some(dims), None) => Shape::of_rank(dims.len()),
+        (None, Some(order)) if !is_permutation(&order) => return Err(not_a_permutation(&order)),
+        (None, _) => match length.value() {
+            Some(rank @ 1..) => usize::try_from(rank).map_or_else(|_| Shape::dynamic(), Shape::of_rank),
+            _ => Shape::dynamic(),
+        },
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {
+    if order.len() != dims.len() || !is_permutation(order) {
+        return None;
+    }
+    order.iter().map(|&axis| usize::try_from(axis).ok().and_then(|axis| dims.get(axis).copied())).collect::<Option<_>>()
+}
+
+fn is_permutation(order: &[i64]) -> bool {
+    let mut sorted: SmallVec<[i64; 8]> = order.into();
+    sorted.sort_unstable();
+    sorted.iter().zip(0..).all(|(&axis, position)| axis == position)
+}
+
+fn not_a_permutation(order: &[i64]) -> Fault {
+    let order = order.iter().take(16).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let message = format!("the order of `Transpose` is {order}, which does not name every axis once");
+    Fault::value(&[1], message).rule("negative axes are not taken here")
+}

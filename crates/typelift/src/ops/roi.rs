@@ -1,0 +1,258 @@
+//! Pooling over regions of interest.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, common_dim, input_dim, require_dim};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("DeformablePSROIPooling", 1, deformable_psroi_pooling).inputs(2, 3).attributes(&[
+        OUTPUT_DIM,
+        SPATIAL_SCALE,
+        Attr::new("group_size", AttrKind::Int).default("1"),
+        Attr::new("mode", AttrKind::Text).default("bilinear_deformable"),
+        Attr::new("spatial_bins_x", AttrKind::Int).default("1"),
+        Attr::new("spatial_bins_y", AttrKind::Int).default("1"),
+        Attr::new("trans_std", AttrKind::Float).default("1"),
+        Attr::new("part_size", AttrKind::Int).default("1"),
+    ]),
+    Operation::new("PSROIPooling", 0, psroi_pooling).inputs(2, 2).accepts(Accepts::Real).attributes(&[
+        OUTPUT_DIM,
+        Attr::new("group_size", AttrKind::Int).default("0"),
+        SPATIAL_SCALE,
+        Attr::new("mode", AttrKind::Text).default(""),
+        Attr::new("spatial_bins_x", AttrKind::Int).default("0"),
+        Attr::new("spatial_bins_y", AttrKind::Int).default("0"),
+    ]),
+    Operation::new("ROIAlign", 3, roi_align)
+        .until(8)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[0, 1]))
+        .accepts(Accepts::Real)
+        .attributes(ALIGN.split_at(5).0),
+    Operation::new("ROIAlign", 9, roi_align)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[0, 1]))
+        .accepts(Accepts::Real)
+        .attributes(ALIGN),
+    Operation::new("ROIAlignRotated", 15, roi_align)
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[0, 1]))
+        .accepts(Accepts::Real)
+        .attributes(&[
+            POOLED_H,
+            POOLED_W,
+            SAMPLING,
+            SPATIAL_SCALE,
+            Attr::new("clockwise_mode", AttrKind::Bool).default("false"),
+        ]),
+    Operation::new("ROIPooling", 0, roi_pooling)
+        .since(2)
+        .inputs(2, 2)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[
+            Attr::new("output_size", AttrKind::Ints).default("0,0"),
+            Attr::new("output_roi", AttrKind::Ints).default(""),
+            POOLED_H,
+            POOLED_W,
+            SPATIAL_SCALE,
+            Attr::new("method", AttrKind::Text).default("max"),
+        ]),
+    Operation::new("ExperimentalDetectronROIFeatureExtractor", 6, roi_features)
+        .inputs(2, usize::MAX)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[
+            Attr::new("output_size", AttrKind::Int).default("0"),
+            Attr::new("sampling_ratio", AttrKind::Int).default("0"),
+            Attr::new("pyramid_scales", AttrKind::Ints).default(""),
+            Attr::new("aligned", AttrKind::Bool).default("false"),
+        ]),
+    Operation::new("ExperimentalDetectronTopKROIs", 6, top_k_rois)
+        .inputs(2, 2)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[Attr::new("max_rois", AttrKind::Int).default("0")]),
+];
+
+const OUTPUT_DIM: Attr = Attr::new("output_dim", AttrKind::Int).default("0");
+const SPATIAL_SCALE: Attr = Attr::new("spatial_scale", AttrKind::Float).default("0");
+const POOLED_H: Attr = Attr::new("pooled_h", AttrKind::Int).default("0");
+const POOLED_W: Attr = Attr::new("pooled_w", AttrKind::Int).default("0");
+const SAMPLING: Attr = Attr::new("sampling_ratio", AttrKind::Int).default("0");
+const ALIGN: &[Attr] = &[
+    POOLED_H,
+    POOLED_W,
+    SAMPLING,
+    SPATIAL_SCALE,
+    Attr::new("mode", AttrKind::Enum(&["avg", "max"])).default("avg"),
+    Attr::new("aligned_mode", AttrKind::Enum(&["asymmetric", "half_pixel_for_nn", "half_pixel"])).default("asymmetric"),
+];
+
+fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
+    check_rank(cx, 0, "features", &[4])?;
+    check_rank(cx, 1, "regions", &[2])?;
+    check_rank(cx, 2, "offsets", &[4])?;
+    let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
+    for (name, value) in [("output_dim", channels), ("group_size", group)] {
+        if value <= 0 {
+            return Err(Fault::attribute(name, format!("`{name}` is {value}, and must be more than 0")));
+        }
+    }
+    let group = Dim::fixed(group);
+    cx.output(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::fixed(channels), group, group]));
+    Ok(())
+}
+
+fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
+    check_real(cx, &[(0, "features"), (1, "regions")])?;
+    // The sizes are unsigned in OpenVINO, where a negative number is a very large one, of which the low half counts.
+    let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
+    if group == 0 {
+        return Err(Fault::attribute("group_size", "`group_size` is 0, and must be more"));
+    }
+    let bins = match cx.text("mode")? {
+        "average" => group.saturating_mul(group),
+        "bilinear" => {
+            let bins = [("spatial_bins_x", cx.int("spatial_bins_x")?), ("spatial_bins_y", cx.int("spatial_bins_y")?)];
+            if let Some((name, count)) = bins.into_iter().find(|&(_, count)| count <= 0) {
+                return Err(Fault::attribute(name, format!("`{name}` is {count}, and must be more than 0")));
+            }
+            bins[0].1.saturating_mul(bins[1].1)
+        }
+        mode => return Err(Fault::attribute("mode", format!("`mode` is `{mode}`, not average or bilinear"))),
+    };
+    check_scale(cx)?;
+    check_rank(cx, 0, "features", &[4])?;
+    require_dim(cx, 0, "features", 1, bins.saturating_mul(channels))?;
+    check_regions(cx)?;
+    let group = Dim::from(group);
+    cx.output(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::from(channels), group, group]));
+    Ok(())
+}
+
+fn roi_align(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.merge_types(&[0, 1])?;
+    if element_type == ElementType::Dynamic {
+        let message = format!("the type of the features of `{}` must be known", cx.layer.ty());
+        return Err(Fault::unsupported(0, message).help("put a Convert to f32 before it"));
+    }
+    cx.check_accepted(0, element_type)?;
+    check_type(cx, 2, "batch indices", Accepts::Integer)?;
+    check_rank(cx, 0, "features", &[4])?;
+    check_rank(cx, 1, "regions", &[2])?;
+    check_rank(cx, 2, "batch indices", &[1])?;
+    require_dim(cx, 1, "regions", 1, if cx.operation.name() == "ROIAlignRotated" { 5 } else { 4 })?;
+    let regions = common_dim(cx, "number of regions", (1, 0), (2, 0))?;
+    let pooled = [cx.int("pooled_h")?, cx.int("pooled_w")?].map(Dim::from);
+    cx.output(element_type, Shape::from_iter([regions, input_dim(cx, 0, 1), pooled[0], pooled[1]]));
+    Ok(())
+}
+
+fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
+    check_real(cx, &[(0, "features"), (1, "regions")])?;
+    let element_type = cx.merge_types(&[0, 1])?;
+    check_rank(cx, 0, "features", &[4])?;
+    check_regions(cx)?;
+    let pooled = pooled_size(cx)?;
+    check_scale(cx)?;
+    let method = cx.text("method")?;
+    if !["max", "bilinear"].contains(&method) {
+        return Err(Fault::attribute("method", format!("`method` is `{method}`, not max or bilinear")));
+    }
+    cx.output(element_type, Shape::from_iter([input_dim(cx, 1, 0), input_dim(cx, 0, 1), pooled[0], pooled[1]]));
+    Ok(())
+}
+
+/// Height and width of what is pooled: each on its own, else both as `output_roi`, else both as `output_size`.
+fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
+    let list = if cx.has_attribute("output_roi") { "output_roi" } else { "output_size" };
+    let mut size = cx.ints(list)?;
+    let [height, width] = &mut size[..] else {
+        return Err(Fault::attribute(list, format!("`{list}` has {} numbers, not height and width", size.len())));
+    };
+    for (name, side) in [("pooled_h", &mut *height), ("pooled_w", &mut *width)] {
+        if cx.has_attribute(name) {
+            *side = cx.int(name)?;
+        }
+        if *side == 0 {
+            return Err(Fault::attribute(name, format!("`{name}` is 0, and must be more")));
+        }
+    }
+    Ok([Dim::from(*height), Dim::from(*width)])
+}
+
+fn roi_features(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = common_real(cx)?;
+    check_rank(cx, 0, "regions", &[2])?;
+    require_dim(cx, 0, "regions", 1, 4)?;
+    let mut channels: Option<(usize, Dim)> = None;
+    for input in 1..cx.inputs.len() {
+        check_rank(cx, input, "feature levels", &[4])?;
+        require_dim(cx, input, "feature levels", 0, 1)?;
+        if cx.shape(input).rank().is_none() {
+            continue;
+        }
+        let here = input_dim(cx, input, 1);
+        let (first, known) = channels.unwrap_or((input, here));
+        match known & here {
+            Some(both) => channels = Some((first, both)),
+            None => {
+                let message =
+                    format!("the feature levels must have one number of channels, and have {known} and {here}");
+                return Err(Fault::shapes(&[first, input], message));
+            }
+        }
+    }
+    let size = Dim::from(cx.int("output_size")?);
+    let (regions, channels) = (input_dim(cx, 0, 0), channels.map_or(Dim::ANY, |(_, channels)| channels));
+    cx.output(element_type, Shape::from_iter([regions, channels, size, size]));
+    cx.output(element_type, Shape::from_iter([regions, Dim::fixed(4)]));
+    Ok(())
+}
+
+fn top_k_rois(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = common_real(cx)?;
+    check_rank(cx, 0, "regions", &[2])?;
+    require_dim(cx, 0, "regions", 1, 4)?;
+    check_rank(cx, 1, "probabilities", &[1])?;
+    common_dim(cx, "number of regions", (0, 0), (1, 0))?;
+    let kept = Dim::from(cx.int("max_rois")?);
+    cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
+    Ok(())
+}
+
+/// The one floating-point type of all inputs.
+pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
+    let inputs: smallvec::SmallVec<[usize; 8]> = (0..cx.inputs.len()).collect();
+    let element_type = cx.merge_types(&inputs)?;
+    cx.check_accepted(0, element_type)?;
+    Ok(element_type)
+}
+
+/// Refuses inputs that are not floating point, or may not be.
+pub(super) fn check_real(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
+    for &(input, role) in roles {
+        let ty = cx.element_type(input);
+        if ty == ElementType::Dynamic || !Accepts::Real.takes(ty) {
+            let message = format!("the type of the {role} of `{}` must be floating point, and is {ty}", cx.layer.ty());
+            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+        }
+    }
+    Ok(())
+}
+
+fn check_regions(cx: &Context) -> Result<(), Fault> {
+    check_rank(cx, 1, "regions", &[2])?;
+    require_dim(cx, 1, "regions", 1, 5)
+}
+
+fn check_scale(cx: &Context) -> Result<(), Fault> {
+    let scale = cx.float("spatial_scale")?;
+    if (scale as f32).is_normal() && scale > 0.0 {
+        return Ok(());
+    }
+    Err(Fault::attribute("spatial_scale", format!("`spatial_scale` is {scale}, and must be more than 0")))
+}

@@ -1,0 +1,137 @@
+//! Operations that put elements into a tensor by index: ScatterUpdate and its like.
+
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, check_type, checked_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("ScatterElementsUpdate", 3, scatter_elements).until(11).inputs(4, 4).ties(DATA),
+    Operation::new("ScatterElementsUpdate", 12, scatter_elements).inputs(4, 4).ties(DATA).attributes(&[
+        Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
+        Attr::new("use_init_val", AttrKind::Bool).default("true"),
+    ]),
+    Operation::new("ScatterNDUpdate", 3, scatter_nd).since(4).until(14).inputs(3, 3).ties(DATA),
+    Operation::new("ScatterNDUpdate", 15, scatter_nd).inputs(3, 3).ties(DATA).attributes(&[Attr::new(
+        "reduction",
+        AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"]),
+    )
+    .default("none")]),
+    Operation::new("ScatterUpdate", 3, scatter_update).inputs(4, 4).ties(DATA),
+];
+
+/// Data and updates.
+const DATA: Ties = Ties::Inputs(&[0, 2]);
+
+fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "indices", Accepts::Integer)?;
+    cx.merge_types(&[0, 2])?;
+    check_type(cx, 3, "axis", Accepts::Integer)?;
+    check_one_number(cx, 3)?;
+    let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
+    if let (Some(data), Some(indices), Some(updates)) = (data.rank(), indices.rank(), updates.rank())
+        && updates + 1 != data + indices
+    {
+        let message =
+            format!("the updates of `ScatterUpdate` have rank {updates}, the data {data} and the indices {indices}");
+        return Err(Fault::shapes(&[0, 1, 2], message).rule("rank(updates) = rank(data) + rank(indices) - 1"));
+    }
+    if let (Some(dims), Some(&[axis, ..])) = (data.dims(), cx.integers(3).as_deref()) {
+        let axis = checked_axis(cx, 3, axis, dims.len())?;
+        let (Some(before), Some(behind)) = (dims.get(..axis), dims.get(axis + 1..)) else {
+            return Err(Fault::shapes(&[0], "the data of `ScatterUpdate` is a scalar, which has no axis"));
+        };
+        if let (Some(indices), Some(updates)) = (indices.dims(), updates.dims()) {
+            check_updates(cx, before.iter().chain(indices).chain(behind), updates)?;
+        }
+    }
+    cx.output(cx.element_type(0), data.clone());
+    Ok(())
+}
+
+fn check_one_number(cx: &Context, input: usize) -> Result<(), Fault> {
+    let shape = cx.shape(input);
+    if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
+        return Ok(());
+    }
+    Err(Fault::shapes(
+        &[input],
+        format!("the axis of `{}` must be one number, and has the shape {shape}", cx.layer.ty()),
+    ))
+}
+
+fn check_updates<'a>(
+    cx: &Context,
+    expected: impl Iterator<Item = &'a Dim> + Clone,
+    updates: &[Dim],
+) -> Result<(), Fault> {
+    if expected.clone().zip(updates).all(|(left, &right)| left.is_compatible(right)) {
+        return Ok(());
+    }
+    let (expected, updates): (Shape, Shape) = (expected.copied().collect(), updates.iter().copied().collect());
+    let message = format!("the updates of `{}` have the shape {updates}, not {expected}", cx.layer.ty());
+    Err(Fault::shapes(&[0, 1, 2], message).rule("they are laid out as the places they go to"))
+}
+
+fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
+    let ty = cx.element_type(1);
+    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&ty) {
+        let message = format!("the indices of `ScatterNDUpdate` must be i32 or i64, and are {ty}");
+        return Err(Fault::unsupported(1, message).help("put a Convert before it"));
+    }
+    let element_type = cx.merge_types(&[0, 2])?;
+    let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
+    for input in 0..2 {
+        if cx.shape(input).rank() == Some(0) {
+            return Err(Fault::shapes(&[input], format!("input {input} of `ScatterNDUpdate` must not be a scalar")));
+        }
+    }
+    if let (Some(dims), Some((last, outer))) = (data.dims(), indices.dims().and_then(<[Dim]>::split_last))
+        && let Some(depth) = last.value()
+    {
+        let Some(inner) = usize::try_from(depth).ok().and_then(|depth| dims.get(depth..)) else {
+            let message = format!("the indices of `ScatterNDUpdate` name {depth} axes, and {data} has {}", dims.len());
+            return Err(Fault::shapes(&[0, 1], message));
+        };
+        if let Some(updates) = updates.dims() {
+            let rank = outer.len() + inner.len();
+            if rank != updates.len() && rank != 0 {
+                let message = format!("the updates of `ScatterNDUpdate` have rank {}, not {rank}", updates.len());
+                let rule = "rank(updates) = rank(data) + rank(indices) - last dim of indices - 1";
+                return Err(Fault::shapes(&[0, 1, 2], message).rule(rule));
+            }
+            check_updates(cx, outer.iter().chain(inner), updates)?;
+        }
+    }
+    cx.output(element_type, data.clone());
+    Ok(())
+}
+
+fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "indices", Accepts::Bits)?;
+    check_type(cx, 3, "axis", Accepts::Bits)?;
+    let element_type = cx.merge_types(&[0, 2])?;
+    check_rank(cx, 3, "axis", &[0, 1])?;
+    let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
+    if let (Some(left), Some(right)) = (data.rank(), indices.rank())
+        && left != right
+    {
+        let message = format!("data and indices of `ScatterElementsUpdate` have the ranks {left} and {right}");
+        return Err(Fault::shapes(&[0, 1], message));
+    }
+    if let Err(mismatch) = indices.merge(updates) {
+        let message = format!("indices and updates of `ScatterElementsUpdate` must have one shape: {mismatch}");
+        return Err(Fault::shapes(&[1, 2], message));
+    }
+    if let Some(rank) = data.rank()
+        && let Some(axis) = cx.numbers(3)?
+    {
+        let Some(&axis) = axis.first() else {
+            return Err(Fault::value(&[3], "`ScatterElementsUpdate` needs an axis, and its list is empty"));
+        };
+        checked_axis(cx, 3, axis, rank)?;
+    }
+    cx.output(element_type, data.clone());
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! Operations that cut ranges out of a tensor, or put a tensor into one: Slice, StridedSlice, SliceScatter.
+
+use smallvec::SmallVec;
+
+use super::common::{check_rank, check_type, checked_axis, dim_between};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Slice", 8, slice).inputs(4, 5),
+    Operation::new("StridedSlice", 1, strided_slice).inputs(3, 4).attributes(&[
+        Attr::new("begin_mask", AttrKind::Ints).default(""),
+        Attr::new("end_mask", AttrKind::Ints).default(""),
+        Attr::new("new_axis_mask", AttrKind::Ints).default(""),
+        Attr::new("shrink_axis_mask", AttrKind::Ints).default(""),
+        Attr::new("ellipsis_mask", AttrKind::Ints).default(""),
+    ]),
+];
+
+/// The least and the greatest that an index can be.
+type Ends = (i64, i64);
+
+fn slice(cx: &mut Context) -> Result<(), Fault> {
+    let shape = sliced_shape(cx, 1)?;
+    for input in 1..cx.inputs.len() {
+        check_type(cx, input, role(input - 1), Accepts::Integer)?;
+    }
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn role(position: usize) -> &'static str {
+    ["start", "stop", "step", "axes"].get(position).copied().unwrap_or("range")
+}
+
+/// What start, stop, step and axes, the inputs from `first` on, cut out of input 0.
+fn sliced_shape(cx: &mut Context, first: usize) -> Result<Shape, Fault> {
+    let data = cx.shape(0);
+    let Some(dims) = data.dims() else { return Ok(Shape::dynamic()) };
+    if dims.is_empty() {
+        return Err(Fault::shapes(&[0], format!("`{}` cannot cut a range out of a scalar", cx.layer.ty())));
+    }
+    let lists = first..cx.inputs.len();
+    for input in lists.clone() {
+        check_rank(cx, input, role(input - first), &[1])?;
+        let length = cx.shape(input).dims().and_then(|dims| dims.first().copied());
+        if let Some(length) = length.filter(|length| length.lower() > dims.len() as i64) {
+            let message = format!("`{}` is given {length} ranges, and {data} has fewer axes", cx.layer.ty());
+            return Err(Fault::shapes(&[0, input], message));
+        }
+    }
+    // The axes are compared with start alone.
+    let lists: SmallVec<[usize; 4]> = lists.collect();
+    for pair in [(0, 1), (0, 2), (1, 2), (0, 3)] {
+        if let (Some(&left), Some(&right)) = (lists.get(pair.0), lists.get(pair.1))
+            && !cx.shape(left).is_compatible(cx.shape(right))
+        {
+            let [left_role, right_role] = [role(pair.0), role(pair.1)];
+            let [left_shape, right_shape] = [left, right].map(|input| cx.shape(input));
+            let message = format!(
+                "{left_role} and {right_role} of `{}` must be equally long, and have the shapes {left_shape} and {right_shape}",
+                cx.layer.ty()
+            );
+            return Err(Fault::shapes(&[left, right], message));
+        }
+    }
+    let (start, stop, step) = (cx.ends(first)?, cx.ends(first + 1)?, cx.numbers(first + 2)?);
+    let axes = if cx.inputs.len() > first + 3 {
+        cx.numbers(first + 3)?
+    } else {
+        // Without axes, the ranges are those of the first ones; a number of them that is fixed is enough.
+        let count = cx.shape(first).dims().and_then(|dims| dims.first()?.value());
+        count.or(start.as_ref().map(|start| start.len() as i64)).map(|count| (0..count).collect())
+    };
+    let Some(axes) = axes else { return Ok(dims.iter().map(|&dim| at_most(dim)).collect()) };
+    let mut shape = data.clone();
+    let mut cut = SmallVec::<[bool; 8]>::from_elem(false, dims.len());
+    for (position, axis) in axes.into_iter().enumerate() {
+        let axis = checked_axis(cx, first + 3, axis, dims.len())?;
+        let (Some(dim), Some(cut)) = (shape.dims_mut().and_then(|dims| dims.get_mut(axis)), cut.get_mut(axis)) else {
+            continue;
+        };
+        if std::mem::replace(cut, true) {
+            let message = format!("axis {axis} stands twice among the axes of `{}`", cx.layer.ty());
+            return Err(Fault::value(&[first + 3], message));
+        }
+        let at = |ends: &Option<Vec<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
+        let step = step.as_ref().and_then(|step| step.get(position).copied());
+        *dim = match (at(&start), at(&stop), step) {
+            (Some(_), Some(_), Some(0)) => return Err(zero_step(cx, first + 2, position)),
+            (Some(start), Some(stop), Some(step)) => sliced(*dim, start, stop, step),
+            _ => at_most(*dim),
+        };
+    }
+    Ok(shape)
+}
+
+fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
+    Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
+}
+
+/// Any length up to that of `dim`.
+fn at_most(dim: Dim) -> Dim {
+    Dim::between(0, dim.upper().unwrap_or(i64::MAX))
+}
+
+fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "begin", Accepts::Integer)?;
+    check_type(cx, 2, "end", Accepts::Integer)?;
+    let masks = Masks::new(cx)?;
+    if cx.inputs.len() == 3 && fixed_length(cx.shape(1)).or(fixed_length(cx.shape(2))).is_none() {
+        // OpenVINO adds strides of 1, one for each begin.
+        if cx.shape(1).rank().is_none() {
+            let message = "the begin of `StridedSlice` must have a known rank where there are no strides";
+            return Err(Fault::shapes(&[1], message));
+        }
+    }
+    for (input, role) in [(1, "begin"), (2, "end"), (3, "strides")] {
+        check_rank(cx, input, role, &[1])?;
+    }
+    let data = cx.shape(0);
+    let Some(dims) = data.dims() else {
+        cx.output(cx.element_type(0), Shape::dynamic());
+        return Ok(());
+    };
+    let (begin, end) = (cx.ends(1)?, cx.ends(2)?);
+    let lengths = [fixed_length(cx.shape(1)), fixed_length(cx.shape(2))];
+    let strides = if cx.inputs.len() == 4 { cx.numbers(3)?.map(Strides::Given) } else { Some(Strides::Ones) };
+    let given = match &strides {
+        Some(Strides::Given(strides)) => Some(strides.len()),
+        _ => None,
+    };
+    let mut count = None;
+    for (input, length) in [(1, lengths[0]), (2, lengths[1]), (3, given)] {
+        if let (Some(before), Some(length)) = (count, length)
+            && before != length
+        {
+            let message =
+                format!("begin, end and strides of `StridedSlice` must be equally long, not {before} and {length}");
+            return Err(Fault::shapes(&[1, input], message));
+        }
+        count = count.or(length);
+    }
+    let shape = match count {
+        None => Shape::dynamic(),
+        Some(count) => masks.apply(cx, dims, count, begin.as_deref(), end.as_deref(), strides.as_ref())?,
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+/// The number of elements of a list.
+fn fixed_length(list: &Shape) -> Option<usize> {
+    usize::try_from(list.dims().filter(|dims| dims.len() == 1)?.first()?.value()?).ok()
+}
+
+enum Strides {
+    Given(Vec<i64>),
+    Ones,
+}
+
+impl Strides {
+    fn at(&self, position: usize) -> i64 {
+        match self {
+            Self::Given(strides) => strides.get(position).copied().unwrap_or(1),
+            Self::Ones => 1,
+        }
+    }
+}
+
+/// The masks of a StridedSlice, position by position.
+struct Masks {
+    begin: Vec<i64>,
+    end: Vec<i64>,
+    new_axis: Vec<i64>,
+    shrink_axis: Vec<i64>,
+    ellipsis: Vec<i64>,
+}
+
+impl Masks {
+    fn new(cx: &Context) -> Result<Self, Fault> {
+        let mut length = None;
+        let mut mask = |name: &'static str| {
+            let mask = cx.ints(name)?;
+            if let Some(odd) = mask.iter().find(|bit| ![0, 1].contains(*bit)) {
+                return Err(Fault::attribute(name, format!("`{name}` has {odd}; masks consist of 0 and 1")));
+            }
+            // An empty mask counts as zeros, unless it is the first.
+            let expected = *length.get_or_insert(mask.len());
+            if !mask.is_empty() && mask.len() != expected {
+                let message = format!("`{name}` has {} positions, and `begin_mask` {expected}", mask.len());
+                return Err(Fault::attribute(name, message).rule("all masks that are there have one length"));
+            }
+            Ok(mask)
+        };
+        let masks = Self {
+            begin: mask("begin_mask")?,
+            end: mask("end_mask")?,
+            new_axis: mask("new_axis_mask")?,
+            shrink_axis: mask("shrink_axis_mask")?,
+            ellipsis: mask("ellipsis_mask")?,
+        };
+        Ok(masks)
+    }
+
+    fn apply(
+        &self,
+        cx: &Context,
+        dims: &[Dim],
+        count: usize,
+        begin: Option<&[Ends]>,
+        end: Option<&[Ends]>,
+        strides: Option<&Strides>,
+    ) -> Result<Shape, Fault> {
+        let set = |mask: &[i64], position: usize| mask.get(position) == Some(&1);
+        let number = |mask: &[i64]| mask.iter().filter(|&&bit| bit == 1).count();
+        let ellipses = number(&self.ellipsis);
+        if ellipses > 1 {
+            return Err(Fault::attribute(
+                "ellipsis_mask",
+                format!("`ellipsis_mask` has {ellipses} ellipses; one can be"),
+            ));
+        }
+        if ellipses == 0 && dims.len() + number(&self.new_axis) < count {
+            let message = format!("`StridedSlice` is given {count} ranges for {} axes", dims.len());
+            return Err(Fault::shapes(&[0, 1], message));
+        }
+        let mut shape: SmallVec<[Dim; 6]> = SmallVec::new();
+        let mut rest = dims.iter().copied();
+        for position in 0..count {
+            let missing = || {
+                Fault::shapes(&[0, 1], format!("range {position} of `StridedSlice` is for an axis that is not there"))
+            };
+            if set(&self.ellipsis, position) {
+                let before = (0..position).filter(|&other| !set(&self.new_axis, other)).count();
+                // OpenVINO sees new axes behind an ellipsis only where it knows begin.
+                let new_behind = match begin {
+                    Some(_) => (position + 1..count).filter(|&other| set(&self.new_axis, other)).count(),
+                    None => 0,
+                };
+                let behind = count - position - 1 - new_behind;
+                let hidden = dims.len().saturating_sub(behind + before);
+                for _ in 0..hidden {
+                    shape.push(rest.next().ok_or_else(missing)?);
+                }
+            } else if set(&self.new_axis, position) {
+                shape.push(Dim::ONE);
+            } else if set(&self.shrink_axis, position) {
+                rest.next();
+            } else {
+                let dim = rest.next().ok_or_else(missing)?;
+                let at = |ends: Option<&[Ends]>| ends.and_then(|ends| ends.get(position).copied());
+                let (Some(begin), Some(end), Some(strides)) = (at(begin), at(end), strides) else {
+                    shape.push(at_most(dim));
+                    continue;
+                };
+                let stride = strides.at(position);
+                let length = dim.upper().unwrap_or(i64::MAX);
+                let (first, last) = match stride {
+                    0 => return Err(zero_step(cx, 3, position)),
+                    1.. => (0, length),
+                    _ => (length, (-1_i64).saturating_sub(length)),
+                };
+                let begin = if set(&self.begin, position) { (first, first) } else { begin };
+                let end = if set(&self.end, position) { (last, last) } else { end };
+                shape.push(sliced(dim, begin, end, stride));
+            }
+        }
+        shape.extend(rest);
+        Ok(shape.into_iter().collect())
+    }
+}
+
+/// The lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
+fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
+    // Ends on both sides of 0 count from both sides; each is moved to where its side ends.
+    let split = |(lower, upper): Ends| {
+        let crosses = lower < 0 && upper >= 0;
+        let reaches_start = dim.upper().is_none_or(|length| lower.saturating_add(length) >= 0);
+        let reaches_end = dim.upper().is_none_or(|length| upper < length);
+        (if crosses && reaches_start { 0 } else { lower }, if crosses && reaches_end { -1 } else { upper })
+    };
+    let ((first_start, last_start), (first_stop, last_stop)) = (split(start), split(stop));
+    let (short, long) = if step > 0 {
+        ((last_start, first_stop), (first_start, last_stop))
+    } else {
+        ((first_start, last_stop), (last_start, first_stop))
+    };
+    let lower = range_length(Some(dim.lower()), short.0, short.1, step);
+    let upper = range_length(dim.upper(), long.0, long.1, step);
+    dim_between(lower.unwrap_or(0), upper.unwrap_or(-1))
+}
+
+/// How many elements a range has in a dimension of this length; `None` where there is no bound.
+fn range_length(length: Option<i64>, start: i64, stop: i64, step: i64) -> Option<i64> {
+    const MAX: i64 = i64::MAX;
+    let length = length.unwrap_or(MAX);
+    let unbounded = length == MAX;
+    let back = step < 0;
+    let open = (start < 0) != (stop < 0) || start == MAX || stop == MAX || start == i64::MIN;
+    let (first, end) = if unbounded && open {
+        let end = match (back, start < 0) {
+            (true, false) if start != MAX && stop != MAX => -1 - start,
+            (false, true) if start != i64::MIN => {
+                if stop == MAX {
+                    start.saturating_neg()
+                } else {
+                    stop
+                }
+            }
+            _ => -1,
+        };
+        (0, end)
+    } else {
+        let place = |index: i64| if index < 0 { index.saturating_add(length) } else { index };
+        let (least, most) = if back { (-1, length - 1) } else { (0, length) };
+        (place(start).max(0).min(most), place(stop).max(least).min(length))
+    };
+    if unbounded && first == 0 && end == -1 {
+        return None;
+    }
+    let count = end.saturating_sub(first);
+    let count = if back { count.min(0) } else { count.max(0) };
+    Some(match step {
+        1 => count,
+        -1 => count.saturating_neg(),
+        _ if count == 0 => 0,
+        _ => (count - step.signum()) / step + 1,
+    })
+}
