@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(target) = &target {
         let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
         target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
-        terminal.say(&format!("{summary} in {}\n", diagnostics.file));
+        terminal.say(&format!("{}: {summary}\n", diagnostics.file));
     }
     match args.report.as_deref() {
         Some(_) if report_on_stdout => terminal.print_json(&plan)?,
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         None => {}
     }
     if args.dry_run && !report_on_stdout {
-        terminal.print(&format!("{plan}{summary} in {}\n", diagnostics.file))?;
+        terminal.print(&format!("{plan}{}: {summary}\n", diagnostics.file))?;
     }
     Ok(Status::Done)
 }
@@ -121,7 +121,7 @@ fn summary(plan: &Plan, before: usize, after: usize) -> String {
         done.push(format!("{} ConvertPromoteTypes replaced", before - after));
     }
     if after > 0 {
-        done.push(format!("{after} ConvertPromoteTypes left, of a type not known before run time"));
+        done.push(format!("{after} ConvertPromoteTypes left, whose type is not known before run time"));
     }
     for (action, word) in [(Action::Inserted, "inserted"), (Action::Removed, "removed")] {
         match plan.count(action) {

@@ -123,7 +123,9 @@ fn diff(old: &str, new: &str) -> String {
 /// What holds of every conversion: done again it changes nothing, and every Result keeps its names.
 fn laws(source: &str, written: &str, out: &Path, directive: &Directive) -> Result<(), String> {
     let mut arguments = vec!["convert", "out.xml", "-o", "-"];
-    arguments.extend(directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)));
+    arguments.extend(
+        directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)),
+    );
     let again = typelift(out.parent().unwrap(), &arguments);
     if text(again.stdout) != written {
         return Err("a second conversion changes it".to_owned());
@@ -174,7 +176,8 @@ fn every_case_gives_its_snapshot() {
 
 #[test]
 fn every_snapshot_has_its_case() {
-    let orphans: Vec<_> = files("snap").into_iter().filter(|snapshot| !snapshot.with_extension("xml").exists()).collect();
+    let orphans: Vec<_> =
+        files("snap").into_iter().filter(|snapshot| !snapshot.with_extension("xml").exists()).collect();
     assert!(orphans.is_empty(), "{orphans:?}");
 }
 
