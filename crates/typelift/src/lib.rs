@@ -1,5 +1,6 @@
 //! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
 
+mod check;
 pub mod diagnostic;
 pub mod graph;
 mod infer;
@@ -10,6 +11,7 @@ pub mod shape;
 pub mod weights;
 pub mod xml;
 
+pub use check::check;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;

@@ -1,19 +1,20 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
+pub(crate) mod array;
 pub(crate) mod value;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
 use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, BodyInput, Context, Fault, Operation};
+use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -44,13 +45,25 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
         lines: OnceCell::new(),
         weights: model.weights.clone(),
         diagnostics: Vec::new(),
+        read: None,
+        variables: Variables::default(),
         path: Vec::new(),
+        runs: BTreeMap::new(),
+        alone: true,
+        allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
         declared: BTreeMap::new(),
+        budget: value::BUDGET,
     };
     walk.graph(&mut model.graph, &HashMap::new());
+    let bodies = std::mem::take(&mut walk.runs).into_values();
+    walk.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+    walk.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
     walk.note_declared_outputs();
     walk.diagnostics
 }
+
+/// So many layers of bodies may be inferred again, and one more for each byte of the file. No real model comes near.
+const MIN_ALLOWANCE: usize = 1 << 20;
 
 /// What one run of inference carries along.
 pub(crate) struct Walk {
@@ -58,28 +71,128 @@ pub(crate) struct Walk {
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
     pub(crate) weights: Weights,
+    /// What was found in the graph being walked, its bodies left out.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The layers around the body being walked.
-    path: Vec<String>,
+    /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
+    read: Option<HashSet<NodeIndex>>,
+    pub(crate) variables: Variables,
+    /// The bodies around the graph being walked, outermost first.
+    path: Vec<Step>,
+    /// What is kept of the runs of each body.
+    runs: BTreeMap<Place, Run>,
+    /// Whether the graph being walked is given nothing from outside: the model, or a body by itself.
+    alone: bool,
+    /// How many more layers of bodies may be inferred.
+    allowance: usize,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
+    /// How many more elements may go into and come out of the evaluation of values.
+    pub(crate) budget: u64,
+}
+
+/// The variables of a model: tensors that outlive one inference.
+#[derive(Default)]
+pub(crate) struct Variables {
+    /// What the latest ReadValue says of each.
+    pub(crate) known: HashMap<String, (ElementType, Shape)>,
+    /// Those that have a ReadValue in the graph being walked.
+    pub(crate) readable: HashSet<String>,
+}
+
+/// A body around a graph.
+struct Step {
+    owner: LayerId,
+    /// Position among the bodies of its owner.
+    body: usize,
+    /// `loop/body`.
+    label: String,
+}
+
+/// A body: the layers around it, outermost first, each with the position of the body among its bodies.
+type Place = Vec<(LayerId, usize)>;
+
+/// What is kept of the runs of a body.
+#[derive(Default)]
+pub(crate) struct Run {
+    /// What the last run found, or the first one with errors.
+    diagnostics: Vec<Diagnostic>,
+    /// How often a loop runs the body, as it was last known.
+    pub(crate) iterations: Option<i64>,
+}
+
+impl Run {
+    fn failed(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
 }
 
 impl Walk {
     fn graph(&mut self, graph: &mut Graph, given: &HashMap<LayerId, BodyInput>) {
         // Circles are found and reported when a file is read, and the verbs make none.
-        let Ok(order) = graph.topological_order() else { return };
+        let Ok(mut order) = graph.topological_order() else { return };
+        let outside = (self.read.take(), std::mem::take(&mut self.variables.readable));
+        if graph.petgraph().node_weights().any(|layer| layer.ty == "Assign") {
+            // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
+            let created = creation_order(graph);
+            let read = self.read.insert(created.iter().copied().collect());
+            order.retain(|node| !read.contains(node));
+            order.splice(..0, created);
+            let variables = read.iter().filter_map(|&node| variable_read(graph.weight(node)?));
+            self.variables.readable = variables.collect();
+        }
         let mut values = value::Cache::default();
         for node in order {
             self.layer(graph, node, given, &mut values);
         }
+        (self.read, self.variables.readable) = outside;
     }
 
-    /// Infers a body with these Parameters given from outside.
-    pub(crate) fn body(&mut self, owner: &Layer, body: &mut Body, given: &HashMap<LayerId, BodyInput>) {
-        self.path.push(format!("{}/{}", owner.name, body.name));
-        self.graph(&mut body.graph, given);
+    /// Infers a body, with these Parameters given from outside or, for `None`, by itself.
+    ///
+    /// # Errors
+    /// The bodies of the model make too much work.
+    pub(crate) fn body(
+        &mut self,
+        owner: &Layer,
+        at: usize,
+        body: &mut Body,
+        given: Option<&HashMap<LayerId, BodyInput>>,
+    ) -> Result<(), Fault> {
+        self.spend(body.graph.len() + 1)?;
+        self.path.push(Step { owner: owner.id, body: at, label: format!("{}/{}", owner.name, body.name) });
+        let outside = (std::mem::take(&mut self.diagnostics), self.alone);
+        self.alone &= given.is_none();
+        self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
+        let found = std::mem::replace(&mut self.diagnostics, outside.0);
+        self.alone = outside.1;
         self.path.pop();
+        let run = self.run(owner, at);
+        if !run.failed() {
+            run.diagnostics = found;
+        }
+        Ok(())
+    }
+
+    /// What is kept of the runs of a body of a layer of the graph being walked.
+    pub(crate) fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
+        let place = self.place().chain([(owner.id, body)]).collect();
+        self.runs.entry(place).or_default()
+    }
+
+    fn place(&self) -> impl Iterator<Item = (LayerId, usize)> {
+        self.path.iter().map(|step| (step.owner, step.body))
+    }
+
+    /// Accounts for work that could have to be done over and over.
+    ///
+    /// # Errors
+    /// It is too much.
+    pub(crate) fn spend(&mut self, layers: usize) -> Result<(), Fault> {
+        self.allowance = self.allowance.checked_sub(layers).ok_or_else(|| {
+            Fault::other(Code::InvalidBody, "inference of this layer goes on and on")
+                .rule("bodies are inferred again until their shapes settle")
+        })?;
+        Ok(())
     }
 
     fn layer(
@@ -91,18 +204,22 @@ impl Walk {
     ) {
         let Some(layer) = graph.weight_mut(node) else { return };
         let Some(operation) = ops::lookup(&layer.ty, &layer.version) else {
-            *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
+            if self.alone {
+                *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
+            }
             return;
         };
         let mut bodies = std::mem::take(&mut layer.bodies);
         let outputs = match self.outputs(graph, node, operation, &mut bodies, given, values) {
             Ok(outputs) => outputs,
             Err(fault) => {
-                let diagnostic = self.diagnose(graph, node, &fault);
-                self.diagnostics.push(diagnostic);
+                self.report(graph, node, &fault, bodies.len());
                 SmallVec::new()
             }
         };
+        if !bodies.is_empty() {
+            self.forget_dropped_bodies(graph, node);
+        }
         let Some(layer) = graph.weight_mut(node) else { return };
         layer.bodies = bodies;
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
@@ -128,6 +245,12 @@ impl Walk {
         values: &mut value::Cache,
     ) -> Result<SmallVec<[(ElementType, Shape); 2]>, Fault> {
         let Some(layer) = graph.weight(node) else { return Ok(SmallVec::new()) };
+        // OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
+        if self.alone {
+            for (at, body) in bodies.iter_mut().enumerate() {
+                self.body(layer, at, body, None)?;
+            }
+        }
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
@@ -146,8 +269,7 @@ impl Walk {
             walk: self,
             graph,
             node,
-            layer,
-            operation,
+            attributes: Attributes { layer, operation },
             inputs: &inputs,
             bodies,
             given: given.get(&layer.id),
@@ -163,6 +285,29 @@ impl Walk {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
+    }
+
+    /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
+    #[cold]
+    fn report(&mut self, graph: &Graph, node: NodeIndex, fault: &Fault, bodies: usize) {
+        let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
+        if !failed && self.is_read(graph, node) {
+            let diagnostic = self.diagnose(graph, node, fault);
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Drops what was found in the bodies of a layer that OpenVINO never looks at.
+    fn forget_dropped_bodies(&mut self, graph: &Graph, node: NodeIndex) {
+        let Some(id) = graph.weight(node).map(Layer::id).filter(|_| !self.is_read(graph, node)) else { return };
+        let place: Place = self.place().collect();
+        self.runs
+            .retain(|body, _| !(body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == id)));
+    }
+
+    /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
+    fn is_read(&mut self, graph: &Graph, node: NodeIndex) -> bool {
+        self.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
     }
 
     #[cold]
@@ -182,7 +327,8 @@ impl Walk {
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
         let Some(layer) = graph.weight(node) else { return diagnostic };
-        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
+        let path = self.path.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join("/");
+        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
             Some(attribute) => xml::locate(&self.source, place, "data", attribute),
@@ -216,6 +362,37 @@ impl Walk {
         let message = format!("{count} {layers} the types and shapes that the file declares: {list}");
         self.diagnostics.push(Diagnostic::new(Code::DeclaredOutputs, message));
     }
+}
+
+/// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.
+fn creation_order(graph: &Graph) -> Vec<NodeIndex> {
+    let written = graph.written_order();
+    let of_type = |types: &'static [&str]| {
+        let is_one = |node: &NodeIndex| graph.weight(*node).is_some_and(|layer| types.contains(&layer.ty()));
+        written.iter().copied().filter(is_one)
+    };
+    let mut order: Vec<NodeIndex> = of_type(&["Parameter"]).collect();
+    let mut seen: HashSet<NodeIndex> = order.iter().copied().collect();
+    for sink in of_type(&["Result", "Assign"]) {
+        let mut pending = vec![(sink, false)];
+        while let Some((node, expanded)) = pending.pop() {
+            if expanded {
+                order.push(node);
+            } else if seen.insert(node) {
+                pending.push((node, true));
+                // petgraph lists the newest edge first, so that the first edge of the file is on top.
+                let sources = graph.petgraph().neighbors_directed(node, Incoming);
+                pending.extend(sources.map(|source| (source, false)));
+            }
+        }
+    }
+    order
+}
+
+/// The variable that a layer reads.
+fn variable_read(layer: &Layer) -> Option<String> {
+    let reads = layer.ty.eq_ignore_ascii_case("ReadValue");
+    reads.then(|| layer.attribute("variable_id").unwrap_or_default().to_owned())
 }
 
 fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Result<(), Fault> {

@@ -5,7 +5,7 @@ use super::{Accepts, Context, Fault, Operation, Ties};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("HardSigmoid", 0, hard_sigmoid).inputs(3, 3).ties(Ties::All),
-    Operation::new("Selu", 0, selu).inputs(3, 3).ties(Ties::All),
+    Operation::new("Selu", 0, selu).inputs(3, 3).ties(Ties::All).accepts(Accepts::Real),
     Operation::new("Swish", 4, swish).inputs(1, 2).ties(Ties::All).accepts(Accepts::Real),
 ];
 
@@ -38,6 +38,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
 
 fn selu(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1, 2])?;
+    cx.check_accepted(0, element_type)?;
     cx.output(element_type, cx.shape(0).clone());
     Ok(())
 }

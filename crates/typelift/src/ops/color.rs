@@ -25,15 +25,15 @@ const fn encoder(name: &'static str) -> Operation {
 
 const SINGLE_PLANE: Attr = Attr::new("single_plane", AttrKind::Bool).default("true");
 
-/// The type of all planes: u8 or floating point.
-fn plane_type(cx: &Context) -> Result<ElementType, Fault> {
+/// The one type of all planes, u8 or floating point.
+fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementType, Fault> {
     let planes: &[usize] = match cx.inputs.len() {
         1 => &[0],
         2 => &[0, 1],
         _ => &[0, 1, 2],
     };
     let ty = cx.merge_types(planes)?;
-    if ty == ElementType::U8 || Accepts::Real.takes(ty) {
+    if ty == ElementType::U8 || accepts(ty) {
         return Ok(ty);
     }
     let message = format!("`{}` takes u8 or floating-point numbers, and gets {ty}", cx.layer.ty());
@@ -78,7 +78,7 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
         let message = format!("`{}` takes 1 or {planes} planes, and gets {}", cx.layer.ty(), cx.inputs.len());
         return Err(Fault::shapes(&[0], message));
     }
-    let element_type = plane_type(cx)?;
+    let element_type = plane_type(cx, |ty| Accepts::Real.takes(ty))?;
     check_channels(cx, 0, 1)?;
     let [batch, mut height, mut width] = [0, 1, 2].map(|axis| dim(cx.shape(0), axis));
     let mut image = Shape::from_iter([batch, height, width]);
@@ -107,7 +107,8 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
 }
 
 fn to_nv12(cx: &mut Context) -> Result<(), Fault> {
-    let element_type = plane_type(cx)?;
+    // Floating-point numbers of a byte or less are out.
+    let element_type = plane_type(cx, |ty| Accepts::Real.takes(ty) && (ty == ElementType::Dynamic || ty.bits() > 8))?;
     check_channels(cx, 0, 3)?;
     let [batch, height, width] = [0, 1, 2].map(|axis| dim(cx.shape(0), axis));
     check_even(cx, height, width)?;

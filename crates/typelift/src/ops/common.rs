@@ -31,7 +31,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}, and are {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
         [0, 1] => "a number or a list".to_owned(),
         ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("the {role} of `{}` must be {expected}, and have the shape {shape}", cx.layer.ty());
+    let message = format!("the {role} of `{}` must be {expected}; the shape is {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -72,14 +72,6 @@ pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
 
-/// The axis that the attribute `name` gives; see [`normalize_axis`].
-pub(super) fn axis_attribute(cx: &Context, name: &'static str, rank: usize) -> Result<usize, Fault> {
-    let axis = cx.int(name)?;
-    normalize_axis(axis, rank).ok_or_else(|| {
-        Fault::attribute(name, format!("`{name}` is {axis}, which is no axis of the input of rank {rank}"))
-    })
-}
-
 /// The dim of a shape on an axis; any, where that is not known.
 pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
     shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
@@ -91,17 +83,32 @@ pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) ->
         .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
 }
 
-/// Both ends of a dim put through a function. As where OpenVINO makes a dim from numbers, -1 is any length, or no upper
-/// end.
+/// Both ends of a dim put through a function, which gives -1 for any length, or for no upper end.
 pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
     match (dim.value(), dim.upper()) {
         (Some(length), _) => Dim::from(f(length)),
         (None, None) => Dim::at_least(f(dim.lower())),
-        (None, Some(upper)) => match f(upper) {
-            -1 => Dim::at_least(f(dim.lower())),
-            upper => Dim::between(f(dim.lower()), upper),
-        },
+        (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),
     }
+}
+
+/// Divided as OpenVINO divides a dim; see [`Dim::checked_div`]. By 0 it does so in floating point, and makes a 0 of what
+/// it finds. `None` where nothing comes out, or the divisor is negative.
+pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
+    match divisor {
+        0 if dim != Dim::ANY => Some(Dim::fixed(0)),
+        0 => Some(dim),
+        divisor => dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()),
+    }
+}
+
+/// The values of an input that are the dims of a shape. In a Constant -1 stands for any length, and other numbers below 0
+/// for 0; elsewhere neither may be possible.
+pub(super) fn target_shape(cx: &mut Context, input: usize) -> Result<Option<Shape>, Fault> {
+    if cx.is_constant(input) {
+        return Ok(cx.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
+    }
+    cx.shape_value(input)
 }
 
 /// The dim of an input on an axis; any, where that is not known.

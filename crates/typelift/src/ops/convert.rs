@@ -3,12 +3,14 @@
 use typelift_promote::ElementType;
 use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
 
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::diagnostic::Code;
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)
+        .evaluate(Evaluate::Ends(DATA, evaluate::convert))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
     Operation::new("ConvertLike", 1, convert_like).inputs(2, 2),

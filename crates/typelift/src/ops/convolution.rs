@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, dim, map_ends, merge_dims};
+use super::common::{check_rank, check_type, dim, divide, map_ends, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -48,8 +48,8 @@ pub(super) const PADS_END: Attr = Attr::new("pads_end", AttrKind::Ints).default(
 pub(super) const AUTO_PAD: Attr =
     Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit");
 const OUTPUT_PADDING: Attr = Attr::new("output_padding", AttrKind::Ints).default("");
-const GROUP: Attr = Attr::new("group", AttrKind::Int).default("1");
-const DEFORMABLE_GROUP: Attr = Attr::new("deformable_group", AttrKind::Int).default("1");
+const GROUP: Attr = Attr::new("group", AttrKind::Int).default("0");
+const DEFORMABLE_GROUP: Attr = Attr::new("deformable_group", AttrKind::Int).default("0");
 
 const fn forward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
     Operation::new(name, 1, infer).inputs(2, 2).ties(Ties::All).accepts(Accepts::NotBoolean)
@@ -237,12 +237,7 @@ fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault
     let mut groups = dim(filters, 0);
     if let (Some(_), Some(per_group)) = (cx.shape(0).rank(), dim(filters, taken).value()) {
         let channels = dim(cx.shape(0), 1);
-        let fits = match channels.checked_div(per_group) {
-            Some(quotient) => groups & quotient,
-            // By 0 OpenVINO divides in floating point, and makes a 0 of what it finds.
-            None => groups & Dim::fixed(0),
-        };
-        groups = fits.ok_or_else(|| {
+        groups = divide(channels, per_group).and_then(|quotient| groups & quotient).ok_or_else(|| {
             let message = format!("{channels} channels of data are not {groups} groups of {per_group}");
             Fault::shapes(&[0, 1], message).rule("channels = groups x the input channels of a group")
         })?;
@@ -309,6 +304,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
         check_rank(cx, 2, "output shape", &[1])?;
+        cx.numbers(2)?;
         target = Some(match cx.shape_value(2)? {
             Some(shape) => shape,
             None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {
@@ -318,6 +314,10 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         });
     }
     let Some(spatial) = spatial_axes(cx, 1, lead, target.as_ref().and_then(Shape::rank))? else {
+        if cx.shape(0).rank().or(cx.shape(1).rank()).is_some() {
+            let message = format!("the spatial axes of `{}` follow from no input or attribute", cx.layer.ty());
+            return Err(Fault::shapes(&[0, 1], message));
+        }
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
@@ -331,6 +331,15 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     let output_padding = per_axis(cx, "output_padding", spatial, 0)?;
     let channels = channels(cx)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
+    if let Some(target) = target.as_ref().filter(|target| window.same && target.rank().is_none())
+        && data.rank().is_some()
+        && filters.rank().is_some()
+        && (0..spatial)
+            .any(|axis| from_end(data, spatial, axis).is_fixed() && from_end(filters, spatial, axis).is_fixed())
+    {
+        let message = format!("padding for the output shape {target} of `{}` cannot be found", cx.layer.ty());
+        return Err(Fault::value(&[2], message).help("give the output shape a known length, or pads without auto_pad"));
+    }
     let dims = match &target {
         // OpenVINO leaves the spatial axes out if it does not know the length of the output shape.
         Some(target) => target.dims().unwrap_or_default().to_vec(),
@@ -406,9 +415,9 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
 /// Refuses an input whose dim is no multiple of a number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
-    match length.checked_div(cx.int(groups)?) {
-        Some(quotient) if !quotient.is_empty() => Ok(()),
-        _ => {
+    match divide(length, cx.int(groups)?) {
+        Some(_) => Ok(()),
+        None => {
             let message = format!("axis {axis} of input {input} is {length}, which `{groups}` does not divide");
             Err(Fault::shapes(&[input], message))
         }

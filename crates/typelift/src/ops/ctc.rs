@@ -35,7 +35,6 @@ fn decoder(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
-    check_type(cx, 1, "sequence lengths", Accepts::Integer)?;
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "blank index values", Accepts::Integer)?;
         let blank = cx.shape(2);

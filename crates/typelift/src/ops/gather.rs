@@ -3,20 +3,30 @@
 use smallvec::SmallVec;
 
 use super::common::{check_type, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Gather", 1, gather).until(6).inputs(3, 3),
-    Operation::new("Gather", 7, gather).until(7).inputs(3, 3).attributes(BATCH_DIMS),
-    Operation::new("Gather", 8, gather).inputs(3, 3).attributes(BATCH_DIMS),
+    Operation::new("Gather", 1, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),
+    Operation::new("Gather", 7, gather)
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .until(7)
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
+    Operation::new("Gather", 8, gather)
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
 ];
 
 const BATCH_DIMS: &[Attr] = &[Attr::new("batch_dims", AttrKind::Int).default("0")];
 
 fn gather(cx: &mut Context) -> Result<(), Fault> {
-    check_type(cx, 1, "indices", Accepts::Integer)?;
-    check_type(cx, 2, "axis", Accepts::Integer)?;
+    if cx.operation.revision() > 1 {
+        check_type(cx, 1, "indices", Accepts::Integer)?;
+        check_type(cx, 2, "axis", Accepts::Integer)?;
+    }
     let axis_shape = cx.shape(2);
     if axis_shape.is_static() && (axis_shape.rank() > Some(1) || axis_shape.element_count() != Some(1)) {
         let message = format!("the axis of `Gather` must be one number, and has the shape {axis_shape}");

@@ -2,8 +2,8 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{axis_attribute, check_rank, check_type, dim, merge_dims};
-use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES, per_axis};
+use super::common::{attribute_axis, check_rank, check_type, dim, divide, merge_dims, target_shape};
+use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -32,9 +32,11 @@ pub(super) const ROWS: &[Operation] = &[
 
 fn col2im(cx: &mut Context) -> Result<(), Fault> {
     const NAMES: [&str; 2] = ["output size", "kernel size"];
-    let index_type = cx.merge_types(&[1, 2])?;
-    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&index_type) {
-        return Err(Fault::types(&[1, 2], format!("the sizes of `Col2Im` must be i32 or i64, and are {index_type}")));
+    let types = [cx.element_type(1), cx.element_type(2)];
+    if types != [ElementType::I32; 2] && types != [ElementType::I64; 2] {
+        let message =
+            format!("the sizes of `Col2Im` must be both i32 or both i64, and are {} and {}", types[0], types[1]);
+        return Err(Fault::types(&[1, 2], message));
     }
     check_rank(cx, 0, "data", &[2, 3])?;
     for (input, name) in (1..).zip(NAMES) {
@@ -46,9 +48,6 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
             ));
         }
     }
-    let strides = per_axis(cx, "strides", 2, 1)?;
-    let dilations = per_axis(cx, "dilations", 2, 1)?;
-    let (begin, end) = (per_axis(cx, "pads_begin", 2, 0)?, per_axis(cx, "pads_end", 2, 0)?);
     let element_type = cx.element_type(0);
     let Some(dims) = cx.shape(0).dims() else {
         cx.output(element_type, Shape::dynamic());
@@ -59,13 +58,15 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     let mut channels = Dim::ANY;
     if let (Some(kernel), Some(_)) = (&kernel, columns.value()) {
         let elements = kernel.iter().fold(1, |product: i64, &length| product.saturating_mul(length));
-        channels = columns.checked_div(elements).filter(|channels| !channels.is_empty()).ok_or_else(|| {
+        channels = divide(*columns, elements).filter(|_| elements > 0).ok_or_else(|| {
             let message = format!("{columns} columns are no multiple of the {elements} elements of the kernel");
             Fault::shapes(&[0, 2], message)
         })?;
     }
-    let size = cx.shape_value(1)?.unwrap_or_else(|| Shape::of_rank(2));
+    let size = target_shape(cx, 1)?.unwrap_or_else(|| Shape::of_rank(2));
     if let (Some(kernel), Some(blocks), Some(size)) = (&kernel, blocks.value(), size.to_static()) {
+        let [strides, dilations] = [two(cx, "strides")?, two(cx, "dilations")?];
+        let [begin, end] = [two(cx, "pads_begin")?, two(cx, "pads_end")?];
         let moves = size.iter().zip(kernel).enumerate().map(|(axis, (&length, &kernel))| {
             let span = dilations[axis].saturating_mul(kernel.saturating_sub(1)).saturating_add(1);
             let padded = length.saturating_add(begin[axis]).saturating_add(end[axis]);
@@ -80,6 +81,14 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     let shape = batch.iter().copied().chain([channels]).chain((0..2).map(|axis| dim(&size, axis))).collect();
     cx.output(element_type, shape);
     Ok(())
+}
+
+/// The numbers of an attribute for both spatial axes.
+fn two(cx: &Context, name: &'static str) -> Result<[i64; 2], Fault> {
+    match *cx.ints(name)? {
+        [height, width, ..] => Ok([height, width]),
+        _ => Err(Fault::attribute(name, format!("`{name}` of `{}` needs two numbers", cx.layer.ty()))),
+    }
 }
 
 fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
@@ -112,7 +121,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
     }
     let divide = |length: Dim| {
-        length.checked_div(stride).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
+        divide(length, stride).ok_or_else(|| {
             Fault::shapes(&[0], format!("the data is {height} by {width}, which the stride {stride} does not divide"))
         })
     };
@@ -133,14 +142,16 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     };
     let shape = if cx.bool("do_softmax")? {
-        let (first, last) = (axis_attribute(cx, "axis", dims.len())?, axis_attribute(cx, "end_axis", dims.len())?);
+        let (first, last) = (
+            attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?,
+            attribute_axis(cx, "end_axis", cx.int("end_axis")?, dims.len())?,
+        );
         let rest = (last + 1).max(first + 1);
         let flat = dims[first..rest].iter().fold(Dim::ONE, |product, &dim| product * dim);
         dims[..first].iter().copied().chain([flat]).chain(dims[rest..].iter().copied()).collect()
     } else {
-        let per_anchor = cx.unsigned("classes")?.saturating_add(cx.unsigned("coords")?).saturating_add(1);
-        let count = per_anchor.saturating_mul(cx.ints("mask")?.len() as u64);
-        let channels = Dim::from(i64::try_from(count).unwrap_or(i64::MAX));
+        let per_anchor = cx.unsigned("classes")?.wrapping_add(cx.unsigned("coords")?).wrapping_add(1);
+        let channels = Dim::from(per_anchor.wrapping_mul(cx.ints("mask")?.len() as u64) as i64);
         [dims[0], channels, dims[2], dims[3]].into_iter().collect()
     };
     cx.output(element_type, shape);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, map_ends, normalize_axis};
+use super::common::{check_rank, check_type, map_ends, target_shape};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
-use crate::infer::value::Data;
+use crate::infer::array::Data;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -126,7 +126,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
             cx.output(element_type, Shape::of_rank(dims.len()));
             return Ok(());
         };
-        if let Some(axis) = values.iter().find(|&&axis| normalize_axis(axis, dims.len()).is_none()) {
+        if let Some(axis) = values.iter().find(|&&axis| axis < 0 || axis >= dims.len() as i64) {
             let message = format!("the axes have {axis}, which is no axis of the data of rank {}", dims.len());
             return Err(Fault::value(&[axes], message));
         }
@@ -150,7 +150,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
 
 /// Gives the axes the lengths that an input says.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
-    let sizes = cx.shape_value(input)?;
+    let sizes = target_shape(cx, input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {
         Some(sizes) => Cow::Borrowed(sizes),
         None => Cow::Owned(vec![Dim::ANY; axes.len()]),
@@ -195,10 +195,9 @@ fn check_count(input: usize, name: &str, count: usize, axes: usize) -> Result<()
 }
 
 fn for_axes<T>(shape: &mut Shape, axes: &[i64], values: &[T], change: impl Fn(&mut Dim, &T)) {
-    let rank = shape.rank().unwrap_or(0);
     let Some(dims) = shape.dims_mut() else { return };
     for (&axis, value) in axes.iter().zip(values) {
-        if let Some(dim) = normalize_axis(axis, rank).and_then(|axis| dims.get_mut(axis)) {
+        if let Some(dim) = usize::try_from(axis).ok().and_then(|axis| dims.get_mut(axis)) {
             change(dim, value);
         }
     }

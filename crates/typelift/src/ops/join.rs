@@ -1,21 +1,26 @@
 //! Operations that put tensors together along an axis or cut one apart: Concat, Split, VariadicSplit.
 
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, fill_outputs};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::{ALL, DATA, Evaluate};
 use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Concat", 0, concat).inputs(1, usize::MAX).ties(Ties::All).attributes(&[Attr::new(
-        "axis",
-        AttrKind::Int,
-    )
-    .default("0")]),
+    Operation::new("Concat", 0, concat)
+        .evaluate(Evaluate::Ends(ALL, evaluate::concat))
+        .inputs(1, usize::MAX)
+        .ties(Ties::All)
+        .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
     Operation::new("Split", 1, split)
+        .evaluate(Evaluate::Ends(DATA, evaluate::split))
         .inputs(2, 2)
         .attributes(&[Attr::new("num_splits", AttrKind::Unsigned).default("0")]),
-    Operation::new("VariadicSplit", 1, variadic_split).inputs(3, 3),
+    Operation::new("VariadicSplit", 1, variadic_split)
+        .evaluate(Evaluate::Ends(DATA, evaluate::variadic_split))
+        .inputs(3, 3),
 ];
 
 fn concat(cx: &mut Context) -> Result<(), Fault> {
@@ -115,7 +120,8 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[1], message));
     }
     let Some(counts) = cx.shape(2).to_static() else {
-        // Without its number of outputs nothing is known of them.
+        // OpenVINO makes one output, of which nothing is known, as long as it does not know their number.
+        cx.output(ElementType::Dynamic, Shape::dynamic());
         return Ok(());
     };
     check_rank(cx, 2, "lengths", &[1])?;

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, dim, merge_dims};
+use super::common::{check_rank, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{AutoBroadcast, Dim, Shape};
 
@@ -256,19 +256,18 @@ fn parse_subscript(text: &str) -> Option<Vec<u8>> {
 /// Query, key and value, and as the model has them a mask, a scale and a sink.
 fn attention(cx: &mut Context) -> Result<(), Fault> {
     let count = cx.inputs.len();
-    let inputs: Vec<usize> = (0..count).filter(|&input| input != 3).collect();
+    // A mask of booleans is the one input of another type.
+    let tied = |&input: &usize| input != 3 || cx.element_type(3) != ElementType::Boolean;
+    let inputs: Vec<usize> = (0..count).filter(tied).collect();
     let element_type = cx.merge_types(&inputs)?;
     cx.check_accepted(0, element_type)?;
-    if count > 3 && cx.element_type(3) != ElementType::Boolean {
-        check_type(cx, 3, "values of the mask", Accepts::Real)?;
-    }
     let mut query = Operand::of(cx, 0, "query")?;
     let key = Operand::of(cx, 1, "key")?;
     let value = Operand::of(cx, 2, "value")?;
-    let batch = "batch of query, key and value";
-    query.batch = broadcast(&[0, 1], batch, &query.batch, &key.batch)?;
+    for (input, operand) in [(1, &key), (2, &value)] {
+        query.batch = broadcast(&[0, input], &query.batch, &operand.batch)?;
+    }
     merge_dims(&[0, 1], "last dim of query and key", query.last, key.last)?;
-    query.batch = broadcast(&[0, 2], batch, &query.batch, &value.batch)?;
     let length = merge_dims(&[1, 2], "length of key and value", key.length, value.length)?;
     if count > 3 && !cx.bool("causal")? {
         mask(cx, &mut query, length)?;
@@ -278,6 +277,7 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[4], format!("the scale must be one number, and has shape {scale}")));
         }
     }
+    check_sink(cx, &query)?;
     let dims = query.batch.dims().map(|dims| dims.iter().copied().chain([query.length, value.last]));
     let shape = dims.map_or_else(Shape::dynamic, Iterator::collect);
     cx.output(element_type, shape);
@@ -306,30 +306,52 @@ impl Operand {
     }
 }
 
-fn broadcast(inputs: &[usize], what: &str, left: &Shape, right: &Shape) -> Result<Shape, Fault> {
-    AutoBroadcast::Numpy
-        .combine(left, right)
-        .map_err(|mismatch| Fault::shapes(inputs, format!("the {what} must broadcast: {left} and {right}: {mismatch}")))
+/// The batch of the query with that of another input, of which one of dynamic rank tells nothing.
+fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fault> {
+    if other.rank().is_none() {
+        return Ok(query.clone());
+    }
+    AutoBroadcast::Numpy.combine(query, other).map_err(|mismatch| {
+        Fault::shapes(inputs, format!("the batches {query} and {other} do not broadcast: {mismatch}"))
+    })
 }
 
 /// Takes in what the mask tells of the query's batch and length; `length` is that of the keys.
 fn mask(cx: &Context, query: &mut Operand, length: Dim) -> Result<(), Fault> {
     let mask = cx.shape(3);
-    let unfit = |mask: &Shape| {
-        Fault::shapes(&[0, 1, 3], format!("the mask {mask} does not fit to {} queries and {length} keys", query.length))
+    let (batch, &rows, &columns) = match mask.dims() {
+        None | Some([]) => return Ok(()),
+        Some([batch @ .., rows, columns]) => (batch, rows, columns),
+        Some(_) => return Err(Fault::shapes(&[3], format!("the mask must have rank 2 or more, and has shape {mask}"))),
     };
-    match mask.dims() {
-        None | Some([]) => Ok(()),
-        Some([batch @ .., rows, columns]) => {
-            let rows = query.length.broadcast(*rows).ok_or_else(|| unfit(mask))?;
-            length.broadcast(*columns).ok_or_else(|| unfit(mask))?;
-            query.length = rows;
-            if !batch.is_empty() {
-                let batch = batch.iter().copied().collect();
-                query.batch = broadcast(&[0, 3], "batch of query and mask", &query.batch, &batch)?;
-            }
-            Ok(())
+    match (query.length.broadcast(rows), length.broadcast(columns)) {
+        (Some(rows), Some(_)) => query.length = rows,
+        _ => {
+            let message = format!("the mask {mask} does not fit to {} queries and {length} keys", query.length);
+            return Err(Fault::shapes(&[0, 1, 3], message));
         }
-        Some([_]) => Err(unfit(mask)),
+    }
+    if !batch.is_empty() {
+        query.batch = broadcast(&[0, 3], &query.batch, &batch.iter().copied().collect())?;
+    }
+    Ok(())
+}
+
+/// Refuses a sink that does not broadcast to one number a query.
+fn check_sink(cx: &Context, query: &Operand) -> Result<(), Fault> {
+    let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
+        return match cx.try_shape(5).and_then(Shape::rank) {
+            Some(0) => Err(Fault::shapes(&[5], "the sink must have the rank of the query, and is a scalar")),
+            _ => Ok(()),
+        };
+    };
+    let queries: Shape = batch.iter().copied().chain([query.length]).collect();
+    let fits = sink.len() == batch.len() + 1 && last.contains(1);
+    match AutoBroadcast::Numpy.combine(&queries, &sink.iter().copied().collect()) {
+        Ok(_) if fits => Ok(()),
+        _ => {
+            let message = format!("the sink {} does not broadcast to the {queries} queries", cx.shape(5));
+            Err(Fault::shapes(&[0, 5], message).rule("its rank is that of the query, and its last dim 1"))
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod activation;
 mod attributes;
+mod body;
 mod broadcast;
 mod color;
 mod common;
@@ -15,6 +16,7 @@ mod ctc;
 mod detection;
 mod elementwise;
 mod embedding;
+pub(crate) mod evaluate;
 mod extend;
 mod gather;
 mod image;
@@ -25,6 +27,7 @@ mod nms;
 mod normalization;
 mod pooling;
 mod quantization;
+mod range;
 mod reduction;
 mod reshape;
 mod roi;
@@ -32,12 +35,13 @@ mod scatter;
 mod select;
 mod slice;
 mod source;
+mod variable;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 
 use typelift_promote::ElementType;
@@ -47,6 +51,7 @@ use crate::infer::value::Evaluate;
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
+    body::ROWS,
     broadcast::ROWS,
     color::ROWS,
     convert::ROWS,
@@ -65,6 +70,7 @@ const FAMILIES: &[&[Operation]] = &[
     normalization::ROWS,
     pooling::ROWS,
     quantization::ROWS,
+    range::ROWS,
     reduction::ROWS,
     reshape::ROWS,
     roi::ROWS,
@@ -72,6 +78,7 @@ const FAMILIES: &[&[Operation]] = &[
     select::ROWS,
     slice::ROWS,
     source::ROWS,
+    variable::ROWS,
 ];
 
 /// The newest operation set.
@@ -266,6 +273,11 @@ impl Operation {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
+    /// The names of its attributes.
+    pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.attributes.iter().map(|attribute| attribute.name)
+    }
+
     pub(crate) fn evaluator(&self) -> Evaluate {
         self.evaluate
     }
@@ -287,6 +299,19 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
 /// operations of the first set from the second, and old `experimental` and `extension` ones from the sixth.
 #[must_use]
 pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
+    let rows = revisions(ty);
+    let name = rows.first()?.name;
+    let opset = match version.strip_prefix("opset").map(str::parse) {
+        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
+        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
+        None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
+        _ => return None,
+    };
+    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+}
+
+/// Every row of the operation that a file spells `ty`.
+pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
     static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
         let mut by_name = HashMap::<_, Vec<_>>::new();
         for row in all() {
@@ -297,18 +322,9 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
         }
         by_name
     });
-    let rows = match BY_NAME.get(ty) {
-        Some(rows) => rows,
-        None => BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty))?.1,
-    };
-    let name = rows.first()?.name;
-    let opset = match version.strip_prefix("opset").map(str::parse) {
-        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
-        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
-        None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
-        _ => return None,
-    };
-    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+    let rows = BY_NAME.get(ty);
+    rows.or_else(|| BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty)).map(|(_, rows)| rows))
+        .map_or(&[], Vec::as_slice)
 }
 
 /// How files spell the names that they spell otherwise.

@@ -257,7 +257,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
 
 /// The number of boxes kept per class, where it is known.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
-    Ok(cx.integers(2).and_then(|values| values.first().copied()))
+    Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))
 }
 
 /// Batch, class and box, for each of `selected` boxes.

@@ -1,6 +1,6 @@
 //! Normalizations, and softmax.
 
-use super::common::{axis_attribute, check_rank, check_type, checked_axis, dim, merge_dims};
+use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::Dim;
 
@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("bias", AttrKind::Float).default("0"),
         Attr::new("size", AttrKind::Unsigned).default("0"),
     ]),
-    Operation::new("MVN", 0, mvn_over_channels).since(2).until(5).attributes(&[
+    Operation::new("MVN", 0, as_data).since(2).until(5).attributes(&[
         EPS,
         Attr::new("across_channels", AttrKind::Bool).default("false"),
         NORMALIZE_VARIANCE,
@@ -129,54 +129,47 @@ fn as_data(cx: &mut Context) -> Result<(), Fault> {
 
 fn lrn(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "axes", Accepts::Integer)?;
-    let (data, axes) = (cx.shape(0), cx.shape(1));
-    // OpenVINO looks at the axes' shape where it is static only.
-    if axes.is_static() {
-        check_rank(cx, 1, "axes", &[1])?;
-    }
-    if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value().filter(|_| axes.is_static())) {
-        if count > rank as i64 {
-            return Err(Fault::shapes(&[0, 1], format!("`LRN` gets {count} axes for data of rank {rank}")));
-        }
-        if let Some(axes) = cx.integers(1) {
-            check_axes(cx, &axes, rank)?;
+    check_axis_count(cx)?;
+    if let Some(rank) = cx.shape(0).rank() {
+        // OpenVINO takes unknown axes for the channels, and negative ones for 0.
+        let axes = cx.integers(1).unwrap_or_else(|| vec![1]);
+        if let Some(axis) = axes.iter().find(|&&axis| axis >= rank as i64) {
+            return Err(Fault::value(&[0, 1], format!("axis {axis} of `LRN` is outside of its data's rank {rank}")));
         }
     }
     as_data(cx)
 }
 
-fn mvn_over_channels(cx: &mut Context) -> Result<(), Fault> {
-    as_data(cx)
+/// Refuses axes that are no list, or more than the data has. OpenVINO looks at their shape only if it is static.
+fn check_axis_count(cx: &Context) -> Result<(), Fault> {
+    let (data, axes) = (cx.shape(0), cx.shape(1));
+    if !axes.is_static() {
+        return Ok(());
+    }
+    check_rank(cx, 1, "axes", &[1])?;
+    match (data.rank(), dim(axes, 0).value()) {
+        (Some(rank), Some(count)) if count > rank as i64 => {
+            Err(Fault::shapes(&[0, 1], format!("`{}` gets {count} axes for data of rank {rank}", cx.layer.ty())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn mvn(cx: &mut Context) -> Result<(), Fault> {
-    let (data, axes) = (cx.shape(0), cx.shape(1));
-    if axes.is_static() {
-        check_rank(cx, 1, "axes", &[1])?;
-        if let (Some(rank), Some(count)) = (data.rank(), dim(axes, 0).value())
-            && count > rank as i64
-        {
-            return Err(Fault::shapes(&[0, 1], format!("`MVN` gets {count} axes for data of rank {rank}")));
-        }
-    }
+    check_axis_count(cx)?;
     as_data(cx)
 }
 
 fn normalize_l2(cx: &mut Context) -> Result<(), Fault> {
-    let Some(axes) = cx.integers(1) else {
-        let message = "the axes of `NormalizeL2` must be known when the model is read";
-        return Err(Fault::value(&[1], message).help("give them as a Constant"));
-    };
     check_rank(cx, 1, "axes", &[0, 1])?;
-    if let Some(rank) = cx.shape(0).rank() {
-        check_axes(cx, &axes, rank)?;
+    if let (Some(axes), Some(rank)) = (cx.numbers(1)?, cx.shape(0).rank()) {
+        for axis in axes {
+            if checked_axis(cx, 1, axis, rank)? >= rank {
+                return Err(Fault::shapes(&[0], "`NormalizeL2` takes no axes of a scalar"));
+            }
+        }
     }
     as_data(cx)
-}
-
-/// Refuses numbers of the second input that are no axes of data of rank `rank`.
-fn check_axes(cx: &Context, axes: &[i64], rank: usize) -> Result<(), Fault> {
-    axes.iter().try_for_each(|&axis| checked_axis(cx, 1, axis, rank).map(drop))
 }
 
 fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
@@ -193,7 +186,7 @@ fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
 
 fn softmax(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
-        axis_attribute(cx, "axis", rank)?;
+        attribute_axis(cx, "axis", cx.int("axis")?, rank.max(1))?;
     }
     as_data(cx)
 }

@@ -1,10 +1,8 @@
 //! Pooling, with a window or with a given output size.
 
-use typelift_promote::ElementType;
-
-use super::common::{axis_attribute, check_rank, check_type, dim, map_ends};
+use super::common::{attribute_axis, check_rank, dim, dim_between, index_type, target_shape};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -85,7 +83,7 @@ fn pool(cx: &mut Context) -> Result<(), Fault> {
 
 fn max_pool(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
-        axis_attribute(cx, "axis", rank)?;
+        attribute_axis(cx, "axis", cx.int("axis")?, rank)?;
     }
     let indices = cx.type_attribute("index_element_type")?;
     let shape = pooled(cx)?;
@@ -147,7 +145,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         };
         let padded = length + Dim::from(begin.saturating_add(end));
         if length.is_fixed() {
-            if span < 0 || padded.value().is_none_or(|padded| padded < span) {
+            if span < 1 || padded.value().is_none_or(|padded| padded < span) {
                 let message = format!(
                     "the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data",
                     cx.layer.ty()
@@ -190,7 +188,7 @@ fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
     match (length.is_fixed(), length.upper()) {
         (true, _) => Dim::from(lower),
         (_, None) => Dim::at_least(lower),
-        (_, Some(upper)) => map_ends(Dim::between(lower, count(steps.upper().unwrap_or(-1), upper)), |end| end),
+        (_, Some(upper)) => dim_between(lower, count(steps.upper().unwrap_or(-1), upper)),
     }
 }
 
@@ -201,11 +199,7 @@ fn adaptive_avg_pool(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
-    let indices = cx.type_attribute("index_element_type")?;
-    if ![ElementType::I32, ElementType::I64].contains(&indices) {
-        let message = format!("`index_element_type` is {indices}, not i32 or i64");
-        return Err(Fault::attribute("index_element_type", message));
-    }
+    let indices = index_type(cx, "index_element_type")?;
     let shape = adaptive(cx)?;
     cx.output(cx.element_type(0), shape.clone());
     cx.output(indices, shape);
@@ -214,7 +208,6 @@ fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
 
 /// The shape of the outputs of a pool whose spatial dims are its second input.
 fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
-    check_type(cx, 1, "numbers of the output shape", Accepts::Integer)?;
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
     let spatial = dims.len() - 2;
@@ -229,7 +222,7 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
             length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),
         }
     }
-    let target = match cx.shape_value(1)? {
+    let target = match target_shape(cx, 1)? {
         Some(target) if target.rank() != Some(spatial) => return Err(unfit(target.rank().unwrap_or(0).to_string())),
         Some(target) => target,
         None => Shape::of_rank(spatial),

@@ -36,11 +36,6 @@ fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
-    let destination = cx.text("destination_type")?;
-    if !["f8e4m3", "f8e5m2"].contains(&destination) {
-        let message = format!("`destination_type` is `{destination}`, not f8e4m3 or f8e5m2");
-        return Err(Fault::attribute("destination_type", message));
-    }
     let inputs: &[usize] = if cx.inputs.len() == 3 { &[0, 1, 2] } else { &[0, 1] };
     let element_type = cx.merge_types(inputs)?;
     let taken = [ElementType::F32, ElementType::F16, ElementType::Bf16, ElementType::Dynamic];

@@ -3,19 +3,22 @@
 use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Reshape", 1, reshape)
+        .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
         .inputs(2, 2)
         .attributes(&[Attr::new("special_zero", AttrKind::Bool).default("false")]),
-    Operation::new("Squeeze", 0, squeeze).until(14).inputs(1, 2),
+    Operation::new("Squeeze", 0, squeeze).evaluate(Evaluate::Ends(DATA, evaluate::reshape)).until(14).inputs(1, 2),
     Operation::new("Squeeze", 15, squeeze)
+        .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
         .inputs(1, 2)
         .attributes(&[Attr::new("allow_axis_skip", AttrKind::Bool).default("false")]),
-    Operation::new("Transpose", 1, transpose).inputs(2, 2),
-    Operation::new("Unsqueeze", 0, unsqueeze).inputs(2, 2),
+    Operation::new("Transpose", 1, transpose).evaluate(Evaluate::Ends(DATA, evaluate::transpose)).inputs(2, 2),
+    Operation::new("Unsqueeze", 0, unsqueeze).evaluate(Evaluate::Ends(DATA, evaluate::reshape)).inputs(2, 2),
 ];
 
 fn reshape(cx: &mut Context) -> Result<(), Fault> {
@@ -310,6 +313,7 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(order)) if order.is_empty() => dims.iter().rev().copied().collect(),
         (Some(dims), Some(order)) => permuted(dims, &order).ok_or_else(|| not_a_permutation(&order))?,
         (Some(dims), None) => Shape::of_rank(dims.len()),
+        (None, Some(order)) if order.is_empty() => Shape::scalar(),
         (None, Some(order)) if !is_permutation(&order) => return Err(not_a_permutation(&order)),
         (None, _) => match length.value() {
             Some(rank @ 1..) => usize::try_from(rank).map_or_else(|_| Shape::dynamic(), Shape::of_rank),

@@ -2,15 +2,24 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::common::{attribute_axis, check_rank, check_type, index_type};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("NonZero", 3, non_zero).attributes(&[Attr::new("output_type", AttrKind::Type).default("i64")]),
-    Operation::new("TopK", 1, top_k).until(2).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 3, top_k).until(10).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 11, top_k).inputs(2, 2).attributes(&[
+    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("i64")]),
+    Operation::new("TopK", 1, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).until(2).inputs(2, 2).attributes(TOP_K),
+    Operation::new("TopK", 3, top_k)
+        .evaluate(Evaluate::Exact(evaluate::top_k))
+        .until(10)
+        .inputs(2, 2)
+        .attributes(TOP_K),
+    Operation::new("TopK", 11, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).inputs(2, 2).attributes(&[
         AXIS,
         MODE,
         SORT,
@@ -24,14 +33,6 @@ const MODE: Attr = Attr::new("mode", AttrKind::Enum(&["max", "min"])).default("m
 const SORT: Attr = Attr::new("sort", AttrKind::Enum(&["none", "index", "value"])).default("none");
 const INDEX_TYPE: Attr = Attr::new("index_element_type", AttrKind::Type).default("i32");
 const TOP_K: &[Attr] = &[AXIS, MODE, SORT, INDEX_TYPE];
-
-/// The type of indices that the attribute `name` gives.
-fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
-    match cx.type_attribute(name)? {
-        ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
-        ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
-    }
-}
 
 fn top_k(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "k", Accepts::Integer)?;

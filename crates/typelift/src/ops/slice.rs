@@ -3,18 +3,22 @@
 use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Slice", 8, slice).inputs(4, 5),
-    Operation::new("StridedSlice", 1, strided_slice).inputs(3, 4).attributes(&[
-        Attr::new("begin_mask", AttrKind::Ints).default(""),
-        Attr::new("end_mask", AttrKind::Ints).default(""),
-        Attr::new("new_axis_mask", AttrKind::Ints).default(""),
-        Attr::new("shrink_axis_mask", AttrKind::Ints).default(""),
-        Attr::new("ellipsis_mask", AttrKind::Ints).default(""),
-    ]),
+    Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
+    Operation::new("StridedSlice", 1, strided_slice)
+        .evaluate(Evaluate::Bounds(evaluate::strided_slice))
+        .inputs(3, 4)
+        .attributes(&[
+            Attr::new("begin_mask", AttrKind::Ints).default(""),
+            Attr::new("end_mask", AttrKind::Ints).default(""),
+            Attr::new("new_axis_mask", AttrKind::Ints).default(""),
+            Attr::new("shrink_axis_mask", AttrKind::Ints).default(""),
+            Attr::new("ellipsis_mask", AttrKind::Ints).default(""),
+        ]),
 ];
 
 /// The least and the greatest that an index can be.
@@ -97,6 +101,11 @@ fn sliced_shape(cx: &mut Context, first: usize) -> Result<Shape, Fault> {
 
 fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
     Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
+}
+
+/// How many steps, of whatever sign, it takes to go through `length` elements.
+fn ceil_div(length: i64, step: i64) -> i64 {
+    i64::try_from(length.unsigned_abs().div_ceil(step.unsigned_abs())).unwrap_or(i64::MAX)
 }
 
 /// Any length up to that of `dim`.
@@ -249,21 +258,24 @@ impl Masks {
                 rest.next();
             } else {
                 let dim = rest.next().ok_or_else(missing)?;
-                let at = |ends: Option<&[Ends]>| ends.and_then(|ends| ends.get(position).copied());
-                let (Some(begin), Some(end), Some(strides)) = (at(begin), at(end), strides) else {
+                let Some(stride) = strides.map(|strides| strides.at(position)) else {
                     shape.push(at_most(dim));
                     continue;
                 };
-                let stride = strides.at(position);
                 let length = dim.upper().unwrap_or(i64::MAX);
                 let (first, last) = match stride {
                     0 => return Err(zero_step(cx, 3, position)),
                     1.. => (0, length),
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
-                let begin = if set(&self.begin, position) { (first, first) } else { begin };
-                let end = if set(&self.end, position) { (last, last) } else { end };
-                shape.push(sliced(dim, begin, end, stride));
+                let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
+                    true => Some((default, default)),
+                    false => ends.and_then(|ends| ends.get(position).copied()),
+                };
+                shape.push(match (at(&self.begin, first, begin), at(&self.end, last, end)) {
+                    (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
+                    _ => Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride))),
+                });
             }
         }
         shape.extend(rest);

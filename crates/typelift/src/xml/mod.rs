@@ -13,7 +13,7 @@ use std::path::Path;
 use thiserror::Error;
 
 pub use read::{Reading, parse};
-pub(crate) use read::{declared_dims, declares, locate, matches_dims};
+pub(crate) use read::{declared_dims, declares, locate, locate_port, matches_dims};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};
 use crate::graph::{Layer, Model};

@@ -22,19 +22,21 @@ use crate::weights::Weights;
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
 const MAX_DEPTH: usize = 64;
 
-/// `rt_info` attributes that OpenVINO knows and refuses to see twice in one layer.
-const KNOWN_RT_INFO: &[&str] = &[
-    "fused_names",
-    "primitives_priority",
-    "precise",
-    "nms_selected_indices",
-    "old_api_map_order",
-    "old_api_map_element_type",
-    "layout",
-    "decompression",
-    "memory_type",
-    "strides",
-    "preprocessing_attribute",
+/// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
+const RT_INFO: &[(&str, bool)] = &[
+    ("DisableConstantFolding", false),
+    ("DisablePrecisionConversion", true),
+    ("decompression", true),
+    ("fused_names", true),
+    ("layout", true),
+    ("memory_type", true),
+    ("nms_selected_indices", false),
+    ("old_api_map_element_type", true),
+    ("old_api_map_order", true),
+    ("precise", true),
+    ("preprocessing", true),
+    ("primitives_priority", true),
+    ("strides_propagation", false),
 ];
 
 /// What reading a text gave.
@@ -60,6 +62,7 @@ pub fn parse(source: Arc<str>) -> Reading {
         tokens: Tokens::new(&source, whole),
         diagnostics: Vec::new(),
         path: Vec::new(),
+        version: IrVersion::V11,
         damaged: false,
     };
     let model = read.model();
@@ -104,6 +107,30 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
+/// Where the tag of a port of the layer at `span` stands, or the layer's where there is no such port.
+pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
+    let list = if direction == Direction::Input { "input" } else { "output" };
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(layer)) = tokens.child(None) else { return span };
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let mut ports = 0;
+        while child.name() == list {
+            let Ok(Some(port)) = tokens.child(Some(&child)) else { return layer.tag_span };
+            if port.name() == "port" && ports == position {
+                return port.tag_span;
+            }
+            ports += usize::from(port.name() == "port");
+            if tokens.skip(&port).is_err() {
+                return layer.tag_span;
+            }
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    layer.tag_span
+}
+
 /// Whether a port with these dims says this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
@@ -131,6 +158,7 @@ struct Read<'a> {
     diagnostics: Vec<Diagnostic>,
     /// The layers around the body being read.
     path: Vec<CompactString>,
+    version: IrVersion,
     /// Whether a layer of the current graph could not be taken in, so that edges to it are no news.
     damaged: bool,
 }
@@ -167,6 +195,7 @@ impl<'a> Read<'a> {
                 IrVersion::V11
             }
         };
+        self.version = version;
         let mut model = Model {
             graph: Graph::default(),
             weights: Weights::None,
@@ -437,6 +466,9 @@ impl<'a> Read<'a> {
         let mut shape = Some(SmallVec::new());
         let mut rt_info = None;
         self.dims(element, &mut shape, &mut rt_info)?;
+        if let Some(Fragment::Source(span)) = &rt_info {
+            self.check_rt_info(*span, layer);
+        }
         let dims = shape.unwrap_or_default();
         layer.outputs.push(OutputPort {
             // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
@@ -681,28 +713,45 @@ impl<'a> Read<'a> {
         }
     }
 
+    /// Looks at the metadata of a layer or of one of its ports. Files of version 10 have none that counts.
     fn check_rt_info(&mut self, span: Span, layer: &Layer) {
         let mut tokens = Tokens::new(self.source, span);
         let Ok(Some(root)) = tokens.child(None) else { return };
-        let mut seen: Vec<(String, &str)> = Vec::new();
+        let mut seen = SmallVec::<[&str; 4]>::new();
         while let Ok(Some(child)) = tokens.child(Some(&root)) {
-            if child.name() == "attribute" {
-                let mut name = None;
-                for attribute in Tokens::attributes(&child) {
-                    match attribute {
-                        Ok(("name", value)) => name = name.or(Some(value.to_owned())),
-                        Ok(_) | Err(_) => {}
+            if child.name() == "attribute" && self.version == IrVersion::V11 {
+                let value = |wanted| {
+                    let mut attributes = Tokens::attributes(&child).flatten();
+                    attributes.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+                };
+                let name = value("name").unwrap_or_default();
+                let known = RT_INFO.iter().find(|(known, _)| *known == name && value("version") == Some("0"));
+                let report = match known {
+                    None => {
+                        let lint = Diagnostic::new(
+                            Code::UnknownAttribute,
+                            format!("rt_info has an unknown attribute `{name}`"),
+                        );
+                        Some(lint.at(child.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"))
                     }
-                }
-                let known =
-                    name.as_deref().and_then(|name| KNOWN_RT_INFO.iter().find(|known| name.starts_with(**known)));
-                if let (Some(name), Some(known)) = (name, known) {
-                    if seen.iter().any(|(earlier, _)| *earlier == name) {
+                    Some((known, _)) if seen.contains(known) => {
                         let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
-                        let refusal = refusal.at(child.tag_span, "the second").help("take one of them out");
-                        self.report_of(layer, refusal);
+                        Some(refusal.at(child.tag_span, "the second").help("take one of them out"))
                     }
-                    seen.push((name, known));
+                    Some((_, false)) => {
+                        let refusal = Diagnostic::new(
+                            Code::InvalidValue,
+                            format!("rt_info has `{name}`, which OpenVINO cannot read"),
+                        );
+                        Some(refusal.at(child.tag_span, "meant for use inside OpenVINO only").help("take it out"))
+                    }
+                    Some((known, true)) => {
+                        seen.push(known);
+                        None
+                    }
+                };
+                if let Some(report) = report {
+                    self.report_of(layer, report);
                 }
             }
             if tokens.skip(&child).is_err() {

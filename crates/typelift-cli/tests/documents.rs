@@ -1,0 +1,37 @@
+//! What the documents show is what the program prints.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+#[test]
+fn documents_show_what_the_program_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root.join("testdata"), folder.path().join("testdata")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_typelift")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let in_docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut documents: Vec<_> = in_docs.chain([root.join("README.md")]).collect();
+    documents.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    documents.sort();
+    let mut commands = 0;
+    for document in documents {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for block in text.split("```console\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let block =
+                block.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: no command in {block}", document.display()));
+            for command in block.split("\n$ ") {
+                let (command, expected) = command.split_once('\n').unwrap_or((command, ""));
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder).env("PATH", &path);
+                let output = shell.stdin(Stdio::null()).output().unwrap();
+                let printed = String::from_utf8(output.stdout).unwrap();
+                assert_eq!(printed.trim_end(), expected.trim_end(), "{}: {command}", document.display());
+                commands += 1;
+            }
+        }
+    }
+    assert!(commands > 0);
+}

@@ -1,0 +1,564 @@
+//! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::NodeIndex;
+use typelift_promote::ElementType;
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
+use crate::graph::{Direction, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::ops::{self, LAST_OPSET, Operation};
+use crate::shape::Shape;
+use crate::xml;
+
+/// So many places of one diagnostic are pointed at.
+const PLACES: usize = 8;
+
+/// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
+const PADDING: u64 = 8;
+
+/// What is odd about a model that was read and [inferred](crate::infer()): warnings, each with its layer, its place and what
+/// can be done, and one note on the oldest OpenVINO release that reads it. In the order of the file; bodies included.
+///
+/// What reading and inference find themselves is not told again.
+///
+/// # Examples
+/// ```
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f16"/>
+///         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+/// typelift::infer(&mut model);
+/// let lints = typelift::check(&model);
+/// assert_eq!(lints[0].code, typelift::Code::RequiredRelease);
+/// assert_eq!(lints[1].to_string(), "warning[stale-port]: output 0 of `x` declares f32[2], and is f16[2]");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+#[must_use]
+pub fn check(model: &Model) -> Vec<Diagnostic> {
+    let mut check = Check {
+        source: &model.source,
+        path: Vec::new(),
+        diagnostics: Vec::new(),
+        constants: Vec::new(),
+        strangers: BTreeMap::new(),
+        newest: None,
+        has_values: model.weights.len().is_some(),
+    };
+    check.graph(&model.graph);
+    check.unknown_operations();
+    check.constants(model);
+    check.required_release(model);
+    check.diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start));
+    check.diagnostics
+}
+
+/// A layer and where to find it.
+struct Place<'a> {
+    layer: &'a Layer,
+    reference: LayerRef,
+}
+
+/// A constant and the bytes it takes.
+struct Constant<'a> {
+    place: Place<'a>,
+    start: u64,
+    end: u64,
+}
+
+struct Check<'a> {
+    source: &'a str,
+    /// The layers around the body being looked at.
+    path: Vec<String>,
+    diagnostics: Vec<Diagnostic>,
+    constants: Vec<Constant<'a>>,
+    /// The layers of each operation and version that OpenVINO does not have, by name and version.
+    strangers: BTreeMap<(&'a str, &'a str), Vec<Place<'a>>>,
+    /// The newest operation set that a layer names, and the first layer that does.
+    newest: Option<(u8, Place<'a>)>,
+    /// Whether inference had the values of constants, so that it found all that OpenVINO finds.
+    has_values: bool,
+}
+
+impl<'a> Check<'a> {
+    fn graph(&mut self, graph: &'a Graph) {
+        self.duplicate_layer_names(graph);
+        self.duplicate_tensor_names(graph);
+        self.unreachable_layers(graph);
+        let unknown = inputs_of_nothing_known(graph);
+        for node in graph.petgraph().node_indices() {
+            let Some(layer) = graph.weight(node) else { continue };
+            let operation = ops::lookup(layer.ty(), layer.version());
+            match operation {
+                Some(operation) => self.operation(layer, operation),
+                None => {
+                    let place = self.place(layer);
+                    self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
+                }
+            }
+            if !unknown.get(node.index()).copied().unwrap_or_default() {
+                self.stale_ports(graph, node, layer, operation.is_some());
+            }
+            for body in layer.bodies() {
+                self.path.push(format!("{}/{}", layer.name(), body.name()));
+                self.graph(&body.graph);
+                self.path.pop();
+            }
+        }
+    }
+
+    fn place(&self, layer: &'a Layer) -> Place<'a> {
+        Place { layer, reference: self.reference(layer) }
+    }
+
+    fn reference(&self, layer: &Layer) -> LayerRef {
+        LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") }
+    }
+
+    /// A diagnostic about a layer of the graph being looked at, without a place.
+    #[cold]
+    fn lint(&self, code: Code, layer: &Layer, message: String) -> Diagnostic {
+        Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
+    }
+
+    /// Where `attribute` of the `element` in or of a layer stands.
+    fn locate(&self, layer: &Layer, element: &str, attribute: &str) -> Span {
+        xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
+    }
+
+    fn duplicate_layer_names(&mut self, graph: &Graph) {
+        for layers in repeated(graph.layers().map(|layer| (layer.name(), layer))) {
+            let Some((last, earlier)) = layers.split_last() else { continue };
+            let message = format!("{} layers have the name `{}`", layers.len(), last.name());
+            let mut lint = self.lint(Code::DuplicateLayerName, last, message);
+            lint = lint.at(self.locate(last, "layer", "name"), "the last of them");
+            for layer in earlier.iter().take(PLACES) {
+                lint = lint.at(self.locate(layer, "layer", "name"), format!("layer {} has it too", layer.id()));
+            }
+            self.diagnostics
+                .push(lint.help("give each a name of its own: inputs and outputs are found by their names"));
+        }
+    }
+
+    fn duplicate_tensor_names(&mut self, graph: &Graph) {
+        let mut names = Vec::new();
+        for layer in graph.layers() {
+            for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| port.names.is_some()) {
+                let mut of_port = port.names();
+                of_port.sort_unstable();
+                of_port.dedup();
+                names.extend(of_port.into_iter().map(|name| (name, (layer, at))));
+            }
+        }
+        for tensors in repeated(names.iter().map(|(name, tensor)| (name.as_str(), (name, *tensor)))) {
+            let Some(((name, (layer, port)), earlier)) = tensors.split_last() else { continue };
+            let message = format!("{} tensors have the name `{name}`", tensors.len());
+            let place = |layer: &Layer, port| {
+                xml::locate_port(self.source, layer.span().unwrap_or_default(), Direction::Output, port)
+            };
+            let mut lint = self.lint(Code::DuplicateTensorName, layer, message);
+            lint = lint.at(place(layer, *port), "the last of them: OpenVINO adds a number to its name");
+            for (_, (layer, port)) in earlier.iter().take(PLACES) {
+                lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
+            }
+            self.diagnostics.push(lint.help("take it out of `names` where it is not meant"));
+        }
+    }
+
+    /// Layers from which no way leads to what OpenVINO keeps. Of layers that feed each other only the last is told.
+    fn unreachable_layers(&mut self, graph: &Graph) {
+        let mut reached = vec![false; node_bound(graph)];
+        let kept = graph.petgraph().node_indices().filter(|&node| graph.weight(node).is_some_and(is_kept));
+        mark_upstream(graph, kept, &mut reached);
+        let nodes = graph.petgraph().node_indices();
+        let unreached: Vec<_> = nodes.filter(|node| !reached[node.index()]).collect();
+        for &node in &unreached {
+            let ends_here = graph.petgraph().neighbors_directed(node, Outgoing).next().is_none();
+            let Some(layer) = graph.weight(node).filter(|_| ends_here) else { continue };
+            let more = mark_upstream(graph, [node], &mut reached) - 1;
+            let message = format!("no Result uses `{}`: OpenVINO drops it", layer.name());
+            let mut lint = self.lint(Code::UnreachableLayer, layer, message);
+            lint = lint.at(self.locate(layer, "layer", "name"), "nothing uses its outputs");
+            if more > 0 {
+                let layers = if more == 1 { "layer that feeds" } else { "layers that feed" };
+                lint = lint.note(format!("with it go {more} {layers} nothing else"));
+            }
+            self.diagnostics.push(lint.help("add a Result for its output, or take it out"));
+        }
+    }
+
+    fn operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
+        if let Some(opset) = opset_of(layer)
+            && self.newest.as_ref().is_none_or(|(newest, _)| opset > *newest)
+        {
+            self.newest = Some((opset, self.place(layer)));
+        }
+        if operation.name() == "Constant" {
+            let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
+            if let (Some(start), Some(size @ 1..)) = (number("offset"), number("size")) {
+                self.constants.push(Constant { place: self.place(layer), start, end: start.saturating_add(size) });
+            }
+        }
+        for attribute in layer.attributes() {
+            let name = attribute.name();
+            // What the writer adds to any layer.
+            if operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name) {
+                continue;
+            }
+            let message = format!("`{}` has no attribute `{name}`: OpenVINO ignores it", layer.ty());
+            let lint =
+                self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "data", name), "ignored");
+            let known: Vec<_> = operation.attribute_names().collect();
+            let help = match (nearest(name, known.iter().copied()), known.is_empty()) {
+                (Some(meant), _) => format!("write `{meant}` if that is meant"),
+                (None, true) => "it has no attributes at all: take it out".to_owned(),
+                (None, false) => format!("take it out; its attributes are {}", known.join(", ")),
+            };
+            self.diagnostics.push(lint.help(help));
+        }
+    }
+
+    /// Compares what the ports of a layer declare with the tensors; of an operation without a rule only the inputs.
+    fn stale_ports(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, inferred: bool) {
+        for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
+            let declared = Declared::read(self.source, port.declared, port.content);
+            if declared.contradicts(port, self.has_values) {
+                let message = format!("output {at} of `{}` declares {declared}, and is {}", layer.name(), tensor(port));
+                self.stale_port(layer, Direction::Output, at, message, "not what inference finds");
+            }
+        }
+        let feeds = graph.feeds(node);
+        for (at, (port, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
+            let producer =
+                feed.and_then(|(node, port)| Some((graph.weight(node)?, graph.weight(node)?.outputs().get(port)?)));
+            let Some((producer, output)) = producer else { continue };
+            if xml::declares(self.source, port.declared, port.content, output) {
+                continue;
+            }
+            let declared = Declared::read(self.source, port.declared, port.content);
+            // Where the output says the same, its own warning is enough.
+            if declared.contradicts(output, self.has_values)
+                && declared != Declared::read(self.source, output.declared, output.content)
+            {
+                let message =
+                    format!("input {at} of `{}` declares {declared}, and gets {}", layer.name(), tensor(output));
+                let label = format!("it comes from layer {} `{}`", producer.id(), producer.name());
+                self.stale_port(layer, Direction::Input, at, message, &label);
+            }
+        }
+    }
+
+    #[cold]
+    fn stale_port(&mut self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) {
+        let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
+        let lint = self.lint(Code::StalePort, layer, message).at(span, label);
+        self.diagnostics
+            .push(lint.help("`typelift infer -o` writes what is true; OpenVINO itself does not look at it"));
+    }
+
+    /// One warning for each operation and version that OpenVINO does not have.
+    fn unknown_operations(&mut self) {
+        for ((ty, version), places) in std::mem::take(&mut self.strangers) {
+            let Some(Place { layer, reference }) = places.first() else { continue };
+            let (message, help) = describe_stranger(ty, version);
+            let mut lint =
+                Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnknownOperation, message) };
+            let at = if ops::revisions(ty).is_empty() { "type" } else { "version" };
+            lint = lint.at(self.locate(layer, "layer", at), "kept as it is, with the types and shapes it declares");
+            if places.len() > 1 {
+                lint = lint.note(format!("{} layers are like it", places.len()));
+            }
+            self.diagnostics.push(lint.help(help));
+        }
+    }
+
+    fn constants(&mut self, model: &Model) {
+        let mut constants = std::mem::take(&mut self.constants);
+        let Some(length) = model.weights.len() else {
+            self.missing_weights(&constants);
+            return;
+        };
+        constants.sort_by_key(|constant| (constant.start, constant.end));
+        self.unaligned_constants(&constants);
+        let mut holes = Vec::new();
+        let mut before: Option<&Constant> = None;
+        for constant in &constants {
+            let reach = before.map_or(0, |before| before.end);
+            if let Some(before) = before.filter(|before| constant.start < before.end) {
+                // Constants of the same bytes share them.
+                if (before.start, before.end) != (constant.start, constant.end) {
+                    self.overlap(before, constant);
+                }
+            } else if constant.start > reach {
+                holes.push((reach, constant.start));
+            }
+            if constant.end >= reach {
+                before = Some(constant);
+            }
+        }
+        holes.push((before.map_or(0, |before| before.end), length));
+        self.unreferenced_weights(&holes, length);
+    }
+
+    /// Constants at an offset that is no multiple of their element's size. OpenVINO writes them so where each begins at the
+    /// end of another, and that is no news.
+    fn unaligned_constants(&mut self, constants: &[Constant]) {
+        let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
+        for Constant { place: Place { layer, reference }, start, .. } in constants {
+            let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
+            let size = u64::from(ty.bits() / 8);
+            if size < 2 || start % size == 0 || ends.contains(start) {
+                continue;
+            }
+            let message = format!("offset {start} is no multiple of {size}, the bytes of one {ty}");
+            let lint =
+                Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
+            let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");
+            self.diagnostics.push(lint.help("the offset is wrong, or the .bin was not written by OpenVINO"));
+        }
+    }
+
+    #[cold]
+    fn overlap(&mut self, before: &Constant, constant: &Constant) {
+        let Place { layer, reference } = &constant.place;
+        let message = format!(
+            "the bytes {} to {} of `{}` are partly those of `{}`, {} to {}",
+            constant.start,
+            constant.end,
+            layer.name(),
+            before.place.layer.name(),
+            before.start,
+            before.end
+        );
+        let lint =
+            Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::OverlappingConstants, message) };
+        let lint = lint.at(self.locate(layer, "data", "offset"), "begins inside another constant");
+        let lint = lint.at(self.locate(before.place.layer, "data", "offset"), "the other one");
+        self.diagnostics
+            .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
+    }
+
+    fn unreferenced_weights(&mut self, holes: &[(u64, u64)], length: u64) {
+        let holes: Vec<_> = holes.iter().filter(|(start, end)| end.saturating_sub(*start) >= PADDING).collect();
+        let unused: u64 = holes.iter().map(|(start, end)| end - start).sum();
+        if unused == 0 {
+            return;
+        }
+        let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
+        let mut lint = Diagnostic::new(Code::UnreferencedWeights, message);
+        let list: Vec<_> = holes.iter().take(PLACES).map(|(start, end)| format!("{start} to {end}")).collect();
+        let more = if holes.len() > PLACES { ", and more" } else { "" };
+        lint = lint.note(format!("bytes {}{more}", list.join(", ")));
+        self.diagnostics.push(
+            lint.help("the .bin is another model's, or constants were taken out; `typelift convert` keeps it whole"),
+        );
+    }
+
+    fn missing_weights(&mut self, constants: &[Constant]) {
+        let Some(Constant { place: Place { layer, reference }, .. }) = constants.first() else { return };
+        let count = match constants.len() {
+            1 => "a constant".to_owned(),
+            count => format!("{count} constants"),
+        };
+        let message = format!("the model has {count} and no weights");
+        let lint = Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::MissingWeights, message) };
+        let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are not there");
+        self.diagnostics.push(
+            lint.help("put the .bin beside the .xml; shapes that are computed from constants are unknown without it"),
+        );
+    }
+
+    fn required_release(&mut self, model: &Model) {
+        // The format's version 11 came with the eighth operation set.
+        let format = if model.version == IrVersion::V11 { 8 } else { 1 };
+        let note = |opset| {
+            let message = format!("OpenVINO {} is the oldest that reads this model", ops::release_of(opset));
+            Diagnostic::new(Code::RequiredRelease, message)
+        };
+        let note = match &self.newest {
+            Some((opset, Place { layer, reference })) if *opset > format => {
+                let label = format!("`{}` of opset{opset} demands it", layer.ty());
+                Diagnostic { layer: Some(reference.clone()), ..note(*opset) }
+                    .at(self.locate(layer, "layer", "version"), label)
+            }
+            _ => {
+                let label = format!("version {} of the format demands it", if format == 8 { 11 } else { 10 });
+                note(format).at(xml::locate(self.source, model.span, "net", "version"), label)
+            }
+        };
+        self.diagnostics.push(note);
+    }
+}
+
+/// What a port says of its tensor; a type that is not said is `None`.
+#[derive(PartialEq)]
+struct Declared {
+    element_type: Option<ElementType>,
+    dims: smallvec::SmallVec<[i64; 6]>,
+}
+
+impl Declared {
+    fn read(source: &str, declared: Option<ElementType>, content: Span) -> Self {
+        let element_type = declared.filter(|&ty| ty != ElementType::Dynamic);
+        Self { element_type, dims: xml::declared_dims(source, content) }
+    }
+
+    /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
+    /// all could be `found`, it may well say more.
+    fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
+        let other_type = self.element_type.is_some_and(|ty| ty != output.element_type());
+        let silent = self.element_type.is_none() && self.dims.is_empty();
+        let other_dims = match found {
+            true => !xml::matches_dims(&self.dims, output.shape()),
+            false => !self.dims.is_empty() && !self.shape().is_compatible(output.shape()),
+        };
+        other_type || (!silent && other_dims)
+    }
+
+    fn shape(&self) -> Shape {
+        self.dims.iter().map(|&dim| dim.into()).collect()
+    }
+}
+
+/// `f32[1,?]`, as far as it is said.
+impl std::fmt::Display for Declared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.element_type.map_or("", ElementType::name), self.shape())
+    }
+}
+
+fn tensor(port: &OutputPort) -> String {
+    format!("{}{}", port.element_type(), port.shape())
+}
+
+/// The operation set that a layer names.
+fn opset_of(layer: &Layer) -> Option<u8> {
+    layer.version().strip_prefix("opset")?.parse().ok()
+}
+
+/// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.
+fn is_kept(layer: &Layer) -> bool {
+    match ops::lookup(layer.ty(), layer.version()) {
+        Some(operation) => ["Parameter", "Result", "Assign"].contains(&operation.name()),
+        None => layer.outputs().is_empty(),
+    }
+}
+
+fn node_bound(graph: &Graph) -> usize {
+    graph.petgraph().node_indices().map(|node| node.index() + 1).max().unwrap_or(0)
+}
+
+/// Marks nodes and all that leads to them, and tells how many of them were not marked before.
+fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = NodeIndex>, marked: &mut [bool]) -> usize {
+    let mut pending: Vec<_> = from.into_iter().collect();
+    let mut count = 0;
+    while let Some(node) = pending.pop() {
+        if let Some(mark @ false) = marked.get_mut(node.index()) {
+            *mark = true;
+            count += 1;
+            pending.extend(graph.petgraph().neighbors_directed(node, Incoming));
+        }
+    }
+    count
+}
+
+/// The layers after one of which nothing is known, which may be because it has an error: what follows from it would be
+/// reported as many times as there are layers.
+fn inputs_of_nothing_known(graph: &Graph) -> Vec<bool> {
+    let mut unknown = vec![false; node_bound(graph)];
+    let nothing = |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
+    let Ok(order) = graph.topological_order() else { return vec![true; unknown.len()] };
+    for node in order {
+        let own = graph.weight(node).is_some_and(|layer| layer.outputs().iter().any(nothing));
+        let fed = graph.petgraph().neighbors_directed(node, Incoming).any(|source| unknown[source.index()]);
+        unknown[node.index()] = own || fed;
+    }
+    unknown
+}
+
+/// The values of each key that has several, in their order, the keys in the order of their first.
+fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
+    let mut index = HashMap::<K, usize>::new();
+    let mut groups = Vec::<Vec<V>>::new();
+    for (key, value) in pairs {
+        let at = *index.entry(key).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some(group) => group.push(value),
+            None => groups.push(vec![value]),
+        }
+    }
+    groups.into_iter().filter(|group| group.len() > 1)
+}
+
+/// What is known of an operation that is not in the operation set that its layer names, and what can be done.
+fn describe_stranger(ty: &str, version: &str) -> (String, Cow<'static, str>) {
+    let extension = "an extension must bring it; without one, OpenVINO refuses the model";
+    let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
+    let mut sets: Vec<_> = ops::revisions(ty).iter().flat_map(|row| row.opsets()).collect();
+    sets.sort_unstable();
+    let message = match opset {
+        Some(opset @ 1..=LAST_OPSET) => match (sets.first(), sets.last()) {
+            (Some(first), _) if *first > opset => format!("opset{opset} has no `{ty}`: it came with opset{first}"),
+            (_, Some(last)) => format!("opset{opset} has no `{ty}` any more: it went after opset{last}"),
+            _ => format!("OpenVINO has no operation `{ty}`"),
+        },
+        Some(_) => format!("there is no {version}: the newest operation set is opset{LAST_OPSET}"),
+        None => format!("`{ty}` of `{version}` is no operation of OpenVINO's own"),
+    };
+    let help = match (sets.last(), nearest(ty, ops::all().map(Operation::name))) {
+        (Some(_), _) if opset.is_none() => extension.into(),
+        (Some(set), _) => format!("write version=\"opset{set}\"").into(),
+        (None, Some(meant)) => {
+            format!("write `{}` if that is meant; else {extension}", ops::file_spelling(meant)).into()
+        }
+        (None, None) => extension.into(),
+    };
+    (message, help)
+}
+
+/// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
+fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = text.chars().count().min(60) / 3;
+    let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
+    let near = near.map(|name| (distance(text, name), name)).min_by_key(|&(distance, _)| distance)?;
+    (near.0 <= limit).then_some(near.1)
+}
+
+/// How many letters must be changed, added or taken out to make one text the other, upper and lower case being the same.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        row[0] = left;
+        for (cell, y) in row[1..].iter_mut().zip(b.chars()) {
+            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
+            diagonal = *cell;
+            left = changed.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspellings_find_what_was_meant() {
+        let nearest = |text| nearest(text, ops::all().map(Operation::name));
+        assert_eq!(nearest("Rellu"), Some("Relu"));
+        assert_eq!(nearest("convolutoin"), Some("Convolution"));
+        assert_eq!(nearest("BatchNormInferense"), Some("BatchNormInference"));
+        assert_eq!(nearest("RegexSplit"), None);
+        assert_eq!(nearest("ab"), None);
+        assert_eq!(nearest(""), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

@@ -1,0 +1,478 @@
+//! Operations that have graphs inside: If, Loop, TensorIterator.
+
+use std::collections::HashMap;
+
+use petgraph::stable_graph::NodeIndex;
+use typelift_promote::ElementType;
+
+use super::common::{check_rank, normalize_axis};
+use super::{BodyInput, Context, Fault, Operation};
+use crate::diagnostic::Code;
+use crate::graph::{Body, Direction, LayerId, PortMapEntry};
+use crate::infer::value::Bounds;
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("If", 8, if_).inputs(1, usize::MAX),
+    Operation::new("Loop", 5, loop_).inputs(2, usize::MAX),
+    Operation::new("TensorIterator", 0, tensor_iterator).inputs(0, usize::MAX),
+];
+
+/// How a body is joined to its layer: the port map as OpenVINO's reader understands it.
+struct Joints {
+    /// Position among the layer's bodies.
+    body: usize,
+    /// By input of the layer.
+    inputs: Vec<Entrance>,
+    /// One an output of the layer.
+    outputs: Vec<Exit>,
+    /// The Parameter that counts the iterations.
+    iteration: Option<LayerId>,
+    /// The Result that says whether there is another iteration.
+    condition: Option<LayerId>,
+}
+
+/// A Parameter of the body that an input of the layer reaches.
+struct Entrance {
+    input: usize,
+    parameter: LayerId,
+    slices: Option<Slices>,
+    /// The Result whose value it takes from the second iteration on.
+    carried: Option<LayerId>,
+}
+
+/// A Result of the body that becomes an output of the layer.
+struct Exit {
+    result: LayerId,
+    slices: Option<Slices>,
+}
+
+/// How a tensor is cut into one slice an iteration, or put together from them.
+#[derive(Clone, Copy)]
+struct Slices {
+    axis: i64,
+    start: i64,
+    end: i64,
+    part_size: i64,
+}
+
+/// The Parameters of a body that are given from outside.
+type Given = HashMap<LayerId, BodyInput>;
+
+fn if_(cx: &mut Context) -> Result<(), Fault> {
+    let (then, otherwise) = (Joints::new(cx, "then_body")?, Joints::new(cx, "else_body")?);
+    check_rank(cx, 0, "condition", &[0, 1])?;
+    // The reader makes as many outputs as the first branch has; those that the branch taken does not set stay unknown.
+    let count = then.outputs.len();
+    if let Some(taken) = truth(cx.exact(0).as_deref(), "condition of an If")? {
+        let taken = if taken { then } else { otherwise };
+        taken.run(cx, &taken.given(cx))?;
+        for exit in &taken.outputs {
+            let (element_type, shape) = taken.value(cx, exit.result);
+            cx.output(element_type, shape);
+        }
+        for _ in taken.outputs.len()..count {
+            cx.output(ElementType::Dynamic, Shape::dynamic());
+        }
+        return Ok(());
+    }
+    for branch in [&then, &otherwise] {
+        branch.run(cx, &branch.given(cx))?;
+        branch.check_distinct_results(cx)?;
+    }
+    for (output, left) in then.outputs.iter().enumerate() {
+        let Some(right) = otherwise.outputs.get(output) else {
+            return Err(invalid(format!("`else_body` gives nothing for output {output}, and `then_body` does"))
+                .help("give both branches the same outputs"));
+        };
+        let (left_type, left) = then.value(cx, left.result);
+        let (right_type, right) = otherwise.value(cx, right.result);
+        let element_type = match (left_type, right_type) {
+            (left, right) if left == right || right == ElementType::Dynamic => left,
+            (ElementType::Dynamic, right) => right,
+            (left, right) => {
+                let message = format!("output {output} is {left} from `then_body` and {right} from `else_body`");
+                return Err(Fault::types(&[], message)
+                    .rule("both branches must give one element type")
+                    .help("put a Convert before one of the Results"));
+            }
+        };
+        cx.output(element_type, either(&left, &right));
+    }
+    Ok(())
+}
+
+/// What is known of a tensor that has one shape or the other. Unlike [`Dim::hull`], it forgets bounds.
+fn either(left: &Shape, right: &Shape) -> Shape {
+    let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
+        (true, true) => left.hull(right),
+        _ => Dim::ANY,
+    };
+    match (left.dims(), right.dims()) {
+        (Some(left), Some(right)) if left.len() == right.len() => left.iter().zip(right).map(either).collect(),
+        // A scalar goes as a list of one.
+        (Some([]), Some([list])) | (Some([list]), Some([])) => {
+            [if *list == Dim::ONE { Dim::ONE } else { Dim::ANY }].into_iter().collect()
+        }
+        _ => Shape::dynamic(),
+    }
+}
+
+fn loop_(cx: &mut Context) -> Result<(), Fault> {
+    let joints = Joints::new(cx, "body")?;
+    if let Some(parameter) = joints.iteration {
+        let shape = cx.bodies[joints.body]
+            .graph
+            .layer(parameter)
+            .and_then(|layer| layer.outputs().first())
+            .map(|port| port.shape());
+        if shape.is_some_and(|shape| shape.rank().is_some_and(|rank| rank > 1)) {
+            return Err(invalid(format!(
+                "the body's Parameter {parameter} counts the iterations, and is not a single number"
+            )));
+        }
+    }
+    check_rank(cx, 1, "execution condition", &[0, 1])?;
+    let never = truth(cx.exact(1).as_deref(), "execution condition of a Loop")? == Some(false);
+    let Some(condition) = joints.condition else {
+        // OpenVINO takes it, and knows nothing of its outputs.
+        cx.output(ElementType::Dynamic, Shape::dynamic());
+        return Ok(());
+    };
+    joints.check_inputs(cx, 2)?;
+    let mut given = joints.given_slices(cx)?;
+    // An empty tensor to begin with is there to be filled.
+    for parameter in joints.inputs.iter().filter_map(|entrance| entrance.carried.and(Some(entrance.parameter))) {
+        let dims = given.get_mut(&parameter).and_then(|input| input.shape.dims_mut()).unwrap_or_default();
+        dims.iter_mut().filter(|dim| dim.value() == Some(0)).for_each(|dim| *dim = Dim::ANY);
+    }
+    // Whether the loop goes on can hang on shapes inside the body, and those are not yet the ones given from outside.
+    let expected = joints.iterations(cx, condition)?;
+    joints.settle(cx, given.clone(), expected)?;
+    let iterations = joints.iterations(cx, condition)?;
+    if iterations != expected {
+        joints.settle(cx, given, iterations)?;
+    }
+    for exit in &joints.outputs {
+        let (element_type, mut shape) = joints.value(cx, exit.result);
+        if let Some(slices) = exit.slices {
+            if never {
+                shape = Shape::fixed([0]);
+            } else if let Some(rank) = shape.rank() {
+                let axis = normalize_axis(slices.axis, rank).ok_or_else(|| no_axis(&[], slices.axis, &shape))?;
+                if rank == 0 {
+                    shape = Shape::fixed([1]);
+                }
+                if let Some(dim) = shape.dims_mut().and_then(|dims| dims.get_mut(axis)) {
+                    let part = dim.value().zip(iterations);
+                    *dim = part.map_or(Dim::ANY, |(part, iterations)| Dim::from(part.wrapping_mul(iterations)));
+                }
+            }
+        } else if never && shape.is_static() {
+            match shape.dims_mut().and_then(|dims| dims.first_mut()) {
+                Some(first) => *first = Dim::fixed(0),
+                None => {
+                    return Err(Fault::value(&[1], "this Loop never runs, and cannot give a scalar then")
+                        .rule("the outputs of a Loop that never runs are empty"));
+                }
+            }
+        }
+        cx.output(element_type, shape);
+    }
+    if joints.outputs.is_empty() {
+        return Err(invalid("the port map of this Loop has no output"));
+    }
+    Ok(())
+}
+
+fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
+    let joints = Joints::new(cx, "body")?;
+    joints.check_inputs(cx, 0)?;
+    if joints.outputs.is_empty() {
+        return Err(invalid("the port map of this TensorIterator has no output"));
+    }
+    let inside = cx.bodies[joints.body].graph.petgraph();
+    if let Some(inner) = inside.node_weights().find(|layer| layer.ty().eq_ignore_ascii_case("TensorIterator")) {
+        return Err(invalid(format!("the TensorIterator `{}` lies right inside this one", inner.name()))
+            .rule("OpenVINO allows no TensorIterator in the body of another")
+            .help("make one of them a Loop"));
+    }
+    let mut given = joints.given_slices(cx)?;
+    // OpenVINO leaves the types of the body alone here.
+    given.values_mut().for_each(|input| input.element_type = None);
+    let mut iterations = None;
+    for entrance in &joints.inputs {
+        let Some(Slices { axis, start, end, part_size }) = entrance.slices else { continue };
+        let dim = usize::try_from(axis).ok().and_then(|axis| cx.shape(entrance.input).dims()?.get(axis));
+        if let Some(length) = dim.and_then(|dim| dim.value()) {
+            let from_start = |place: i64| if place < 0 { length.wrapping_add(place) } else { place };
+            let reach = from_start(end).wrapping_sub(from_start(start)).wrapping_abs().wrapping_add(1);
+            iterations = Some(parts(reach, part_size)?);
+        }
+    }
+    joints.run(cx, &given)?;
+    if joints.inputs.iter().all(|entrance| entrance.slices.is_none())
+        && let Some(slices) = joints.outputs.iter().find_map(|exit| exit.slices)
+    {
+        iterations = Some(parts(slices.end.wrapping_sub(slices.start).wrapping_abs(), slices.part_size)?);
+    }
+    for exit in &joints.outputs {
+        let (element_type, mut shape) = joints.value(cx, exit.result);
+        if let (Some(slices), Some(rank)) = (exit.slices, shape.rank()) {
+            let mut axis = normalize_axis(slices.axis, rank);
+            if rank == 0 {
+                shape = Shape::of_rank(1);
+                axis = axis.filter(|_| slices.axis == 0);
+            }
+            let dim = axis.and_then(|axis| shape.dims_mut()?.get_mut(axis));
+            let Some(dim) = dim else { return Err(no_axis(&[], slices.axis, &joints.value(cx, exit.result).1)) };
+            // As in OpenVINO, -1 is no number of iterations.
+            let iterations = iterations.filter(|&iterations| iterations != -1);
+            *dim = iterations.map_or(Dim::ANY, |count| Dim::from(count.wrapping_mul(slices.part_size)));
+        }
+        cx.output(element_type, shape);
+    }
+    Ok(())
+}
+
+/// How many parts there are.
+fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
+    length.checked_div(part_size).ok_or_else(|| {
+        invalid(format!("`part_size` is {part_size} in the port map")).help("give the length of one slice, as a rule 1")
+    })
+}
+
+impl Joints {
+    /// Reads the port map of the body `name`, one entry an external port and in the order of their ids, as OpenVINO does.
+    fn new(cx: &Context, name: &str) -> Result<Self, Fault> {
+        let Some(body) = cx.bodies.iter().position(|body| body.name() == name) else {
+            return Err(invalid(format!("this {} has no `{name}`", cx.layer.ty()))
+                .help(format!("add <{name}> with its <layers> and <edges>")));
+        };
+        let mut joints = Self { body, inputs: Vec::new(), outputs: Vec::new(), iteration: None, condition: None };
+        let body = &cx.bodies[body];
+        for entry in entries(body, Direction::Input) {
+            let id = entry.internal_layer_id;
+            let back_edge = body.back_edges.iter().find(|edge| edge.to == id);
+            let slices = slices(entry);
+            if entry.purpose() == Some("current_iteration") {
+                joints.iteration = Some(check_joint(body, id, "Parameter")?);
+            }
+            if slices.is_none() && back_edge.is_none() && entry.external_port_id < 0 {
+                continue;
+            }
+            let parameter = check_joint(body, id, "Parameter")?;
+            let carried = back_edge.filter(|_| slices.is_none());
+            let carried = carried.map(|edge| check_joint(body, edge.from, "Result")).transpose()?;
+            let input = usize::try_from(entry.external_port_id).ok().filter(|&input| input < cx.inputs.len());
+            let Some(input) = input else {
+                let (port, count) = (entry.external_port_id, cx.inputs.len());
+                return Err(invalid(format!("the port map of `{name}` names input {port}, and there are {count}"))
+                    .rule("`external_port_id` counts the inputs of the layer from 0"));
+            };
+            if slices.is_some_and(|slices| slices.axis < 0) {
+                return Err(invalid(format!("the port map of `{name}` slices input {input} along a negative axis"))
+                    .help("count the axis from 0"));
+            }
+            joints.inputs.push(Entrance { input, parameter, slices, carried });
+        }
+        for entry in entries(body, Direction::Output) {
+            let id = entry.internal_layer_id;
+            if entry.purpose() == Some("execution_condition") {
+                joints.condition = Some(check_joint(body, id, "Result")?);
+            }
+            if entry.external_port_id >= 0 {
+                joints.outputs.push(Exit { result: check_joint(body, id, "Result")?, slices: slices(entry) });
+            }
+        }
+        Ok(joints)
+    }
+
+    /// What the layer gives the Parameters.
+    fn given(&self, cx: &Context) -> Given {
+        let given = self.inputs.iter().map(|entrance| {
+            let (shape, element_type) = (cx.shape(entrance.input).clone(), Some(cx.element_type(entrance.input)));
+            (entrance.parameter, BodyInput { shape, element_type })
+        });
+        given.collect()
+    }
+
+    /// As [`given`](Self::given), with tensors that are cut into slices cut.
+    fn given_slices(&self, cx: &Context) -> Result<Given, Fault> {
+        let mut given = self.given(cx);
+        for entrance in &self.inputs {
+            let (Some(slices), Some(input)) = (entrance.slices, given.get_mut(&entrance.parameter)) else { continue };
+            let Some(dims) = input.shape.dims_mut() else { continue };
+            match usize::try_from(slices.axis).ok().and_then(|axis| dims.get_mut(axis)) {
+                Some(dim) => *dim = Dim::from(slices.part_size),
+                None => return Err(no_axis(&[entrance.input], slices.axis, cx.shape(entrance.input))),
+            }
+        }
+        Ok(given)
+    }
+
+    /// Checks that every input of the layer, of which the first `own` are its own, goes into the body once.
+    fn check_inputs(&self, cx: &Context, own: usize) -> Result<(), Fault> {
+        let shared = self.inputs.iter().filter(|entrance| entrance.input < own).count();
+        let expected = self.inputs.len() + own - shared;
+        match cx.inputs.len() {
+            count if count == expected => Ok(()),
+            count => {
+                let message =
+                    format!("`{}` has {count} inputs, and its port map makes use of {expected}", cx.layer.ty());
+                Err(invalid(message).help("map every input to a Parameter of the body, or take its edge out"))
+            }
+        }
+    }
+
+    /// Refuses a Result that is two outputs.
+    fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
+        let mut seen = std::collections::HashSet::new();
+        match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
+            Some(exit) => {
+                let name = cx.bodies[self.body].name();
+                Err(invalid(format!("the port map of `{name}` makes two outputs of the Result {}", exit.result))
+                    .help("add another Result of the same tensor"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn run(&self, cx: &mut Context, given: &Given) -> Result<(), Fault> {
+        cx.infer_body(self.body, given)
+    }
+
+    /// The output inside the body that a Result takes.
+    fn source(&self, cx: &Context, result: LayerId) -> Option<(NodeIndex, usize)> {
+        let graph = &cx.bodies[self.body].graph;
+        graph.feeds(graph.node(result)?).first().copied().flatten()
+    }
+
+    /// Type and shape of what a Result takes.
+    fn value(&self, cx: &Context, result: LayerId) -> (ElementType, Shape) {
+        let port = self
+            .source(cx, result)
+            .and_then(|(node, port)| cx.bodies[self.body].graph.weight(node)?.outputs().get(port));
+        port.map_or((ElementType::Dynamic, Shape::dynamic()), |port| (port.element_type(), port.shape().clone()))
+    }
+
+    /// How often a Loop runs its body, where that is known, or was before its shapes were given from outside.
+    fn iterations(&self, cx: &mut Context, condition: LayerId) -> Result<Option<i64>, Fault> {
+        let (value, shape) = (self.source(cx, condition), self.value(cx, condition).1);
+        if shape.rank().is_some_and(|rank| rank > 1) {
+            return Err(Fault::shapes(&[], format!("the body's execution condition has the shape {shape}"))
+                .rule("it must be a number or a list of one"));
+        }
+        let bounds = value.and_then(|output| cx.body_bounds(self.body, output));
+        let mut goes_on =
+            truth(bounds.filter(|bounds| bounds.is_exact()).as_deref(), "execution condition in the body")?;
+        if goes_on.is_none() {
+            // The condition can be handed through from outside.
+            let graph = &cx.bodies[self.body].graph;
+            let parameter = value.and_then(|(node, _)| Some(graph.weight(node)?.id()));
+            for entrance in &self.inputs {
+                if Some(entrance.parameter) == parameter {
+                    goes_on = truth(cx.exact(entrance.input).as_deref(), "execution condition of a Loop")?.or(goes_on);
+                }
+            }
+        }
+        check_rank(cx, 0, "trip count", &[0, 1])?;
+        let trips = cx.integers(0);
+        if trips.as_ref().is_some_and(|trips| trips.len() != 1) {
+            return Err(Fault::shapes(&[0], "the trip count of a Loop must be one number"));
+        }
+        let known = match (goes_on, trips.as_deref()) {
+            (Some(false), _) => Some(1),
+            (Some(true), Some(&[trips])) => Some(trips),
+            _ => None,
+        };
+        let (layer, body) = (cx.layer, self.body);
+        let kept = &mut cx.walk.run(layer, body).iterations;
+        *kept = known.or(*kept);
+        // As in OpenVINO, -1 is no number of iterations.
+        Ok(kept.filter(|&iterations| iterations != -1))
+    }
+
+    /// Infers the body until it takes in whatever shapes it hands to the next iteration: dims that change become unknown.
+    /// At most as often as the loop runs.
+    fn settle(&self, cx: &mut Context, mut given: Given, iterations: Option<i64>) -> Result<(), Fault> {
+        self.run(cx, &given)?;
+        let carried: HashMap<_, _> = self.inputs.iter().filter_map(|e| Some((e.carried?, e.parameter))).collect();
+        let mut left = iterations.map_or(u64::MAX, |iterations| iterations as u64);
+        while left > 0 {
+            left -= 1;
+            let mut settled = true;
+            for exit in self.outputs.iter().filter(|exit| exit.slices.is_none()) {
+                let input = carried.get(&exit.result).and_then(|parameter| given.get_mut(parameter));
+                let Some(input) = input else { continue };
+                let found = self.value(cx, exit.result).1;
+                if input.shape.relaxes(&found) {
+                    continue;
+                }
+                let widened = |(&taken, &found): (&Dim, &Dim)| if taken.relaxes(found) { taken } else { Dim::ANY };
+                input.shape = match (input.shape.dims(), found.dims()) {
+                    (Some(taken), Some(found)) if taken.len() == found.len() => {
+                        taken.iter().zip(found).map(widened).collect()
+                    }
+                    _ => Shape::dynamic(),
+                };
+                settled = false;
+            }
+            if settled {
+                break;
+            }
+            self.run(cx, &given)?;
+        }
+        Ok(())
+    }
+}
+
+/// The port map's entries of one direction, one an external port, in the order of the ports; inputs without one come last.
+fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
+    let mut entries: Vec<_> = body.port_map.iter().filter(|entry| entry.direction == direction).collect();
+    match direction {
+        Direction::Input => entries.sort_by_key(|entry| entry.external_port_id as u64),
+        Direction::Output => entries.sort_by_key(|entry| entry.external_port_id),
+    }
+    entries.dedup_by_key(|entry| entry.external_port_id);
+    entries
+}
+
+fn slices(entry: &PortMapEntry) -> Option<Slices> {
+    entry.axis.map(|axis| Slices {
+        axis,
+        start: entry.start.unwrap_or(0),
+        end: entry.end.unwrap_or(-1),
+        part_size: entry.part_size.unwrap_or(1),
+    })
+}
+
+/// Checks that a layer of the body that its port map or a back edge names is a Parameter, or a Result.
+fn check_joint(body: &Body, id: LayerId, ty: &str) -> Result<LayerId, Fault> {
+    match body.graph.layer(id) {
+        Some(layer) if layer.ty() == ty => Ok(id),
+        layer => {
+            let is =
+                layer.map_or("is not there".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
+            Err(invalid(format!("layer {id} of `{}` should be a {ty}, and {is}", body.name()))
+                .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results"))
+        }
+    }
+}
+
+/// The one value of a condition, where it is known.
+fn truth(values: Option<&Bounds>, what: &str) -> Result<Option<bool>, Fault> {
+    match values.map(|values| values.lower.truths()).as_deref() {
+        None => Ok(None),
+        Some(&[value]) => Ok(Some(value)),
+        Some(values) => Err(Fault::value(&[], format!("the {what} is {} values, not one", values.len()))),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Fault {
+    Fault::other(Code::InvalidBody, message)
+}
+
+fn no_axis(inputs: &[usize], axis: i64, shape: &Shape) -> Fault {
+    Fault::shapes(inputs, format!("the port map names axis {axis} of a tensor of shape {shape}"))
+}

@@ -1,0 +1,136 @@
+//! Variables, which keep a tensor from one inference to the next: ReadValue, Assign.
+
+use std::collections::HashSet;
+
+use typelift_promote::ElementType;
+
+use super::{Attr, AttrKind, Context, Fault, Operation};
+use crate::diagnostic::Code;
+use crate::shape::Shape;
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Assign", 3, assign_by_name).until(5).attributes(&[NAME.default("")]),
+    Operation::new("Assign", 6, assign).attributes(&[NAME]),
+    Operation::new("ReadValue", 3, read_initial).until(5).attributes(&[NAME.default("")]),
+    Operation::new("ReadValue", 6, read).inputs(0, 1).attributes(&[
+        NAME,
+        Attr::new("variable_type", AttrKind::Type).default("dynamic"),
+        Attr::new("variable_shape", AttrKind::Shape).default("..."),
+    ]),
+];
+
+const NAME: Attr = Attr::new("variable_id", AttrKind::Text);
+
+/// Of the first kind, a variable is what its ReadValue is initialized with.
+fn read_initial(cx: &mut Context) -> Result<(), Fault> {
+    cx.output(cx.element_type(0), cx.shape(0).clone());
+    Ok(())
+}
+
+fn read(cx: &mut Context) -> Result<(), Fault> {
+    let name = cx.text("variable_id")?;
+    let (mut element_type, mut shape) =
+        cx.walk.variables.known.get(name).cloned().unwrap_or((ElementType::Dynamic, Shape::dynamic()));
+    if cx.has_attribute("variable_type") {
+        element_type = cx.type_attribute("variable_type")?;
+    }
+    if cx.has_attribute("variable_shape") {
+        shape = cx.partial_shape("variable_shape")?;
+    }
+    cx.walk.variables.known.insert(name.to_owned(), (element_type, shape.clone()));
+    if let Some(initial) = cx.try_shape(0) {
+        let initial_type = cx.element_type(0);
+        if !shape.relaxes(initial) {
+            let message = format!("variable `{name}` has the shape {shape}, and is initialized with {initial}");
+            return Err(Fault::shapes(&[0], message)
+                .rule("whatever a variable is initialized with must be among the shapes it can have")
+                .help("widen `variable_shape`"));
+        }
+        if element_type != ElementType::Dynamic && element_type != initial_type {
+            let message = format!("variable `{name}` is {element_type}, and is initialized with {initial_type}");
+            return Err(
+                Fault::types(&[0], message).help("put a Convert before the ReadValue, or change `variable_type`")
+            );
+        }
+        if element_type == ElementType::Dynamic && shape.rank().is_none() {
+            (element_type, shape) = (initial_type, initial.clone());
+        }
+    }
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
+    let name = cx.text("variable_id")?;
+    let (element_type, shape) = (cx.element_type(0), cx.shape(0));
+    let Some((read_type, read_shape)) = read_before(cx, name)? else {
+        return Err(unknown(name).rule("its ReadValue of opset3 must be among the layers that lead to this one"));
+    };
+    if element_type != read_type {
+        let message = format!("variable `{name}` is {read_type}, and {element_type} is assigned to it");
+        return Err(Fault::types(&[0], message).help("put a Convert before the Assign"));
+    }
+    if shape.is_static() && read_shape.is_static() && *shape != read_shape {
+        let message = format!("variable `{name}` has the shape {read_shape}, and {shape} is assigned to it");
+        return Err(Fault::shapes(&[0], message));
+    }
+    cx.output(element_type, shape.clone());
+    check_readable(cx, name)
+}
+
+fn assign(cx: &mut Context) -> Result<(), Fault> {
+    let name = cx.text("variable_id")?;
+    let (element_type, shape) = (cx.element_type(0), cx.shape(0));
+    if let Some((known_type, known_shape)) = cx.walk.variables.known.get(name) {
+        let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
+        if !dynamic && element_type != *known_type {
+            let message = format!("variable `{name}` is {known_type}, and {element_type} is assigned to it");
+            return Err(Fault::types(&[0], message).help("put a Convert before the Assign"));
+        }
+        if !shape.is_compatible(known_shape) {
+            let message = format!("variable `{name}` has the shape {known_shape}, and {shape} is assigned to it");
+            return Err(Fault::shapes(&[0], message).help("widen the `variable_shape` of its ReadValue"));
+        }
+    }
+    cx.output(element_type, shape.clone());
+    check_readable(cx, name)
+}
+
+/// Refuses a variable without a ReadValue in the same graph.
+fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
+    if cx.walk.variables.readable.contains(name) {
+        return Ok(());
+    }
+    Err(unknown(name).rule("an Assign needs a ReadValue of its variable in the same graph, or the same body"))
+}
+
+fn unknown(name: &str) -> Fault {
+    Fault::other(Code::UnknownVariable, format!("there is no ReadValue of variable `{name}`"))
+        .help("add one, or correct `variable_id`")
+}
+
+/// Type and shape of the last ReadValue of a variable among the layers that lead to this one, in the order in which
+/// OpenVINO sorts them: inputs before their users, from the first input on.
+fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shape)>, Fault> {
+    let mut last = None;
+    let mut seen = HashSet::new();
+    let mut pending = vec![(cx.node, false)];
+    while let Some((node, expanded)) = pending.pop() {
+        if !expanded {
+            if seen.insert(node) {
+                pending.push((node, true));
+                let feeds = cx.graph.feeds(node);
+                pending.extend(feeds.into_iter().rev().flatten().map(|(source, _)| (source, false)));
+            }
+            continue;
+        }
+        cx.walk.spend(1)?;
+        let Some(layer) = cx.graph.weight(node) else { continue };
+        let reads = super::lookup(layer.ty(), layer.version())
+            .is_some_and(|operation| (operation.name(), operation.revision()) == ("ReadValue", 3));
+        if reads && layer.attribute("variable_id").unwrap_or_default() == name {
+            last = layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
+        }
+    }
+    Ok(last)
+}
