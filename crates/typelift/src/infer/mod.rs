@@ -334,7 +334,7 @@ impl Walk {
             Some(attribute) => xml::locate(&self.source, place, "data", attribute),
             None => xml::locate(&self.source, place, "layer", "name"),
         };
-        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or("here").to_owned());
+        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
         let feeds = graph.feeds(node);
         for &input in &fault.inputs {
             let Some(&Some((source, port))) = feeds.get(input) else { continue };

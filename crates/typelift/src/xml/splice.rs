@@ -239,10 +239,11 @@ impl<'a> Splice<'a> {
         }
         let mut dims = Vec::new();
         while let Some(child) = tokens.child(Some(port))? {
-            let is_dim = child.name() == "dim";
-            tokens.skip(&child)?;
-            if is_dim {
+            if child.name() == "dim" {
+                tokens.text(&child)?;
                 dims.push((tokens.span_since(&child), tokens.content_of(&child)));
+            } else {
+                tokens.skip(&child)?;
             }
         }
         let declared = declared_dims(self.source, tokens.content_of(port));
