@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
 use crate::infer::value::{self, Bounds, Cache};
-use crate::shape::{Dim, Shape};
+use crate::shape::{Dim, Oddity, Shape};
 
 /// Why an operation refuses its inputs or attributes.
 #[derive(Clone, Debug, Error)]
@@ -29,6 +29,8 @@ pub(crate) struct Fault {
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
+    /// The bytes of the attribute's value that it is about, where they are not all.
+    pub(crate) part: Option<Range<usize>>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
@@ -37,7 +39,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     fn new(code: Code, message: String) -> Self {
-        Self { code, message, inputs: SmallVec::new(), attribute: None, rule: None, help: None }
+        Self { code, message, inputs: SmallVec::new(), attribute: None, part: None, rule: None, help: None }
     }
 
     /// Inputs must agree in type and do not.
@@ -315,10 +317,15 @@ impl<'a> Context<'a> {
     /// The partial shape that an attribute says, with a lint for each oddity of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;
-        let (shape, oddities) =
-            Shape::parse_lenient(text).map_err(|error| Fault::attribute(name, error.to_string()))?;
-        for oddity in oddities {
-            self.lint(Fault { attribute: Some(name), ..Fault::other(Code::OddDimension, oddity.to_string()) });
+        let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
+            let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
+            Fault { part: Some(error.span), ..fault }
+        })?;
+        for Oddity { kind, span, read_as } in oddities {
+            let message =
+                format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
+            let lint = Fault::other(Code::OddDimension, message);
+            self.lint(Fault { attribute: Some(name), part: Some(span), ..lint });
         }
         Ok(shape)
     }

@@ -19,6 +19,7 @@ mod elementwise;
 mod embedding;
 pub(crate) mod evaluate;
 mod extend;
+mod fft;
 mod gather;
 mod generate;
 mod image;
@@ -30,6 +31,7 @@ mod normalization;
 mod pooling;
 mod quantization;
 mod range;
+mod recurrent;
 mod reduction;
 mod reorder;
 mod reshape;
@@ -39,6 +41,7 @@ mod search;
 mod segment;
 mod slice;
 mod source;
+mod text;
 mod variable;
 
 use std::collections::HashMap;
@@ -66,6 +69,7 @@ const FAMILIES: &[&[Operation]] = &[
     elementwise::ROWS,
     embedding::ROWS,
     extend::ROWS,
+    fft::ROWS,
     gather::ROWS,
     generate::ROWS,
     image::ROWS,
@@ -77,6 +81,7 @@ const FAMILIES: &[&[Operation]] = &[
     pooling::ROWS,
     quantization::ROWS,
     range::ROWS,
+    recurrent::ROWS,
     reduction::ROWS,
     reorder::ROWS,
     reshape::ROWS,
@@ -86,6 +91,7 @@ const FAMILIES: &[&[Operation]] = &[
     segment::ROWS,
     slice::ROWS,
     source::ROWS,
+    text::ROWS,
     variable::ROWS,
 ];
 
