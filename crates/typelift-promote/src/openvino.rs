@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::{ElementType, Kind};
+use crate::{ElementType, Kind, Loss, Step, fidelity};
 
 /// What is known of an operand's rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,27 +192,90 @@ pub fn is_supported(ty: ElementType) -> bool {
 /// # Errors
 /// What OpenVINO 2026.4.1 refuses, with its reason.
 pub fn promote(a: Operand, b: Operand, attributes: &Attributes) -> Result<ElementType, Refusal> {
+    trace(a, b, attributes, &mut |_| {})
+}
+
+/// [`promote`], handing the step that decides to `trace`; a refused one too, as `promote_unsafe` would take it.
+///
+/// # Errors
+/// As [`promote`].
+pub fn trace(
+    a: Operand,
+    b: Operand,
+    attributes: &Attributes,
+    trace: &mut dyn FnMut(Step),
+) -> Result<ElementType, Refusal> {
     let operands = [a.element_type, b.element_type];
     if let Some(&ty) = operands.iter().find(|&&ty| !is_supported(ty)) {
         return Err(Refusal { reason: Reason::UnsupportedType(ty), operands, unsafe_result: None });
     }
-    let (result, objection) = unrestricted(a, b, attributes);
+    let Answer { result, rule, objection } = unrestricted(a, b, attributes);
+    trace(Step { from: a.element_type, with: Some(b.element_type), to: result, rule });
     match objection {
         Some(reason) if !attributes.promote_unsafe => Err(Refusal { reason, operands, unsafe_result: Some(result) }),
         _ => Ok(result),
     }
 }
 
-/// The result that `promote_unsafe` gives, and what the safe rules have against it.
-fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> (ElementType, Option<Reason>) {
+/// The common type of any number of operands, taken two at a time from the first on; `None` if there are none.
+///
+/// The order counts, because the rule is not associative. A type found on the way has the rank of the result so far.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote_all}};
+/// let unsafely = Attributes { promote_unsafe: true, ..Attributes::default() };
+/// let all = |types: [_; 3]| promote_all(types.map(Operand::dimensioned), &unsafely);
+/// assert_eq!(all([I8, U64, F16]), Ok(Some(F32)));
+/// assert_eq!(all([F16, U64, I8]), Ok(Some(F16)));
+/// ```
+///
+/// # Errors
+/// The first pair that [`promote`] refuses.
+pub fn promote_all(
+    operands: impl IntoIterator<Item = Operand>,
+    attributes: &Attributes,
+) -> Result<Option<ElementType>, Refusal> {
+    let mut operands = operands.into_iter();
+    let Some(first) = operands.next() else { return Ok(None) };
+    let all = operands.try_fold(first, |found, next| {
+        let rank = match (found.rank, next.rank) {
+            (RankKnowledge::Dimensioned, _) | (_, RankKnowledge::Dimensioned) => RankKnowledge::Dimensioned,
+            (RankKnowledge::Scalar, RankKnowledge::Scalar) => RankKnowledge::Scalar,
+            _ => RankKnowledge::Unknown,
+        };
+        Ok(Operand { element_type: promote(found, next, attributes)?, rank })
+    })?;
+    Ok(Some(all.element_type))
+}
+
+/// The result that `promote_unsafe` gives, its rule, and what the safe rules have against it.
+struct Answer {
+    result: ElementType,
+    rule: &'static str,
+    objection: Option<Reason>,
+}
+
+impl Answer {
+    fn new(result: ElementType, rule: &'static str) -> Self {
+        Self { result, rule, objection: None }
+    }
+
+    fn unless(self, allowed: bool, reason: Reason) -> Self {
+        if allowed { self } else { Self { objection: Some(reason), ..self } }
+    }
+}
+
+const HIGHER_CATEGORY: &str = "floating point outranks integer, integer outranks boolean";
+
+fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> Answer {
     let (x, y) = (a.element_type, b.element_type);
     if x == y {
-        return (x, None);
+        return Answer::new(x, "the types are equal");
     }
     match (x.kind(), y.kind()) {
-        (Kind::Dynamic, _) | (_, Kind::Dynamic) => (ElementType::Dynamic, None),
-        (Kind::Boolean, _) => (y, None),
-        (_, Kind::Boolean) => (x, None),
+        (Kind::Dynamic, _) | (_, Kind::Dynamic) => Answer::new(ElementType::Dynamic, "one of the types is not known"),
+        (Kind::Boolean, _) => Answer::new(y, HIGHER_CATEGORY),
+        (_, Kind::Boolean) => Answer::new(x, HIGHER_CATEGORY),
         (Kind::Float, Kind::Float) => by_scalar(a, b, attributes).unwrap_or_else(|| floats(x, y)),
         (Kind::Float, _) => float_and_integer(x, y),
         (_, Kind::Float) => float_and_integer(y, x),
@@ -221,12 +284,15 @@ fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> (ElementType
 }
 
 /// What `pytorch_scalar_promotion` decides about two types of one category; `None` leaves it to the ordinary rule.
-fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<(ElementType, Option<Reason>)> {
+fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<Answer> {
     if !attributes.pytorch_scalar_promotion {
         return None;
     }
     let (dimensioned, scalar) = match (a.rank, b.rank) {
-        (RankKnowledge::Unknown, _) | (_, RankKnowledge::Unknown) => return Some((ElementType::Dynamic, None)),
+        (RankKnowledge::Unknown, _) | (_, RankKnowledge::Unknown) => {
+            let rule = "pytorch_scalar_promotion goes by ranks, and one is not known";
+            return Some(Answer::new(ElementType::Dynamic, rule));
+        }
         (RankKnowledge::Dimensioned, RankKnowledge::Scalar) => (a.element_type, b.element_type),
         (RankKnowledge::Scalar, RankKnowledge::Dimensioned) => (b.element_type, a.element_type),
         _ => return None,
@@ -235,43 +301,53 @@ fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<(Element
     // wrong side. See `Quirk`.
     let bits = dimensioned.bits() * if is_unsigned_into_signed(scalar, dimensioned) { 2 } else { 1 };
     let fits = bits >= scalar.bits() && !is_unsigned_into_signed(dimensioned, scalar);
-    Some((dimensioned, (!fits).then_some(Reason::WideScalar)))
+    let answer = Answer::new(dimensioned, "pytorch_scalar_promotion: the scalar takes the type of the other input");
+    Some(answer.unless(fits, Reason::WideScalar))
 }
 
 fn is_unsigned_into_signed(from: ElementType, to: ElementType) -> bool {
     (from.kind(), to.kind()) == (Kind::Unsigned, Kind::Signed)
 }
 
-fn floats(x: ElementType, y: ElementType) -> (ElementType, Option<Reason>) {
+fn wider(x: ElementType, y: ElementType) -> ElementType {
+    if x.bits() > y.bits() { x } else { y }
+}
+
+fn floats(x: ElementType, y: ElementType) -> Answer {
     if x.bits() != y.bits() {
-        return (if x.bits() > y.bits() { x } else { y }, None);
+        return Answer::new(wider(x, y), "the wider float");
     }
     // The pairs of equal width: f8e4m3 with f8e5m2, bf16 with f16.
-    (if x.bits() == 8 { ElementType::F16 } else { ElementType::F32 }, Some(Reason::NoCommonFloat))
+    let result = if x.bits() == 8 { ElementType::F16 } else { ElementType::F32 };
+    Answer::new(result, "neither float holds the other").unless(false, Reason::NoCommonFloat)
 }
 
-fn float_and_integer(float: ElementType, integer: ElementType) -> (ElementType, Option<Reason>) {
-    (float, (float.bits() < 2 * integer.bits()).then_some(Reason::IntegerToFloat))
+fn float_and_integer(float: ElementType, integer: ElementType) -> Answer {
+    Answer::new(float, HIGHER_CATEGORY).unless(float.bits() >= 2 * integer.bits(), Reason::IntegerToFloat)
 }
 
-fn integers(x: ElementType, y: ElementType, attributes: &Attributes) -> (ElementType, Option<Reason>) {
+fn integers(x: ElementType, y: ElementType, attributes: &Attributes) -> Answer {
     let (unsigned, signed) = match (x.kind(), y.kind()) {
         (Kind::Unsigned, Kind::Signed) => (x, y),
         (Kind::Signed, Kind::Unsigned) => (y, x),
-        _ => return (if x.bits() > y.bits() { x } else { y }, None),
+        _ => return Answer::new(wider(x, y), "the wider integer"),
     };
     if signed.bits() > unsigned.bits() {
-        return (signed, None);
+        return Answer::new(signed, "the signed integer holds the unsigned one");
     }
-    let result = match unsigned.bits() {
-        ..=4 => ElementType::I8,
-        8 => ElementType::I16,
-        16 => ElementType::I32,
-        32 => ElementType::I64,
-        _ => attributes.u64_integer_promotion_target,
+    let (result, rule) = match unsigned.bits() {
+        ..=4 => (ElementType::I8, NEXT_SIGNED),
+        8 => (ElementType::I16, NEXT_SIGNED),
+        16 => (ElementType::I32, NEXT_SIGNED),
+        32 => (ElementType::I64, NEXT_SIGNED),
+        _ => {
+            (attributes.u64_integer_promotion_target, "u64_integer_promotion_target, where u64 meets a signed integer")
+        }
     };
-    (result, Some(Reason::UnsignedToSigned))
+    Answer::new(result, rule).unless(false, Reason::UnsignedToSigned)
 }
+
+const NEXT_SIGNED: &str = "the signed integer of twice the unsigned one's bits holds both";
 
 /// A result of the safe rules that loses values all the same, against the text of the specification. Worth a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -319,17 +395,14 @@ impl fmt::Display for Quirk {
 /// assert_eq!(quirk(a, b, &attributes), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
 /// ```
 pub fn quirk(a: Operand, b: Operand, attributes: &Attributes) -> Option<Quirk> {
+    let result = promote(a, b, attributes).ok().filter(|_| !attributes.promote_unsafe)?;
     let scalar = if a.rank == RankKnowledge::Scalar { a.element_type } else { b.element_type };
-    let result = promote(a, b, attributes).ok()?;
     let one_category = result.is_float() && scalar.is_float() || result.is_integer() && scalar.is_integer();
-    if attributes.promote_unsafe || !one_category || scalar == result || scalar.bits() < result.bits() {
-        return None;
-    }
-    by_scalar(a, b, attributes)?;
-    match (scalar, result) {
-        (ElementType::F16, ElementType::Bf16) | (ElementType::F8E4M3, ElementType::F8E5M2) => {
-            Some(Quirk::ScalarRounds { scalar, result })
-        }
-        _ => Some(Quirk::ScalarOutOfRange { scalar, result }),
+    by_scalar(a, b, attributes).filter(|_| one_category)?;
+    let fidelity = fidelity(scalar, result)?;
+    if fidelity.can(Loss::Wraps) || fidelity.can(Loss::Overflows) {
+        Some(Quirk::ScalarOutOfRange { scalar, result })
+    } else {
+        fidelity.can(Loss::Rounds).then_some(Quirk::ScalarRounds { scalar, result })
     }
 }

@@ -4,6 +4,7 @@ pub mod diagnostic;
 pub mod graph;
 mod infer;
 pub mod ops;
+pub mod passes;
 pub mod shape;
 pub mod weights;
 pub mod xml;

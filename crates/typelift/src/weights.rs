@@ -69,7 +69,9 @@ impl Weights {
         }
         match self {
             Self::None => None,
-            Self::Memory(bytes) => bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(<[u8]>::to_vec),
+            Self::Memory(bytes) => {
+                bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(<[u8]>::to_vec)
+            }
             Self::File(file, _) => {
                 let mut bytes = vec![0; length];
                 read_exact_at(file, &mut bytes, offset).ok()?;

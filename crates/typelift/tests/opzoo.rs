@@ -47,7 +47,8 @@ fn difference(case: &Value) -> Option<String> {
         (Err(error), true) => Some(format!("refused: {error}")),
         (Err(_), false) => None,
         (Ok(ours), true) => {
-            let mut expected: Vec<_> = case["all"].as_object().into_iter().flatten().map(|(n, v)| (n.clone(), pairs(v))).collect();
+            let mut expected: Vec<_> =
+                case["all"].as_object().into_iter().flatten().map(|(n, v)| (n.clone(), pairs(v))).collect();
             expected.push(("op".to_owned(), pairs(&case["outputs"])));
             let wrong = expected.into_iter().find(|(name, want)| {
                 // A Result has no output port of its own, and a file need not list every port of an operation.

@@ -7,4 +7,6 @@
 )]
 
 mod openvino;
+mod paddle;
+mod pytorch;
 mod tables;

@@ -1,5 +1,5 @@
 use typelift_promote::ElementType;
-use typelift_promote::openvino::{Attributes, Operand, RankKnowledge, Reason, promote};
+use typelift_promote::openvino::{Attributes, Operand, Quirk, RankKnowledge, Reason, is_supported, promote, quirk};
 
 use crate::tables::{compare, read, rows};
 
@@ -52,6 +52,35 @@ fn every_u64_integer_promotion_target() {
         Some(cell(&Attributes { u64_integer_promotion_target: ty(target), ..attributes }, ranks, a, b))
     });
     assert_eq!(compared, 64 * 10 * 26);
+}
+
+#[test]
+fn quirks_are_where_package_and_document_differ_and_where_a_scalar_rounds() {
+    let text = read("openvino/document.csv");
+    let documented: Vec<_> = rows(&text).skip(1).collect();
+    let known = |ty: &ElementType| is_supported(*ty) && *ty != ElementType::Dynamic;
+    let types: Vec<_> = ElementType::all().filter(known).collect();
+    let (mut out_of_range, mut rounds) = (0, Vec::new());
+    for key in ["ss", "sd", "sq", "ds", "dd", "dq", "qs", "qd", "qq", "rs", "sr"] {
+        for (&x, &y) in types.iter().flat_map(|x| types.iter().map(move |y| (x, y))) {
+            for flags in ["0-0", "0-1", "1-0", "1-1"] {
+                let (attributes, ranks) = setting(&format!("{flags}-{key}"));
+                let operand = |element_type, rank| Operand { element_type, rank };
+                let quirk = quirk(operand(x, ranks[0]), operand(y, ranks[1]), &attributes);
+                let differs = flags == "0-1"
+                    && documented.iter().any(|row| {
+                        row[0].split(' ').any(|ranks| ranks == key) && (row[1], row[2]) == (x.name(), y.name())
+                    });
+                assert_eq!(matches!(quirk, Some(Quirk::ScalarOutOfRange { .. })), differs, "{flags} {key} {x} {y}");
+                out_of_range += usize::from(differs);
+                if let (Some(Quirk::ScalarRounds { scalar, result }), "ds") = (quirk, key) {
+                    rounds.push((scalar, result));
+                }
+            }
+        }
+    }
+    assert_eq!(out_of_range, 44);
+    assert_eq!(rounds, [(ElementType::F16, ElementType::Bf16), (ElementType::F8E4M3, ElementType::F8E5M2)]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use typelift_promote::{ElementType, Operand};
+
 /// The text of a file in `testdata/oracle`.
 pub(crate) fn read(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle").join(name);
@@ -43,4 +45,15 @@ pub(crate) fn compare(name: &str, mut compare: impl FnMut(&str, &str, &str, &str
     );
     println!("{name}: {compared} cells, 0 mismatches");
     compared
+}
+
+/// `d:T` a tensor of shape [2], `z:T` one of shape [], `w:KIND` a Python number.
+pub(crate) fn operand(text: &str) -> Operand {
+    let (category, name) = text.split_once(':').unwrap_or_else(|| panic!("operand {text}"));
+    let ty = || ElementType::from_framework_name(name).unwrap_or_else(|| panic!("no type {name}"));
+    match category {
+        "d" => Operand::dimensioned(ty()),
+        "z" => Operand::zero_dim(ty()),
+        _ => Operand::from_number_name(name).unwrap_or_else(|| panic!("no number {name}")),
+    }
 }

@@ -199,7 +199,9 @@ impl Graph {
     pub(crate) fn rewire(&mut self, mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {
         let mut wires = Vec::with_capacity(self.storage.edge_count());
         for edge in self.storage.edge_references() {
-            let (Some(source), Some(target)) = (self.weight(edge.source()), self.weight(edge.target())) else { continue };
+            let (Some(source), Some(target)) = (self.weight(edge.source()), self.weight(edge.target())) else {
+                continue;
+            };
             let from = Output { layer: source.id, port: edge.weight().from_port as usize };
             let to = Input { layer: target.id, port: edge.weight().to_port as usize };
             let span = edge.weight().span;

@@ -209,7 +209,7 @@ impl OutputPort {
 }
 
 /// The names in a `names` attribute: separated by commas, of which `\,` is one inside a name; empty ones do not count.
-fn split_names(text: &str) -> Vec<String> {
+pub(crate) fn split_names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -14,8 +14,8 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 pub use edit::EditError;
-pub(crate) use layer::{Fragment, join_names};
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
+pub(crate) use layer::{Fragment, join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 
@@ -127,7 +127,7 @@ impl Graph {
     pub fn producers(&self, id: LayerId) -> Vec<Option<Output>> {
         let Some(node) = self.node(id) else { return Vec::new() };
         let feeds = self.feeds(node);
-        let output = |(node, port)| Some(Output { layer: self.storage.node_weight::<>(node)?.id, port });
+        let output = |(node, port)| Some(Output { layer: self.storage.node_weight(node)?.id, port });
         feeds.into_iter().map(|feed| feed.and_then(output)).collect()
     }
 
@@ -215,6 +215,14 @@ impl Graph {
             }
         }
         order
+    }
+
+    /// The bodies of all layers, each with its layer's name.
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = (&str, &mut Body)> {
+        self.storage.node_weights_mut().flat_map(|layer| {
+            let name = layer.name.as_str();
+            layer.bodies.iter_mut().map(move |body| (name, body))
+        })
     }
 
     pub(crate) fn weight(&self, node: NodeIndex) -> Option<&Layer> {

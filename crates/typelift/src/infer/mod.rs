@@ -1,18 +1,18 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
+pub(crate) mod array;
 pub(crate) mod value;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, BodyInput, Context, Fault, Operation};
+use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -44,6 +44,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
         diagnostics: Vec::new(),
         path: Vec::new(),
         declared: BTreeMap::new(),
+        budget: value::BUDGET,
     };
     walk.graph(&mut model.graph, &HashMap::new());
     walk.note_declared_outputs();
@@ -59,6 +60,8 @@ pub(crate) struct Walk {
     path: Vec<String>,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
+    /// How many more elements may go into and come out of the evaluation of values.
+    pub(crate) budget: u64,
 }
 
 impl Walk {
@@ -142,8 +145,7 @@ impl Walk {
             walk: self,
             graph,
             node,
-            layer,
-            operation,
+            attributes: Attributes { layer, operation },
             inputs: &inputs,
             bodies,
             given: given.get(&layer.id),
@@ -178,8 +180,7 @@ impl Walk {
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
         let Some(layer) = graph.weight(node) else { return diagnostic };
-        diagnostic.layer =
-            Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
+        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
             Some(attribute) => xml::locate(&self.source, place, "data", attribute),
@@ -224,7 +225,8 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         (least, usize::MAX) => format!("{least} or more"),
         (least, most) => format!("{least} to {most}"),
     };
-    let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes} inputs, and {count} are connected", layer.ty));
+    let fault =
+        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes} inputs, and {count} are connected", layer.ty));
     Err(fault.help("add the missing <edge>, or take out the ones too many"))
 }
 

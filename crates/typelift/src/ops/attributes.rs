@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use typelift_promote::ElementType;
 
-use super::Fault;
+use super::{Fault, Operation};
+use crate::diagnostic::Code;
+use crate::graph::Layer;
 
 /// An attribute of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +143,84 @@ impl Attr {
 
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
         Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name))
+    }
+}
+
+/// A layer and the row of its operation: what each attribute says, where the layer or the row gives it a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<'a> {
+    pub(crate) layer: &'a Layer,
+    pub(crate) operation: &'static Operation,
+}
+
+impl<'a> Attributes<'a> {
+    /// Whether the file gives the attribute a value.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.layer.attribute(name).is_some()
+    }
+
+    pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        Ok(parse_bool(text).or_else(|| parse_bool(attribute.default?)).unwrap_or(false))
+    }
+
+    pub(crate) fn int(&self, name: &'static str) -> Result<i64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.number(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.number(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.float(text).map(|(number, _)| number)
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
+        self.text_of(name).map(|(_, text)| text)
+    }
+
+    /// The word of an enumeration, as the row spells it.
+    pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        match attribute.kind {
+            AttrKind::Enum(words) => attribute.word(text, words),
+            _ => Ok(""),
+        }
+    }
+
+    pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.element_type(text)
+    }
+
+    pub(crate) fn ints(&self, name: &'static str) -> Result<Vec<i64>, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.list(text, |field| attribute.number(field)).map(|(numbers, _)| numbers)
+    }
+
+    pub(crate) fn floats(&self, name: &'static str) -> Result<Vec<f64>, Fault> {
+        let (attribute, text) = self.text_of(name)?;
+        attribute.list(text, |field| attribute.float(field)).map(|(numbers, _)| numbers)
+    }
+
+    /// The row of an attribute and its text, or the row's default.
+    fn text_of(&self, name: &'static str) -> Result<(&'static Attr, &'a str), Fault> {
+        let attribute = self.operation.attribute(name);
+        debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
+        let Some(attribute) = attribute else {
+            return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));
+        };
+        match self.layer.attribute(name).or(attribute.default) {
+            Some(text) => Ok((attribute, text)),
+            None => {
+                let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
+                Err(Fault::other(Code::MissingAttribute, message).help(format!("add {name}=\"…\" to its <data>")))
+            }
+        }
     }
 }
 

@@ -1,18 +1,56 @@
 //! Broadcast to a target shape that is data.
 
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+
+use super::context::is_constant;
+use super::{Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate};
+use crate::infer::value::{self, DATA, Evaluate};
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Broadcast", 1, broadcast).until(2).inputs(2, 3).attributes(&[
-        Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("numpy"),
-        Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
-    ]),
-    Operation::new("Broadcast", 3, broadcast).inputs(2, 3).attributes(&[
-        Attr::new("mode", AttrKind::Enum(&["explicit", "numpy", "pdpd", "bidirectional"])).default("numpy"),
-        Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
-    ]),
+    Operation::new("Broadcast", 1, broadcast)
+        .until(2)
+        .inputs(2, 3)
+        .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
+        .attributes(&[
+            Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("none"),
+            Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
+        ]),
+    Operation::new("Broadcast", 3, broadcast)
+        .inputs(2, 3)
+        .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
+        .attributes(&[Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"]))
+            .default("numpy")]),
 ];
+
+/// How a Broadcast lays its data on the target.
+pub(super) enum Mode {
+    Numpy,
+    Bidirectional,
+    Explicit,
+    Pdpd { axis: i64 },
+}
+
+/// The mode of a Broadcast with `inputs` inputs. Revision 1 takes any number of them in any mode but pdpd, and knows no
+/// explicit mode without a mapping of the axes; the file has no axis for pdpd in revision 3.
+pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault> {
+    let word = attributes.word("mode")?;
+    let explicit = ["explicit", "none"].contains(&word);
+    let first = attributes.operation.revision() == 1;
+    let needs_mapping = if first { word == "pdpd" } else { explicit };
+    if needs_mapping != (inputs == 3) && (needs_mapping || !first) {
+        let needs = if needs_mapping { "needs" } else { "takes no" };
+        return Err(Fault::value(&[], format!("`Broadcast` in mode {word} {needs} third input, the axes mapping")));
+    }
+    Ok(match word {
+        "pdpd" if first => Mode::Pdpd { axis: attributes.int("mode.auto_broadcast_axis")? },
+        "pdpd" => Mode::Pdpd { axis: 0 },
+        "bidirectional" => Mode::Bidirectional,
+        _ if explicit && inputs == 3 => Mode::Explicit,
+        _ => Mode::Numpy,
+    })
+}
 
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
@@ -26,23 +64,18 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[input], format!("input {input} of `Broadcast` must be a list, of rank 1")));
         }
     }
-    let mode = cx.word("mode")?;
-    let explicit = ["explicit", "none"].contains(&mode);
-    if explicit != (cx.inputs.len() == 3) {
-        let needs = if explicit { "needs" } else { "takes no" };
-        return Err(Fault::value(&[], format!("`Broadcast` in mode {mode} {needs} third input, the axes mapping")));
-    }
-    let axes = if explicit { cx.integers(2) } else { None };
+    let mode = mode(cx, cx.inputs.len())?;
+    let axes = if matches!(mode, Mode::Explicit) { cx.numbers(2)? } else { None };
     let mode = match mode {
-        "numpy" => BroadcastMode::Numpy,
-        "bidirectional" => BroadcastMode::Bidirectional,
-        "pdpd" => BroadcastMode::Pdpd { axis: cx.int("mode.auto_broadcast_axis")? },
-        _ => BroadcastMode::Explicit(match &axes {
+        Mode::Numpy => BroadcastMode::Numpy,
+        Mode::Bidirectional => BroadcastMode::Bidirectional,
+        Mode::Pdpd { axis } => BroadcastMode::Pdpd { axis },
+        Mode::Explicit => BroadcastMode::Explicit(match &axes {
             Some(axes) => ListInput::Values(axes),
             None => length_of(cx.shape(2)),
         }),
     };
-    let known = cx.shape_value(1)?;
+    let known = cx.shape_value(1)?.or_else(|| joined_target(cx));
     let target = match &known {
         Some(shape) => ListInput::Values(shape),
         None => length_of(cx.shape(1)),
@@ -54,6 +87,21 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     })?;
     cx.output(element_type, shape);
     Ok(())
+}
+
+/// The target where a Concat makes it of single numbers: those that Constants give.
+fn joined_target(cx: &mut Context) -> Option<Shape> {
+    let (concat, _) = cx.feed(1).filter(|&(node, _)| cx.graph.weight(node).is_some_and(|layer| layer.ty() == "Concat"))?;
+    let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
+    let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
+    let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {
+        Some(layer) if is_constant(layer) => {
+            let bounds = value::bounds(cx.walk, cx.graph, cx.values, feed)?;
+            Some(Dim::fixed(bounds.lower.first_integer()?))
+        }
+        _ => Some(Dim::ANY),
+    };
+    (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }
 
 /// What the shape of a list tells of its length.

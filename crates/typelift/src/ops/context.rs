@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -10,12 +11,11 @@ use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::attributes::parse_bool;
-use super::{Attr, AttrKind, Operation};
+use super::Attributes;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
-use crate::infer::value::{self, Array, Bounds, Cache, Data};
+use crate::infer::value::{self, Bounds, Cache};
 use crate::shape::{Dim, Shape};
 
 /// Why an operation refuses its inputs or attributes.
@@ -108,8 +108,8 @@ pub(crate) struct Context<'a> {
     pub(crate) walk: &'a mut Walk,
     pub(crate) graph: &'a Graph,
     pub(crate) node: NodeIndex,
-    pub(crate) layer: &'a Layer,
-    pub(crate) operation: &'static Operation,
+    /// The layer itself, with its attributes by the operation's row.
+    pub(crate) attributes: Attributes<'a>,
     /// The tensors that come in.
     pub(crate) inputs: &'a [&'a OutputPort],
     /// The layer's bodies, lent for the time of the call.
@@ -119,6 +119,14 @@ pub(crate) struct Context<'a> {
     pub(crate) values: &'a mut Cache,
     /// What the rule found, output by output.
     pub(crate) outputs: SmallVec<[(ElementType, Shape); 2]>,
+}
+
+impl<'a> Deref for Context<'a> {
+    type Target = Attributes<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.attributes
+    }
 }
 
 impl<'a> Context<'a> {
@@ -174,8 +182,8 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let feed = self.graph.feeds(self.node).get(input).copied().flatten()?;
-        value::bounds(self.graph, &self.walk.weights, self.values, feed)
+        let feed = self.feed(input)?;
+        value::bounds(self.walk, self.graph, self.values, feed)
     }
 
     /// The values of an input, where they are all known exactly.
@@ -196,9 +204,19 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
         }
-        let exact = self.exact(input);
+        let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| as_i64(&bounds.lower)))
+        Ok(exact.map(|bounds| bounds.lower.to_integers()))
+    }
+
+    /// As [`numbers`](Self::numbers), with fractions.
+    pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Vec<f64>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
+        }
+        let exact = self.exact_list(input);
+        self.check_readable(input, exact.is_some())?;
+        Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
 
     /// The lower and the upper end of each value of an input, where both are known. What is the least or the greatest
@@ -210,7 +228,7 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
         }
-        let bounds = self.bounds(input);
+        let bounds = self.bounds_of_list(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
         let widen = |end: i64| match end {
@@ -219,9 +237,14 @@ impl<'a> Context<'a> {
             end => end,
         };
         Ok(bounds.map(|bounds| {
-            let (lower, upper) = (as_i64(&bounds.lower), as_i64(bounds.upper()));
+            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
             lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
         }))
+    }
+
+    /// The output that feeds an input.
+    pub(crate) fn feed(&self, input: usize) -> Option<(NodeIndex, usize)> {
+        self.graph.feeds(self.node).get(input).copied().flatten()
     }
 
     /// Whether an input comes straight from a Constant.
@@ -230,8 +253,7 @@ impl<'a> Context<'a> {
     }
 
     fn constant(&self, input: usize) -> Option<&'a Layer> {
-        let (node, _) = self.graph.feeds(self.node).get(input).copied().flatten()?;
-        self.graph.weight(node).filter(|layer| ["Const", "Constant"].contains(&layer.ty()))
+        self.graph.weight(self.feed(input)?.0).filter(|layer| is_constant(layer))
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
@@ -250,6 +272,17 @@ impl<'a> Context<'a> {
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
+    /// As [`bounds`](Self::bounds), for a list of axes, of dims and the like. None is longer than a rank can be; nothing is
+    /// known of one that is, so that many layers can read it.
+    fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        let count = self.shape(input).element_count();
+        if count.is_some_and(|count| count > Shape::MAX_RANK as u64) { None } else { self.bounds(input) }
+    }
+
+    fn exact_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        self.bounds_of_list(input).filter(|bounds| bounds.is_exact())
+    }
+
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
         use ElementType as T;
         let ty = self.element_type(input);
@@ -264,9 +297,13 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// The values of an input that are the dims of a shape, as far as their bounds are known.
+    /// The values of an input that are the dims of a shape, as far as their bounds are known. In a Constant, -1 is any
+    /// length and any other negative number 0.
     pub(crate) fn shape_value(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
-        let Some(bounds) = self.bounds(input) else { return Ok(None) };
+        if self.is_constant(input) {
+            return Ok(self.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
+        }
+        let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
         // OpenVINO counts the largest number of the type as no bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
@@ -283,66 +320,15 @@ impl<'a> Context<'a> {
 
     /// Adds an output.
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
+        // A chain of layers could make ever more dims, which no tensor has.
+        let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };
         self.outputs.push((element_type, shape));
-    }
-
-    /// Whether the file gives the attribute a value.
-    pub(crate) fn has_attribute(&self, name: &str) -> bool {
-        self.layer.attribute(name).is_some()
-    }
-
-    pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        Ok(parse_bool(text).or_else(|| parse_bool(attribute.default?)).unwrap_or(false))
-    }
-
-    pub(crate) fn int(&self, name: &'static str) -> Result<i64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.number(text).map(|(number, _)| number)
-    }
-
-    pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.number(text).map(|(number, _)| number)
-    }
-
-    pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.float(text).map(|(number, _)| number)
-    }
-
-    pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
-        self.text_of(name).map(|(_, text)| text)
-    }
-
-    /// The word of an enumeration, as the row spells it.
-    pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        match attribute.kind {
-            AttrKind::Enum(words) => attribute.word(text, words),
-            _ => Ok(""),
-        }
-    }
-
-    pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.element_type(text)
-    }
-
-    pub(crate) fn ints(&self, name: &'static str) -> Result<Vec<i64>, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.list(text, |field| attribute.number(field)).map(|(numbers, _)| numbers)
-    }
-
-    pub(crate) fn floats(&self, name: &'static str) -> Result<Vec<f64>, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.list(text, |field| attribute.float(field)).map(|(numbers, _)| numbers)
     }
 
     /// Infers a body of the layer with these Parameters given from outside.
     pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) {
         if let Some(body) = self.bodies.get_mut(body) {
-            self.walk.body(self.layer, body, given);
+            self.walk.body(self.attributes.layer, body, given);
         }
     }
 
@@ -352,30 +338,9 @@ impl<'a> Context<'a> {
         let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
         self.walk.diagnostics.push(diagnostic);
     }
-
-    /// The row of an attribute and its text, or the row's default.
-    fn text_of(&self, name: &'static str) -> Result<(&'static Attr, &'a str), Fault> {
-        let attribute = self.operation.attribute(name);
-        debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
-        let Some(attribute) = attribute else {
-            return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));
-        };
-        match self.layer.attribute(name).or(attribute.default) {
-            Some(text) => Ok((attribute, text)),
-            None => {
-                let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
-                Err(Fault::other(Code::MissingAttribute, message).help(format!("add {name}=\"…\" to its <data>")))
-            }
-        }
-    }
 }
 
-/// The values as C++ casts them to `int64_t`.
-fn as_i64(array: &Array) -> Vec<i64> {
-    match &array.data {
-        Data::Ints(values) => values.iter().map(|&value| value as i64).collect(),
-        Data::Floats(values) => {
-            values.iter().map(|&value| if value < 9e18 { value as i64 } else { i64::MIN }).collect()
-        }
-    }
+/// Whether a layer is a Constant.
+pub(super) fn is_constant(layer: &Layer) -> bool {
+    ["Const", "Constant"].contains(&layer.ty())
 }

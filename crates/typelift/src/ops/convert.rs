@@ -3,12 +3,14 @@
 use typelift_promote::ElementType;
 use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
 
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::diagnostic::Code;
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)
+        .evaluate(Evaluate::Ends(DATA, evaluate::convert))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
     Operation::new("ConvertLike", 1, convert_like).inputs(2, 2),
@@ -43,12 +45,17 @@ fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
             .help(refusal.remedy().to_string())
     })?;
     if let Some(quirk) = openvino::quirk(left, right, &attributes) {
-        cx.lint(Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::LossySafePromotion, quirk.to_string()) });
+        cx.lint(Fault {
+            inputs: [0, 1].into_iter().collect(),
+            ..Fault::other(Code::LossySafePromotion, quirk.to_string())
+        });
     }
     if common == ElementType::Dynamic {
         let message = "the common type is not known before run time: the operation stays as it is";
         let lint = Fault::other(Code::UndecidedPromotion, message);
-        cx.lint(Fault { inputs: [0, 1].into_iter().collect(), ..lint }.help("give the inputs of the model types and ranks"));
+        cx.lint(
+            Fault { inputs: [0, 1].into_iter().collect(), ..lint }.help("give the inputs of the model types and ranks"),
+        );
     }
     for input in 0..2 {
         cx.output(common, cx.shape(input).clone());

@@ -1,87 +1,93 @@
 //! Operations that work element by element: one operand, two operands, comparisons, logic, bits, Select.
 
 use typelift_promote::ElementType;
+use ElementType::{Boolean, F32, F64, I8, I16, U8, U16};
 
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::Evaluate::{Bounds, Ends, Exact, Interval};
+use crate::infer::value::DATA;
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    unary("Abs", 0),
-    unary("Acos", 0),
-    unary("Acosh", 3).since(4),
-    unary("Asin", 0),
-    unary("Asinh", 3).since(4),
-    unary("Atan", 0),
-    unary("Atanh", 3).since(4),
+    unary("Abs", 0).evaluate(Ends(DATA, |_, x| evaluate::number(x, &[], i128::abs, f64::abs))),
+    unary("Acos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::acos, f64::round))),
+    unary("Acosh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::acosh, f64::round))).since(4),
+    unary("Asin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::asin, f64::trunc))),
+    unary("Asinh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::asinh, f64::round))).since(4),
+    unary("Atan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::atan, f64::round))),
+    unary("Atanh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::atanh, f64::round))).since(4),
     unary("BitwiseNot", 13).accepts(Accepts::Bits),
-    unary("Ceiling", 0),
-    unary("Clamp", 0).accepts(Accepts::NotBoolean).attributes(&[
-        Attr::new("min", AttrKind::Float).default("0"),
-        Attr::new("max", AttrKind::Float).default("0"),
-    ]),
-    unary("Cos", 0),
-    unary("Cosh", 0),
+    unary("Ceiling", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::ceil))),
+    unary("Clamp", 0).evaluate(Ends(DATA, evaluate::clamp))
+        .accepts(Accepts::NotBoolean)
+        .attributes(&[Attr::new("min", AttrKind::Float).default("0"), Attr::new("max", AttrKind::Float).default("0")]),
+    unary("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
+    unary("Cosh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cosh, f64::round))),
     unary("Elu", 0).accepts(Accepts::Any).attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
     unary("Erf", 0),
     unary("ErfInv", 17).accepts(Accepts::Real),
-    unary("Exp", 0),
-    unary("Floor", 0),
+    unary("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
+    unary("Floor", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::floor))),
     unary("Gelu", 0).since(2).until(6).accepts(Accepts::Real),
-    unary("Gelu", 7).accepts(Accepts::Real).attributes(&[
-        Attr::new("approximation_mode", AttrKind::Enum(&["erf", "tanh"])).default("erf"),
-    ]),
+    unary("Gelu", 7).accepts(Accepts::Real).attributes(&[Attr::new(
+        "approximation_mode",
+        AttrKind::Enum(&["erf", "tanh"]),
+    )
+    .default("erf")]),
     unary("HSigmoid", 5),
     unary("HSwish", 4),
     unary("Identity", 16).accepts(Accepts::Any),
-    unary("Log", 0),
-    unary("LogicalNot", 1).accepts(Accepts::Any),
+    unary("Log", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::ln, f64::trunc))),
+    unary("LogicalNot", 1).evaluate(Exact(evaluate::logical_not)).accepts(Accepts::Any),
     unary("Mish", 4).accepts(Accepts::Real),
-    unary("Negative", 0),
-    unary("Relu", 0),
-    unary("Round", 5).accepts(Accepts::Any).attributes(&[
-        Attr::new("mode", AttrKind::Enum(&["half_to_even", "half_away_from_zero"])).default("half_to_even"),
-    ]),
-    unary("Sigmoid", 0),
-    unary("Sign", 0),
-    unary("Sin", 0),
-    unary("Sinh", 0),
+    unary("Negative", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::wrapping_neg, |x| -x))),
+    unary("Relu", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
+    unary("Round", 5).evaluate(Exact(evaluate::round)).accepts(Accepts::Any).attributes(&[Attr::new(
+        "mode",
+        AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
+    )
+    .default("half_to_even")]),
+    unary("Sigmoid", 0).evaluate(Exact(|_, x| evaluate::function(x, |x| 1.0 / (1.0 + (-x).exp()), |s| if s > 0.5 { 1.0 } else { 0.0 }))),
+    unary("Sign", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::signum, |x| if x == 0.0 { 0.0 } else { x.signum() }))),
+    unary("Sin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sin, f64::trunc))),
+    unary("Sinh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sinh, f64::round))),
     unary("SoftPlus", 4).accepts(Accepts::Real),
     unary("SoftSign", 9).accepts(Accepts::Real),
-    unary("Sqrt", 0),
-    unary("Tan", 0),
-    unary("Tanh", 0),
+    unary("Sqrt", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sqrt, f64::trunc))),
+    unary("Tan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tan, f64::round))),
+    unary("Tanh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tanh, f64::round))),
     Operation::new("IsFinite", 10, question).accepts(Accepts::Real),
     Operation::new("IsInf", 10, question).accepts(Accepts::Real).attributes(&[
         Attr::new("detect_negative", AttrKind::Bool).default("true"),
         Attr::new("detect_positive", AttrKind::Bool).default("true"),
     ]),
     Operation::new("IsNaN", 10, question).accepts(Accepts::Real),
-    binary("Add", 1),
-    binary("Subtract", 1),
-    binary("Multiply", 1),
-    binary("Divide", 1).attributes(&[AUTO_BROADCAST, AXIS, Attr::new("m_pythondiv", AttrKind::Bool).default("true")]),
-    binary("FloorMod", 1),
-    binary("Maximum", 1),
-    binary("Minimum", 1),
-    binary("Mod", 1),
-    binary("Power", 1),
-    binary("SquaredDifference", 0),
+    binary("Add", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, I16, U8, U16]], |x, y| Some(x + y), |x, y| x + y))),
+    binary("Subtract", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, U8]], |x, y| Some(x - y), |x, y| x - y))),
+    binary("Multiply", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y))),
+    binary("Divide", 1).evaluate(Bounds(evaluate::divide)).attributes(&[AUTO_BROADCAST, AXIS, Attr::new("m_pythondiv", AttrKind::Bool).default("true")]),
+    binary("FloorMod", 1).evaluate(Interval(evaluate::floor_mod)),
+    binary("Maximum", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON], |x, y| Some(x.max(y)), f64::max))),
+    binary("Minimum", 1).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min))),
+    binary("Mod", 1).evaluate(Bounds(evaluate::modulo)),
+    binary("Power", 1).evaluate(Interval(evaluate::power)),
+    binary("SquaredDifference", 0).evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),
     binary("BitwiseAnd", 13).accepts(Accepts::Bits),
     binary("BitwiseOr", 13).accepts(Accepts::Bits),
     binary("BitwiseXor", 13).accepts(Accepts::Bits),
     binary("BitwiseLeftShift", 15).accepts(Accepts::Integer),
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
-    comparison("Equal", 1),
-    comparison("Greater", 1),
-    comparison("GreaterEqual", 1),
-    comparison("Less", 1),
-    comparison("LessEqual", 1),
-    comparison("NotEqual", 1),
-    comparison("LogicalAnd", 1).accepts(Accepts::Boolean),
-    comparison("LogicalOr", 1).accepts(Accepts::Boolean),
-    comparison("LogicalXor", 1).since(2).accepts(Accepts::Boolean),
-    comparison("Xor", 0).until(1).accepts(Accepts::Boolean),
-    Operation::new("Select", 1, select).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[AUTO_BROADCAST, AXIS]),
+    comparison("Equal", 1).evaluate(Bounds(evaluate::equal)),
+    comparison("Greater", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
+    comparison("GreaterEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ge, f64::ge))),
+    comparison("Less", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::lt, f64::lt))),
+    comparison("LessEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::le, f64::le))),
+    comparison("NotEqual", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ne, f64::ne))),
+    comparison("LogicalAnd", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x & y != 0, |_, _| false))).accepts(Accepts::Boolean),
+    comparison("LogicalOr", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x | y != 0, |_, _| false))).accepts(Accepts::Boolean),
+    comparison("LogicalXor", 1).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne))).since(2).accepts(Accepts::Boolean),
+    comparison("Xor", 0).evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne))).until(1).accepts(Accepts::Boolean),
+    Operation::new("Select", 1, select).evaluate(Ends(0b110, evaluate::select)).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[AUTO_BROADCAST, AXIS]),
     Operation::new("PRelu", 0, same).inputs(2, 2),
 ];
 
@@ -121,7 +127,7 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
 /// A boolean for each element of the input.
 fn question(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
-    cx.output(ElementType::Boolean, cx.shape(0).clone());
+    cx.output(Boolean, cx.shape(0).clone());
     Ok(())
 }
 
@@ -137,20 +143,20 @@ fn boolean(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     cx.check_accepted(0, element_type)?;
     let shape = broadcast_operands(cx)?;
-    cx.output(ElementType::Boolean, shape);
+    cx.output(Boolean, shape);
     Ok(())
 }
 
 fn select(cx: &mut Context) -> Result<(), Fault> {
     let condition = cx.element_type(0);
-    if ![ElementType::Boolean, ElementType::Dynamic].contains(&condition) {
+    if ![Boolean, ElementType::Dynamic].contains(&condition) {
         return Err(Fault::unsupported(0, format!("the condition of `{}` is {condition}, not boolean", cx.layer.ty())));
     }
     let element_type = cx.merge_types(&[1, 2])?;
     let rule = auto_broadcast(cx)?;
-    let shape = rule.select(cx.shape(0), cx.shape(1), cx.shape(2)).map_err(|fault| {
-        Fault::shapes(&[0, 1, 2], fault.mismatch.to_string()).rule(broadcast_rule(rule))
-    })?;
+    let shape = rule
+        .select(cx.shape(0), cx.shape(1), cx.shape(2))
+        .map_err(|fault| Fault::shapes(&[0, 1, 2], fault.mismatch.to_string()).rule(broadcast_rule(rule)))?;
     cx.output(element_type, shape);
     Ok(())
 }
@@ -169,10 +175,10 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
 }
 
 /// How the layer brings its operands to one shape.
-pub(super) fn auto_broadcast(cx: &Context) -> Result<AutoBroadcast, Fault> {
-    Ok(match cx.word("auto_broadcast")? {
+pub(super) fn auto_broadcast(attributes: &Attributes) -> Result<AutoBroadcast, Fault> {
+    Ok(match attributes.word("auto_broadcast")? {
         "numpy" => AutoBroadcast::Numpy,
-        "pdpd" => AutoBroadcast::Pdpd { axis: cx.int("auto_broadcast.auto_broadcast_axis")? },
+        "pdpd" => AutoBroadcast::Pdpd { axis: attributes.int("auto_broadcast.auto_broadcast_axis")? },
         _ => AutoBroadcast::None,
     })
 }

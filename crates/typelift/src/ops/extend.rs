@@ -3,13 +3,23 @@
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dims_from, shape_of_length};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Pad", 1, pad).until(11).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
-    Operation::new("Pad", 12, pad).inputs(3, 4).ties(Ties::Inputs(&[0, 3])).attributes(PAD_MODE),
-    Operation::new("Tile", 0, tile).inputs(2, 2),
+    Operation::new("Pad", 1, pad)
+        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
+        .until(11)
+        .inputs(3, 4)
+        .ties(Ties::Inputs(&[0, 3]))
+        .attributes(PAD_MODE),
+    Operation::new("Pad", 12, pad)
+        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
+        .inputs(3, 4)
+        .ties(Ties::Inputs(&[0, 3]))
+        .attributes(PAD_MODE),
+    Operation::new("Tile", 0, tile).evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
 ];
 
 const PAD_MODE: &[Attr] =

@@ -1,16 +1,23 @@
 //! Operations that pick elements by index: Gather, GatherElements, GatherND, GatherTree.
 
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
 use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Gather", 1, gather).until(6).inputs(3, 3),
-    Operation::new("Gather", 7, gather).until(7).inputs(3, 3).attributes(BATCH_DIMS),
-    Operation::new("Gather", 8, gather).inputs(3, 3).attributes(BATCH_DIMS),
+    Operation::new("Gather", 1, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),
+    Operation::new("Gather", 7, gather)
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .until(7)
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
+    Operation::new("Gather", 8, gather)
+        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
+        .inputs(3, 3)
+        .attributes(BATCH_DIMS),
     Operation::new("GatherElements", 6, gather_elements)
         .inputs(2, 2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),

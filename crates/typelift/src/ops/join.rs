@@ -4,19 +4,23 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::{ALL, DATA, Evaluate};
 use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Concat", 0, concat).inputs(1, usize::MAX).ties(Ties::All).attributes(&[Attr::new(
-        "axis",
-        AttrKind::Int,
-    )
-    .default("0")]),
+    Operation::new("Concat", 0, concat)
+        .evaluate(Evaluate::Ends(ALL, evaluate::concat))
+        .inputs(1, usize::MAX)
+        .ties(Ties::All)
+        .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
     Operation::new("Split", 1, split)
+        .evaluate(Evaluate::Ends(DATA, evaluate::split))
         .inputs(2, 2)
         .attributes(&[Attr::new("num_splits", AttrKind::Unsigned).default("0")]),
-    Operation::new("VariadicSplit", 1, variadic_split).inputs(3, 3),
+    Operation::new("VariadicSplit", 1, variadic_split)
+        .evaluate(Evaluate::Ends(DATA, evaluate::variadic_split))
+        .inputs(3, 3),
 ];
 
 fn concat(cx: &mut Context) -> Result<(), Fault> {

@@ -10,10 +10,12 @@ mod common;
 mod context;
 mod convert;
 mod elementwise;
+pub(crate) mod evaluate;
 mod extend;
 mod gather;
 mod generate;
 mod join;
+mod range;
 mod reduction;
 mod reorder;
 mod reshape;
@@ -27,7 +29,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind};
+pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 
 use typelift_promote::ElementType;
@@ -44,6 +46,7 @@ const FAMILIES: &[&[Operation]] = &[
     gather::ROWS,
     generate::ROWS,
     join::ROWS,
+    range::ROWS,
     reduction::ROWS,
     reorder::ROWS,
     reshape::ROWS,

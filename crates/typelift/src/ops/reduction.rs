@@ -1,19 +1,22 @@
 //! Reductions: operations that take the elements along some axes to one.
 
+use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
+
 use super::common::{check_type, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    reduction("ReduceL1", 4),
-    reduction("ReduceL2", 4),
-    reduction("ReduceLogicalAnd", 1).accepts(Accepts::Boolean),
-    reduction("ReduceLogicalOr", 1).accepts(Accepts::Boolean),
-    reduction("ReduceMax", 1),
-    reduction("ReduceMean", 1),
-    reduction("ReduceMin", 1),
-    reduction("ReduceProd", 1),
-    reduction("ReduceSum", 1),
+    reduction("ReduceL1", 4).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[&[Bf16, F16, F32, I32, I64]], |v| Some(v.iter().map(|v| v.abs()).sum()), |v| Some(v.iter().map(|v| v.abs()).sum())))),
+    reduction("ReduceL2", 4).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[&[Bf16, F16, F32]], |_| None, |v| Some(v.iter().map(|v| v * v).sum::<f64>().sqrt())))),
+    reduction("ReduceLogicalAnd", 1).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[&[Boolean]], |v| Some(v.iter().all(|&v| v != 0).into()), |_| None))).accepts(Accepts::Boolean),
+    reduction("ReduceLogicalOr", 1).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[&[Boolean]], |v| Some(v.iter().any(|&v| v != 0).into()), |_| None))).accepts(Accepts::Boolean),
+    reduction("ReduceMax", 1).evaluate(Evaluate::Ends(DATA, |e, x| evaluate::reduce(e, x, &[evaluate::COMMON, &[I8, U8]], |v| v.iter().copied().max(), |v| v.iter().copied().reduce(f64::max)))),
+    reduction("ReduceMean", 1).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[evaluate::COMMON], |v| v.iter().sum::<i128>().checked_div(v.len() as i128), |v| Some(v.iter().sum::<f64>() / v.len() as f64)))),
+    reduction("ReduceMin", 1).evaluate(Evaluate::Ends(DATA, |e, x| evaluate::reduce(e, x, &[evaluate::COMMON, &[I8, U8]], |v| v.iter().copied().min(), |v| v.iter().copied().reduce(f64::min)))),
+    reduction("ReduceProd", 1).evaluate(Evaluate::Bounds(evaluate::product)),
+    reduction("ReduceSum", 1).evaluate(Evaluate::Exact(|e, x| evaluate::reduce(e, x, &[evaluate::COMMON], |v| Some(v.iter().sum()), |v| Some(v.iter().sum())))),
 ];
 
 const KEEP_DIMS: &[Attr] = &[Attr::new("keep_dims", AttrKind::Bool).default("false")];

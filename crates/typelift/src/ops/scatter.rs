@@ -1,24 +1,41 @@
 //! Operations that put elements into a tensor by index: ScatterUpdate and its like.
 
-use typelift_promote::ElementType;
-
 use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("ScatterElementsUpdate", 3, scatter_elements).until(11).inputs(4, 4).ties(DATA),
-    Operation::new("ScatterElementsUpdate", 12, scatter_elements).inputs(4, 4).ties(DATA).attributes(&[
-        Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
-        Attr::new("use_init_val", AttrKind::Bool).default("true"),
-    ]),
-    Operation::new("ScatterNDUpdate", 3, scatter_nd).since(4).until(14).inputs(3, 3).ties(DATA),
-    Operation::new("ScatterNDUpdate", 15, scatter_nd).inputs(3, 3).ties(DATA).attributes(&[Attr::new(
-        "reduction",
-        AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"]),
-    )
-    .default("none")]),
-    Operation::new("ScatterUpdate", 3, scatter_update).inputs(4, 4).ties(DATA),
+    Operation::new("ScatterElementsUpdate", 3, scatter_elements)
+        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update))
+        .until(11)
+        .inputs(4, 4)
+        .ties(DATA),
+    Operation::new("ScatterElementsUpdate", 12, scatter_elements)
+        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update))
+        .inputs(4, 4)
+        .ties(DATA)
+        .attributes(&[
+            Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
+            Attr::new("use_init_val", AttrKind::Bool).default("true"),
+        ]),
+    Operation::new("ScatterNDUpdate", 3, scatter_nd)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update))
+        .since(4)
+        .until(14)
+        .inputs(3, 3)
+        .ties(DATA),
+    Operation::new("ScatterNDUpdate", 15, scatter_nd)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update))
+        .inputs(3, 3)
+        .ties(DATA)
+        .attributes(&[
+            Attr::new("reduction", AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"])).default("none")
+        ]),
+    Operation::new("ScatterUpdate", 3, scatter_update)
+        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_update))
+        .inputs(4, 4)
+        .ties(DATA),
 ];
 
 /// Data and updates.

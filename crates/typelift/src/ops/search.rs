@@ -5,8 +5,9 @@ use typelift_promote::{ElementType, Kind};
 use super::common::{
     INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis, dims_from, index_type,
 };
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::infer::value::{Array, Data};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::array::{Array, Data};
+use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -14,14 +15,22 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("output_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_right_bound", AttrKind::Bool).default("true"),
     ]),
-    Operation::new("NonZero", 3, non_zero).attributes(&[Attr::new("output_type", AttrKind::Type).default("i64")]),
+    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("i64")]),
     Operation::new("SearchSorted", 15, search_sorted).inputs(2, 2).ties(Ties::All).attributes(&[
         Attr::new("right_mode", AttrKind::Bool).default("false"),
         Attr::new("output_type", AttrKind::Type).default("i64"),
     ]),
-    Operation::new("TopK", 1, top_k).until(2).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 3, top_k).until(10).inputs(2, 2).attributes(TOP_K),
-    Operation::new("TopK", 11, top_k).inputs(2, 2).attributes(&[
+    Operation::new("TopK", 1, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).until(2).inputs(2, 2).attributes(TOP_K),
+    Operation::new("TopK", 3, top_k)
+        .evaluate(Evaluate::Exact(evaluate::top_k))
+        .until(10)
+        .inputs(2, 2)
+        .attributes(TOP_K),
+    Operation::new("TopK", 11, top_k).evaluate(Evaluate::Exact(evaluate::top_k)).inputs(2, 2).attributes(&[
         AXIS,
         MODE,
         SORT,
@@ -78,9 +87,11 @@ fn top_k(cx: &mut Context) -> Result<(), Fault> {
 
 fn non_zero(cx: &mut Context) -> Result<(), Fault> {
     let element_type = index_type(cx, "output_type")?;
-    let shape = match cx.shape(0).dims() {
-        None | Some([]) => Shape::of_rank(2),
-        Some(dims) => {
+    let known = cx.exact(0).and_then(|bounds| evaluate::non_zero_places(&bounds.lower));
+    let shape = match (known, cx.shape(0).dims()) {
+        (Some((rows, places)), _) => Shape::fixed([rows as i64, places.len() as i64]),
+        (None, None | Some([])) => Shape::of_rank(2),
+        (None, Some(dims)) => {
             let count = dims.iter().fold(Dim::between(0, 1), |count, &dim| count * dim);
             [Dim::fixed(dims.len() as i64), count].into_iter().collect()
         }

@@ -4,15 +4,17 @@ use typelift_promote::{ElementType, Kind};
 
 use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::diagnostic::Code;
-use crate::infer::value::{self, Array, Bounds, Data, Evaluate, Evaluation};
+use crate::infer::array::{self, Array};
+use crate::infer::value::{Bounds, Evaluate, Evaluation};
 use crate::shape::{Dim, Shape};
+use crate::weights::Weights;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Parameter", 0, parameter).inputs(0, 0).and(17).attributes(&[
         Attr::new("shape", AttrKind::Shape).default(""),
         Attr::new("element_type", AttrKind::Type).default("dynamic"),
     ]),
-    Operation::new("Constant", 0, constant).inputs(0, 0).evaluate(Evaluate::Source(value::constant)).attributes(&[
+    Operation::new("Constant", 0, constant).inputs(0, 0).evaluate(Evaluate::Source(constant_values)).attributes(&[
         Attr::new("element_type", AttrKind::Type),
         Attr::new("shape", AttrKind::Ints),
         Attr::new("offset", AttrKind::Unsigned),
@@ -21,10 +23,11 @@ pub(super) const ROWS: &[Operation] = &[
     ]),
     Operation::new("Result", 0, result),
     Operation::new("ShapeOf", 0, shape_of_i64).until(2).evaluate(Evaluate::Source(shape_values)),
-    Operation::new("ShapeOf", 3, shape_of)
-        .and(17)
-        .evaluate(Evaluate::Source(shape_values))
-        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+    Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("dynamic")]),
 ];
 
 fn parameter(cx: &mut Context) -> Result<(), Fault> {
@@ -58,23 +61,27 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("element_type")?;
     let dims = cx.ints("shape")?;
     let shape = Shape::fixed(dims.iter().copied().map(|dim| dim.max(0)));
-    if cx.has_attribute("value") && !cx.has_attribute("offset") {
+    let invalid = |message: String| Fault::other(Code::InvalidConstant, message);
+    let needed = match (element_type.kind(), shape.element_count()) {
+        (Kind::String | Kind::Dynamic, _) => Some(0),
+        (_, None) => None,
+        (_, Some(count)) => array::byte_size(element_type, count),
+    };
+    if cx.has_attribute("value") {
+        // Its text is the very bytes.
+        let length = cx.text("value")?.len();
+        if needed.is_none_or(|needed| needed > length as u128) {
+            let message = format!("`value` has {length} bytes, too few for {element_type}{shape}");
+            return Err(Fault { attribute: Some("value"), ..invalid(message) }.rule("OpenVINO reads beyond its end"));
+        }
         cx.output(element_type, shape);
         return Ok(());
     }
     let (offset, size) = (cx.unsigned("offset")?, cx.unsigned("size")?);
-    let invalid = |message: String| Fault::other(Code::InvalidConstant, message);
     if dims.iter().any(|&dim| dim < 0) {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
         return Err(Fault { attribute: Some("shape"), ..fault });
     }
-    let elements = shape.element_count();
-    let needed = match (element_type.kind(), elements) {
-        (Kind::String | Kind::Dynamic, _) => Some(0),
-        (_, None) => None,
-        // Every element count of a tensor times 64 bits fits.
-        (_, Some(count)) => u128::from(count).checked_mul(element_type.bits().into()).map(|bits| bits.div_ceil(8)),
-    };
     match needed {
         Some(needed) if needed <= size.into() => {
             if needed < size.into() && element_type.bits() > 0 {
@@ -85,7 +92,8 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         needed => {
             let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
             let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
-            return Err(Fault { attribute: Some("size"), ..fault }.help("the shape or the element type is wrong, or the file is damaged"));
+            return Err(Fault { attribute: Some("size"), ..fault }
+                .help("the shape or the element type is wrong, or the file is damaged"));
         }
     }
     if let Some(length) = cx.walk.weights.len() {
@@ -99,9 +107,55 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
             let message = format!("offset {offset} is no multiple of {alignment}, the size of {element_type}");
             cx.lint(Fault { attribute: Some("offset"), ..Fault::other(Code::UnalignedConstant, message) });
         }
+        if element_type.kind() == Kind::String {
+            check_strings(&cx.walk.weights, offset, size)
+                .map_err(|message| invalid(format!("the strings of this constant are damaged: {message}")))?;
+        }
     }
     cx.output(element_type, shape);
     Ok(())
+}
+
+/// Checks how strings are packed: their number, where each one starts and the last one ends, then their bytes.
+fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String> {
+    const CHUNK: usize = 1 << 12;
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, i32::from_le_bytes);
+    let head = weights.read(offset, 4).filter(|_| size >= 4).ok_or("there is not even their number")?;
+    let count = u64::try_from(number(&head)).map_err(|_| "their number is negative")?;
+    let header = (count + 2) * 4;
+    let room = size.checked_sub(header).ok_or_else(|| format!("{count} strings do not fit into {size} bytes"))?;
+    let mut last = 0;
+    let mut at = 4;
+    while at < header && count > 0 {
+        let length = usize::try_from(header - at).map_or(CHUNK, |left| left.min(CHUNK));
+        let bytes = weights.read(offset + at, length).ok_or("the weights cannot be read")?;
+        for place in bytes.chunks_exact(4).map(number) {
+            if place < last {
+                return Err(format!("one starts or ends at {place}, after one at {last}"));
+            }
+            last = place;
+        }
+        at += length as u64;
+    }
+    match u64::from(last.unsigned_abs()) <= room {
+        true => Ok(()),
+        false => Err(format!("one ends at {last}, and there are {room} bytes")),
+    }
+}
+
+/// The values of a constant, from its bytes.
+fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
+    let output = evaluation.layer.outputs().first()?;
+    let (element_type, shape) = (output.element_type(), output.shape());
+    let dims = shape.to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+    let bytes = match evaluation.layer.attribute("value") {
+        Some(text) => text.as_bytes().to_vec(),
+        None => {
+            let length = array::stored_size(element_type, shape.element_count()?)?;
+            evaluation.weights.read(evaluation.unsigned("offset").ok()?, usize::try_from(length).ok()?)?
+        }
+    };
+    Array::decode(element_type, dims, &bytes).map(Bounds::exactly)
 }
 
 fn result(cx: &mut Context) -> Result<(), Fault> {
@@ -128,12 +182,12 @@ fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
 }
 
 /// The dims of the input; an open upper end is the largest number of the output type.
-fn shape_values(evaluation: &Evaluation, _port: usize) -> Option<Bounds> {
+fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };
     let dims = evaluation.inputs.first()?.shape.dims()?;
-    let array = |values: Vec<i128>| Array { element_type, dims: vec![values.len()], data: Data::Ints(values) };
+    let array = |values: Vec<i128>| Array::ints(element_type, vec![values.len()], values);
     let lower = array(dims.iter().map(|dim| i128::from(dim.lower()).min(largest)).collect());
     let upper = array(dims.iter().map(|dim| dim.upper().map_or(largest, i128::from).min(largest)).collect());
-    Some(Bounds { upper: (upper != lower).then_some(upper), lower })
+    Some(Bounds::new(lower, upper))
 }

@@ -121,10 +121,14 @@ impl<'a> Printer<'a> {
         });
         self.open("edges");
         self.content("edges", |printer| {
-            let mut edges: Vec<_> = graph.petgraph().edge_references().filter_map(|edge| {
-                let (from, to) = (graph.weight(edge.source())?, graph.weight(edge.target())?);
-                Some((from, edge.weight().from_port as usize, to, edge.weight().to_port as usize))
-            }).collect();
+            let mut edges: Vec<_> = graph
+                .petgraph()
+                .edge_references()
+                .filter_map(|edge| {
+                    let (from, to) = (graph.weight(edge.source())?, graph.weight(edge.target())?);
+                    Some((from, edge.weight().from_port as usize, to, edge.weight().to_port as usize))
+                })
+                .collect();
             // The serializer groups edges by the layer they start from.
             edges.sort_by_key(|edge| edge.0.id);
             for (from, from_port, to, to_port) in edges {
@@ -347,6 +351,8 @@ fn is_blank(event: &Event) -> bool {
     match event {
         Event::Text(text) => text.trim_ascii().is_empty(),
         Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => true,
-        Event::Start(_) | Event::End(_) | Event::Empty(_) | Event::CData(_) | Event::GeneralRef(_) | Event::Eof => false,
+        Event::Start(_) | Event::End(_) | Event::Empty(_) | Event::CData(_) | Event::GeneralRef(_) | Event::Eof => {
+            false
+        }
     }
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
-pub(crate) use read::{declared_dims, declares, locate, matches_dims};
 pub use read::{Reading, parse};
+pub(crate) use read::{declared_dims, declares, locate, matches_dims};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};
 use crate::graph::Model;

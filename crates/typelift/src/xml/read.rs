@@ -161,7 +161,9 @@ impl<'a> Read<'a> {
             Some(text) => self.ir_version(text),
             None => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
-                self.report(refusal.at(root.tag_span, "`version` is missing").help("OpenVINO reads versions 10 and 11"));
+                self.report(
+                    refusal.at(root.tag_span, "`version` is missing").help("OpenVINO reads versions 10 and 11"),
+                );
                 IrVersion::V11
             }
         };
@@ -205,7 +207,8 @@ impl<'a> Read<'a> {
         for extra in &model.extras {
             let Fragment::Source(span) = extra else { continue };
             let text = span.text(self.source);
-            if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n)) {
+            if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
+            {
                 let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
                 self.report(lint.at(*span, "OpenVINO reads it only where there is no <rt_info>"));
             }
@@ -262,7 +265,8 @@ impl<'a> Read<'a> {
         let [id, name, ty, version, output_names] =
             self.known_attributes(element, known, |name, value| unknown.push((name, value)))?;
         let mut layer = Layer::new("", "", "");
-        let texts = [("name", name, &mut layer.name), ("type", ty, &mut layer.ty), ("version", version, &mut layer.version)];
+        let texts =
+            [("name", name, &mut layer.name), ("type", ty, &mut layer.ty), ("version", version, &mut layer.version)];
         for (attribute, value, home) in texts {
             match value {
                 Some(value) => *home = decode(value).to_compact_string(),
@@ -280,7 +284,8 @@ impl<'a> Read<'a> {
         layer.id = LayerId(id.unwrap_or(u64::MAX));
         for (name, value) in unknown {
             let message = format!("attribute `{name}` of <layer> is ignored");
-            let lint = Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
+            let lint =
+                Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
             self.report_of(&layer, lint);
         }
         self.layer_content(element, &mut layer)?;
@@ -334,7 +339,9 @@ impl<'a> Read<'a> {
                     let name = name.to_compact_string();
                     if self.path.len() >= MAX_DEPTH {
                         let message = format!("bodies nest more than {MAX_DEPTH} deep");
-                        return Err(Diagnostic::new(Code::NestingTooDeep, message).at(child.tag_span, "one body too many"));
+                        return Err(
+                            Diagnostic::new(Code::NestingTooDeep, message).at(child.tag_span, "one body too many")
+                        );
                     }
                     self.path.push(format!("{}/{name}", layer.name).into());
                     let graph = self.graph(&child, None)?;
@@ -411,7 +418,8 @@ impl<'a> Read<'a> {
                 let found = ElementType::from_port_name(text);
                 if found.is_none() {
                     let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no element type of a port"));
-                    let mut refusal = refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
+                    let mut refusal =
+                        refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
                     if let Some(meant) = ElementType::from_name(text).and_then(ElementType::port_name) {
                         refusal = refusal.help(format!("write `{meant}`"));
                     }
@@ -575,13 +583,19 @@ impl<'a> Read<'a> {
             let (source, target) = match (graph.node(from), graph.node(to)) {
                 (Some(source), Some(target)) => (source, target),
                 (None, _) if !self.damaged => {
-                    let refusal = Diagnostic::new(Code::UnknownLayer, format!("an edge starts at layer {from}, which is not there"));
+                    let refusal = Diagnostic::new(
+                        Code::UnknownLayer,
+                        format!("an edge starts at layer {from}, which is not there"),
+                    );
                     let refusal = refusal.at(edge.span, "`from-layer` names no layer of this graph");
                     self.report(refusal.help("point `from-layer` at the layer that makes the tensor"));
                     continue;
                 }
                 (_, None) if !self.damaged => {
-                    let lint = Diagnostic::new(Code::EdgeToUnknownLayer, format!("an edge ends at layer {to}, which is not there"));
+                    let lint = Diagnostic::new(
+                        Code::EdgeToUnknownLayer,
+                        format!("an edge ends at layer {to}, which is not there"),
+                    );
                     self.report(lint.at(edge.span, "OpenVINO ignores this edge"));
                     continue;
                 }
@@ -595,7 +609,8 @@ impl<'a> Read<'a> {
             {
                 if found.is_none() {
                     let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
-                    let refusal = Diagnostic::new(Code::UnknownPort, message).at(edge.span, format!("names {kind} port {id}"));
+                    let refusal =
+                        Diagnostic::new(Code::UnknownPort, message).at(edge.span, format!("names {kind} port {id}"));
                     let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
                     self.report_of(layer, refusal);
                 }
@@ -607,13 +622,18 @@ impl<'a> Read<'a> {
         self.check_inputs(graph);
         if let Err(circle) = graph.topological_order() {
             let names: Vec<_> = circle.iter().filter_map(|&id| graph.layer(id)).collect();
-            let list = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect::<Vec<_>>().join(" -> ");
+            let list =
+                names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect::<Vec<_>>().join(" -> ");
             let mut refusal = Diagnostic::new(Code::Cycle, format!("layers feed each other in a circle: {list}"));
             for (at, layer) in names.iter().enumerate().take(8) {
-                refusal = refusal.at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
+                refusal = refusal
+                    .at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
             }
             if let Some(first) = names.first() {
-                self.report_of(first, refusal.help("take out the edge that leads back; loops are written as Loop bodies"));
+                self.report_of(
+                    first,
+                    refusal.help("take out the edge that leads back; loops are written as Loop bodies"),
+                );
             }
         }
     }
@@ -636,7 +656,10 @@ impl<'a> Read<'a> {
                 let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
                 let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
-                self.report_of(layer, refusal.help("keep the edge that is meant; join tensors with an operation such as Concat"));
+                self.report_of(
+                    layer,
+                    refusal.help("keep the edge that is meant; join tensors with an operation such as Concat"),
+                );
             }
             let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
             for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
@@ -645,7 +668,8 @@ impl<'a> Read<'a> {
                 }
                 let message = format!("input {port} of layer {} `{}` is fed by nothing", layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::UnconnectedInput, message);
-                let refusal = refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
+                let refusal =
+                    refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
                 self.report_of(layer, refusal.help("add the <edge> that ends at this port"));
             }
         }
@@ -664,7 +688,8 @@ impl<'a> Read<'a> {
                         Ok(_) | Err(_) => {}
                     }
                 }
-                let known = name.as_deref().and_then(|name| KNOWN_RT_INFO.iter().find(|known| name.starts_with(**known)));
+                let known =
+                    name.as_deref().and_then(|name| KNOWN_RT_INFO.iter().find(|known| name.starts_with(**known)));
                 if let (Some(name), Some(known)) = (name, known) {
                     if seen.iter().any(|(earlier, _)| *earlier == name) {
                         let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
@@ -761,7 +786,9 @@ impl<'a> Read<'a> {
     #[cold]
     fn missing_attribute(&mut self, element: &Element, name: &str) {
         let message = format!("<{}> has no attribute `{name}`", element.name());
-        self.report(Diagnostic::new(Code::MissingAttribute, message).at(element.tag_span, format!("`{name}` must be here")));
+        self.report(
+            Diagnostic::new(Code::MissingAttribute, message).at(element.tag_span, format!("`{name}` must be here")),
+        );
     }
 
     #[cold]
@@ -811,7 +838,14 @@ impl PortIndex {
         }
     }
 
-    fn find<P>(&mut self, layer: LayerId, input: bool, ports: &[P], id_of: impl Fn(&P) -> u64, id: u64) -> Option<usize> {
+    fn find<P>(
+        &mut self,
+        layer: LayerId,
+        input: bool,
+        ports: &[P],
+        id_of: impl Fn(&P) -> u64,
+        id: u64,
+    ) -> Option<usize> {
         let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
         // The ids of a layer's ports run on without gaps, as a rule; the first of equal ids is the one edges name.
         if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {

@@ -72,7 +72,8 @@ impl<'a> Splice<'a> {
             };
             if !added.is_empty() {
                 let layout = self.layout(span.start);
-                let texts = added.drain(..).map(|(node, layer)| self.new_layer(&layout, graph, node, layer) + layout.gap);
+                let texts =
+                    added.drain(..).map(|(node, layer)| self.new_layer(&layout, graph, node, layer) + layout.gap);
                 let text = texts.collect::<String>();
                 self.insert(span.start, text);
             }

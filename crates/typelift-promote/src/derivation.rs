@@ -1,0 +1,53 @@
+//! How a common type came to be, step by step.
+
+use core::fmt;
+
+use crate::ElementType;
+
+/// One step of a derivation: an operand's type is changed, or two types meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The type at hand.
+    pub from: ElementType,
+    /// The type it meets, if the step has two sides.
+    pub with: Option<ElementType>,
+    /// What comes of it.
+    pub to: ElementType,
+    /// Why, as a clause.
+    pub rule: &'static str,
+}
+
+/// `i32 with f16 gives f16: …`, types as OpenVINO spells them; `{:#}` spells them as PyTorch and Paddle do.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if f.alternate() { ElementType::framework_name } else { ElementType::name };
+        f.write_str(name(self.from))?;
+        match self.with {
+            Some(with) => write!(f, " with {} gives ", name(with))?,
+            None => f.write_str(" becomes ")?,
+        }
+        write!(f, "{}: {}", name(self.to), self.rule)
+    }
+}
+
+/// Takes the steps of a derivation as they are made.
+pub(crate) type Trace<'a> = &'a mut dyn FnMut(Step);
+
+/// Records that two types meet, and returns what they give.
+pub(crate) fn meet(
+    (to, rule): (ElementType, &'static str),
+    from: ElementType,
+    with: ElementType,
+    trace: Trace,
+) -> ElementType {
+    trace(Step { from, with: Some(with), to, rule });
+    to
+}
+
+/// Records that a type becomes another, unless it is that already.
+pub(crate) fn change(from: ElementType, to: ElementType, rule: &'static str, trace: Trace) -> ElementType {
+    if from != to {
+        trace(Step { from, with: None, to, rule });
+    }
+    to
+}

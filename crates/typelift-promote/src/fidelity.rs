@@ -1,0 +1,233 @@
+//! What a conversion from one element type to another can lose, from the value sets of both.
+//!
+//! The behaviour meant is that of OpenVINO's `Convert`: to a float it rounds to nearest, overflowing to an infinity or, in
+//! types without one, to NaN; to an integer it cuts off the fraction and keeps the low bits; to `boolean` it asks whether
+//! the value differs from zero.
+
+use core::fmt;
+
+use crate::ElementType::{self, *};
+use crate::Kind;
+
+/// One way in which values come out changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loss {
+    /// Values become the nearest one that the type has, tiny ones zero.
+    Rounds,
+    /// Values beyond the largest of a float become infinite or NaN, or the largest there is.
+    Overflows,
+    /// Values beyond the range of an integer keep their low bits; from a float, infinities, NaN and far values come out
+    /// as anything.
+    Wraps,
+    /// Values lose what stands after the point.
+    Truncates,
+    /// All values but zero become true.
+    Collapses,
+    /// Complex numbers lose their imaginary part.
+    DropsImaginary,
+}
+
+impl Loss {
+    const ALL: [Self; 6] =
+        [Self::Rounds, Self::Overflows, Self::Wraps, Self::Truncates, Self::Collapses, Self::DropsImaginary];
+
+    /// A stable word: `rounds`, `overflows`, `wraps`, `truncates`, `collapses`, `drops-imaginary`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rounds => "rounds",
+            Self::Overflows => "overflows",
+            Self::Wraps => "wraps",
+            Self::Truncates => "truncates",
+            Self::Collapses => "collapses",
+            Self::DropsImaginary => "drops-imaginary",
+        }
+    }
+}
+
+/// What a conversion can lose: a set of [`Loss`]es, empty if it keeps every value.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Fidelity(u8);
+
+impl Fidelity {
+    /// Whether every value comes out as it went in.
+    pub fn is_exact(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether values can be lost this way.
+    pub fn can(self, loss: Loss) -> bool {
+        self.0 & 1 << loss as u8 != 0
+    }
+
+    /// The ways in which values can be lost.
+    pub fn losses(self) -> impl Iterator<Item = Loss> {
+        Loss::ALL.into_iter().filter(move |&loss| self.can(loss))
+    }
+
+    fn with(self, loss: Loss, happens: bool) -> Self {
+        if happens { Self(self.0 | 1 << loss as u8) } else { self }
+    }
+}
+
+/// `exact`, or the losses: `rounds, overflows`.
+impl fmt::Display for Fidelity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_exact() {
+            return f.write_str("exact");
+        }
+        for (i, loss) in self.losses().enumerate() {
+            write!(f, "{}{}", if i == 0 { "" } else { ", " }, loss.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fidelity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The numbers of an integer type.
+struct Integer {
+    min: i128,
+    max: i128,
+}
+
+/// The numbers of a float type: those of `precision` significant bits, multiples of `2^lowest`, up to `max`.
+struct Float {
+    precision: u32,
+    lowest: i32,
+    max: Max,
+    infinity: bool,
+    nan: bool,
+    /// Zero and the negative numbers.
+    zero_and_below: bool,
+}
+
+/// `mantissa * 2^exponent`.
+#[derive(Clone, Copy)]
+struct Max {
+    mantissa: u64,
+    exponent: i32,
+}
+
+impl Max {
+    /// Where the highest bit stands.
+    fn magnitude(self) -> i32 {
+        63 - self.mantissa.leading_zeros() as i32 + self.exponent
+    }
+
+    fn exceeds(self, other: Self) -> bool {
+        let align = |max: Self| max.mantissa.unbounded_shl(max.mantissa.leading_zeros());
+        (self.magnitude(), align(self)) > (other.magnitude(), align(other))
+    }
+
+    fn of_integer(max: i128) -> Self {
+        Self { mantissa: u64::try_from(max).unwrap_or(u64::MAX), exponent: 0 }
+    }
+}
+
+enum Numbers {
+    Integer(Integer),
+    Float(Float),
+}
+
+fn numbers(ty: ElementType) -> Option<Numbers> {
+    let float = |precision, lowest, mantissa, exponent, infinity, nan| {
+        let max = Max { mantissa, exponent };
+        Some(Numbers::Float(Float { precision, lowest, max, infinity, nan, zero_and_below: ty != F8E8M0 }))
+    };
+    match ty {
+        Boolean => Some(Numbers::Integer(Integer { min: 0, max: 1 })),
+        F64 => float(53, -1074, (1 << 53) - 1, 971, true, true),
+        F32 => float(24, -149, (1 << 24) - 1, 104, true, true),
+        F16 => float(11, -24, (1 << 11) - 1, 5, true, true),
+        Bf16 => float(8, -133, (1 << 8) - 1, 120, true, true),
+        // Mantissa 1.111 of the top exponent is NaN.
+        F8E4M3 => float(4, -9, 14, 5, false, true),
+        F8E5M2 => float(3, -16, 7, 13, true, true),
+        F8E4M3Fnuz => float(4, -10, 15, 4, false, true),
+        F8E5M2Fnuz => float(3, -17, 7, 13, false, true),
+        F4E2M1 => float(2, -1, 3, 1, false, false),
+        F8E8M0 => float(1, -127, 1, 127, false, true),
+        // Sixteen numbers of f32 between -1 and 1: as a source they need its precision.
+        Nf4 => float(24, -27, 1, 0, false, false),
+        _ => match ty.kind() {
+            Kind::Signed => {
+                Some(Numbers::Integer(Integer { min: -(1 << (ty.bits() - 1)), max: (1 << (ty.bits() - 1)) - 1 }))
+            }
+            Kind::Unsigned => Some(Numbers::Integer(Integer { min: 0, max: (1 << ty.bits()) - 1 })),
+            _ => None,
+        },
+    }
+}
+
+/// The type of a complex number's parts.
+fn part(ty: ElementType) -> ElementType {
+    match ty {
+        C32 => F16,
+        Bc32 => Bf16,
+        C64 => F32,
+        C128 => F64,
+        _ => ty,
+    }
+}
+
+/// What converting values of one type to another can lose; `None` where no conversion of numbers is known: `dynamic`,
+/// `string`, and PyTorch's storage types.
+///
+/// Two conversions in a row give what the second alone gives if the first is exact.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, Loss, fidelity};
+/// assert!(fidelity(F16, F32).unwrap().is_exact());
+/// assert_eq!(fidelity(I64, F16).unwrap().to_string(), "rounds, overflows");
+/// assert!(fidelity(F32, U8).unwrap().can(Loss::Truncates));
+/// ```
+pub fn fidelity(from: ElementType, to: ElementType) -> Option<Fidelity> {
+    if from == to && numbers(part(from)).is_some() {
+        return Some(Fidelity::default());
+    }
+    let lost = Fidelity::default().with(
+        Loss::DropsImaginary,
+        from.kind() == Kind::Complex && !matches!(to.kind(), Kind::Complex | Kind::Boolean),
+    );
+    Some(match (numbers(part(from))?, numbers(part(to))?) {
+        (Numbers::Integer(from), _) if to == Boolean => lost.with(Loss::Collapses, from.min < 0 || from.max > 1),
+        (Numbers::Float(_), _) if to == Boolean => lost.with(Loss::Collapses, true),
+        (Numbers::Integer(from), Numbers::Integer(to)) => {
+            lost.with(Loss::Wraps, from.min < to.min || from.max > to.max)
+        }
+        (Numbers::Float(from), Numbers::Integer(to)) => {
+            let fits = !from.infinity
+                && !from.nan
+                && !from.max.exceeds(Max::of_integer(to.max))
+                && (!from.zero_and_below || to.min < 0 && !from.max.exceeds(Max::of_integer(-to.min)));
+            lost.with(Loss::Truncates, from.lowest < 0).with(Loss::Wraps, !fits)
+        }
+        // Of the whole numbers nf4 has -1, 0 and 1, of the fractions it shares none.
+        (Numbers::Integer(from), Numbers::Float(_)) if to == Nf4 => {
+            let beyond = from.min < -1 || from.max > 1;
+            lost.with(Loss::Overflows, beyond)
+        }
+        (Numbers::Float(_), Numbers::Float(_)) if to == Nf4 => {
+            lost.with(Loss::Rounds, true).with(Loss::Overflows, true)
+        }
+        (Numbers::Integer(from), Numbers::Float(to)) => {
+            let most = Max::of_integer(from.max.max(-from.min));
+            // The largest number of a signed type is one short of a power of two.
+            let significant = Max::of_integer(from.max).magnitude() + 1;
+            lost.with(Loss::Rounds, significant > to.precision as i32)
+                .with(Loss::Overflows, most.exceeds(to.max) || !to.zero_and_below)
+        }
+        (Numbers::Float(from), Numbers::Float(to)) => {
+            let beyond = from.max.exceeds(to.max)
+                || from.infinity && !to.infinity
+                || from.nan && !to.nan
+                || from.zero_and_below && !to.zero_and_below;
+            lost.with(Loss::Rounds, from.precision > to.precision || from.lowest < to.lowest)
+                .with(Loss::Overflows, beyond)
+        }
+    })
+}

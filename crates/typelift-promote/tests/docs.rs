@@ -1,0 +1,200 @@
+//! The tables in `docs/promotion-rules.md` are what the rules give. `UPDATE_DOCS=1` writes them anew.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use typelift_promote::paddle::{self, Version};
+use typelift_promote::{ElementType, Operand, RuleSet, openvino};
+
+type Outcome = Option<ElementType>;
+
+fn promote(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Outcome {
+    rules.promote(operation, &[a, b]).ok().map(|promotion| promotion.result)
+}
+
+fn unsafe_openvino() -> RuleSet {
+    RuleSet::OpenVino(openvino::Attributes { promote_unsafe: true, ..Default::default() })
+}
+
+fn named(name: &str) -> RuleSet {
+    RuleSet::from_name(name).unwrap()
+}
+
+/// The types that all three have.
+fn common_types() -> Vec<ElementType> {
+    use ElementType::*;
+    vec![Boolean, U8, I8, I16, I32, I64, F16, Bf16, F32, F64]
+}
+
+fn compare_table() -> String {
+    let rule_sets = [
+        ("OpenVINO, safe", named("openvino")),
+        ("OpenVINO, unsafe", unsafe_openvino()),
+        ("PyTorch", named("pytorch")),
+        ("Paddle", named("paddle")),
+    ];
+    let mut text =
+        "| with dimensions | | OpenVINO, safe | OpenVINO, unsafe | PyTorch | Paddle |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    let types = common_types();
+    let (mut pairs, mut different) = (0, 0);
+    for (i, &a) in types.iter().enumerate() {
+        for &b in &types[i..] {
+            let outcomes =
+                rule_sets.map(|(_, rules)| promote(&rules, "add", Operand::dimensioned(a), Operand::dimensioned(b)));
+            pairs += 1;
+            if outcomes.iter().any(|outcome| *outcome != outcomes[0]) {
+                different += 1;
+                let cells = outcomes.map(|outcome| outcome.map_or("–", ElementType::name));
+                text += &format!("| {a} | {b} | {} |\n", cells.join(" | "));
+            }
+        }
+    }
+    format!(
+        "{different} of the {pairs} unordered pairs of the ten types that all three have; – is a refusal.\n\n{text}"
+    )
+}
+
+fn associativity_table() -> String {
+    let rows: [(&str, RuleSet, fn(ElementType) -> Operand); 6] = [
+        ("OpenVINO, safe", named("openvino"), Operand::dimensioned),
+        ("OpenVINO, unsafe", unsafe_openvino(), Operand::dimensioned),
+        ("PyTorch, with dimensions", named("pytorch"), Operand::dimensioned),
+        ("Paddle, with dimensions", named("paddle"), Operand::dimensioned),
+        ("Paddle, 0-D", named("paddle"), Operand::zero_dim),
+        ("Paddle 2.6, with dimensions", named("paddle-2.6"), Operand::dimensioned),
+    ];
+    let mut text = "| rules | types | triples | another type | one grouping refused | through | for example |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for (name, rules, operand) in rows {
+        let meet = |a, b| promote(&rules, "add", operand(a), operand(b));
+        let types: Vec<_> = rules.types().filter(|&ty| meet(ty, ty).is_some()).collect();
+        let (mut triples, mut other_type, mut refused) = (0, 0, 0);
+        let mut example = std::string::String::from("none");
+        let mut through = BTreeMap::<&str, usize>::new();
+        for &a in &types {
+            for &b in &types {
+                for &c in &types {
+                    triples += 1;
+                    let left = meet(a, b).and_then(|ab| meet(ab, c));
+                    let right = meet(b, c).and_then(|bc| meet(a, bc));
+                    match (left, right) {
+                        (left, right) if left == right => {}
+                        (Some(left), Some(right)) => {
+                            if other_type == 0 {
+                                let name = |ty| rules.type_name(ty);
+                                let [x, y, z] = [a, b, c].map(name);
+                                example =
+                                    format!("({x}, {y}), {z} is {}, {x}, ({y}, {z}) is {}", name(left), name(right));
+                            }
+                            other_type += 1;
+                            *through.entry(cause([a, b, c])).or_default() += 1;
+                        }
+                        _ => refused += 1,
+                    }
+                }
+            }
+        }
+        let through = through.iter().map(|(cause, count)| format!("{cause}: {count}")).collect::<Vec<_>>().join(", ");
+        let through = if through.is_empty() { "–".to_owned() } else { through };
+        text +=
+            &format!("| {name} | {} | {triples} | {other_type} | {refused} | {through} | {example} |\n", types.len());
+    }
+    text
+}
+
+/// What makes the grouping of a triple matter.
+fn cause(types: [ElementType; 3]) -> &'static str {
+    use ElementType::*;
+    let has = |ty| types.contains(&ty);
+    match () {
+        () if has(U64) && !(has(F16) && has(Bf16)) && !(has(F8E4M3) && has(F8E5M2)) => "u64",
+        () if has(F8E4M3) && has(F8E5M2) => "f8e4m3 and f8e5m2",
+        () if has(F16) && has(Bf16) => "f16 and bf16",
+        () if has(U8) && has(I8) => "u8 and i8",
+        () => "others",
+    }
+}
+
+fn quirk_table() -> String {
+    let attributes = openvino::Attributes { pytorch_scalar_promotion: true, ..Default::default() };
+    let mut text = "| dimensioned, and result | scalars it takes although it cannot hold them | scalars that round |\n|---|---|---|\n".to_owned();
+    let types: Vec<_> = ElementType::all().filter(|&ty| openvino::is_supported(ty)).collect();
+    for &ty in &types {
+        let (mut beyond, mut rounds) = (Vec::new(), Vec::new());
+        for &scalar in &types {
+            let pair = (openvino::Operand::dimensioned(ty), openvino::Operand::scalar(scalar));
+            match openvino::quirk(pair.0, pair.1, &attributes) {
+                Some(openvino::Quirk::ScalarOutOfRange { .. }) => beyond.push(scalar.name()),
+                Some(openvino::Quirk::ScalarRounds { .. }) => rounds.push(scalar.name()),
+                None => {}
+            }
+        }
+        if !(beyond.is_empty() && rounds.is_empty()) {
+            text += &format!("| {ty} | {} | {} |\n", beyond.join(", "), rounds.join(", "));
+        }
+    }
+    text
+}
+
+fn paddle_versions_table() -> String {
+    let mut text =
+        "| API | cells | another type | package refuses | document refuses or leaves out |\n|---|---|---|---|---|\n"
+            .to_owned();
+    let types: Vec<_> = common_types().into_iter().chain([ElementType::C64, ElementType::C128]).collect();
+    let numbers = ["bool", "int", "float", "complex"].map(|word| Operand::from_number_name(word).unwrap());
+    let tensors = types.iter().map(|&ty| Operand::dimensioned(ty));
+    let operands: Vec<_> = tensors.chain(numbers).collect();
+    let all: Vec<_> = paddle::Operation::all().map(paddle::Operation::name).collect();
+    let mut rows = BTreeMap::<_, Vec<&str>>::new();
+    for name in all {
+        let operation = paddle::Operation::from_name(name).unwrap();
+        let mut counts = [0; 4];
+        for (a, b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (*a, *b))) {
+            let [real, document] = [Version::V3_3, Version::Published2_6]
+                .map(|version| operation.promote(&[a, b], version).map(|promotion| promotion.result));
+            let left_out = |refusal: &paddle::Refusal| refusal.reason == paddle::Reason::OutOfScope;
+            if document.as_ref().is_err_and(left_out) || a.is_number() && b.is_number() {
+                continue;
+            }
+            counts[0] += 1;
+            match (real, document) {
+                (Ok(real), Ok(document)) => counts[1] += usize::from(real != document),
+                (Err(_), Ok(_)) => counts[2] += 1,
+                (Ok(_), Err(_)) => counts[3] += 1,
+                (Err(_), Err(_)) => {}
+            }
+        }
+        if counts[0] != 0 {
+            rows.entry(counts).or_default().push(name);
+        }
+    }
+    for ([cells, other, real_refuses, document_refuses], names) in rows {
+        let names = names.iter().map(|name| format!("`{}`", name.replace('|', "\\|"))).collect::<Vec<_>>().join(", ");
+        text += &format!("| {names} | {cells} | {other} | {real_refuses} | {document_refuses} |\n");
+    }
+    text
+}
+
+#[test]
+fn the_generated_tables_are_what_the_rules_give() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/promotion-rules.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let mut expected = document.clone();
+    let tables = [
+        ("compare", compare_table()),
+        ("associativity", associativity_table()),
+        ("openvino-quirks", quirk_table()),
+        ("paddle-versions", paddle_versions_table()),
+    ];
+    for (name, table) in tables {
+        let (start, end) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->"));
+        let from = expected.find(&start).unwrap_or_else(|| panic!("no section {name}")) + start.len();
+        let to = from + expected[from..].find(&end).unwrap_or_else(|| panic!("section {name} has no end"));
+        expected.replace_range(from..to, &format!("\n{table}\n"));
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(document == expected, "docs/promotion-rules.md is out of date: run this test with UPDATE_DOCS=1");
+    }
+}

@@ -1,0 +1,169 @@
+//! What holds, or nearly holds, of every rule set.
+
+use proptest::prelude::*;
+use typelift_promote::ElementType::{self, *};
+use typelift_promote::pytorch::{Options, result_type};
+use typelift_promote::{Category, Operand, RuleSet, openvino};
+
+/// Every rule set with every setting that changes its answers.
+fn rule_sets() -> Vec<RuleSet> {
+    let mut all = RuleSet::all().to_vec();
+    for (promote_unsafe, pytorch_scalar_promotion) in [(true, false), (false, true), (true, true)] {
+        let attributes = openvino::Attributes { promote_unsafe, pytorch_scalar_promotion, ..Default::default() };
+        all.push(RuleSet::OpenVino(attributes));
+    }
+    all.extend([F16, Bf16, F64].map(|default_dtype| RuleSet::PyTorch(Options { default_dtype })));
+    all
+}
+
+fn operands(rules: &RuleSet) -> Vec<Operand> {
+    let categories = [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank];
+    rules
+        .types()
+        .flat_map(|element_type| categories.map(|category| Operand { element_type, category }))
+        .chain(["bool", "int", "float", "complex"].map(|word| Operand::from_number_name(word).unwrap()))
+        .collect()
+}
+
+/// The answer with everything that depends on the order of the operands left out.
+fn answer(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Result<ElementType, &'static str> {
+    rules.promote(operation, &[a, b]).map(|promotion| promotion.result).map_err(|refusal| refusal.code())
+}
+
+#[test]
+fn the_order_of_two_operands_does_not_matter() {
+    for rules in rule_sets() {
+        let operands = operands(&rules);
+        let operation = if matches!(rules, RuleSet::Paddle(_)) { "operator +" } else { "add" };
+        for (&a, &b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
+            assert_eq!(answer(&rules, operation, a, b), answer(&rules, operation, b, a), "{rules:?} {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_type_meets_itself_at_itself_wherever_it_is_taken() {
+    for rules in rule_sets() {
+        for ty in rules.types() {
+            let same = Operand::dimensioned(ty);
+            let expected = match rules {
+                RuleSet::OpenVino(_) if !openvino::is_supported(ty) => Err("unsupported-type"),
+                RuleSet::Paddle(_) if rules.name() == "paddle-2.6" && ty.bits() == 8 && ty.is_float() => {
+                    Err("out-of-scope")
+                }
+                _ => Ok(ty),
+            };
+            assert_eq!(answer(&rules, "add", same, same), expected, "{rules:?} {ty}");
+        }
+    }
+}
+
+#[test]
+fn dynamic_absorbs_every_type_that_is_taken() {
+    for rules in rule_sets() {
+        for &operand in operands(&rules).iter().filter(|operand| operand.category != Category::Number) {
+            let expected = match rules {
+                RuleSet::OpenVino(_) if !openvino::is_supported(operand.element_type) => Err("unsupported-type"),
+                _ => Ok(Dynamic),
+            };
+            assert_eq!(
+                answer(&rules, "add", operand, Operand::dimensioned(Dynamic)),
+                expected,
+                "{rules:?} {operand:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_not_known_never_changes_an_answer_given() {
+    for rules in rule_sets().into_iter().filter(|rules| !matches!(rules, RuleSet::OpenVino(_))) {
+        for operation in rules.operations() {
+            for a in rules.types().map(|element_type| Operand { element_type, category: Category::UnknownRank }) {
+                for b in operands(&rules) {
+                    let Ok(promotion) = rules.promote(operation, &[a, b]) else { continue };
+                    for category in [Category::Dimensioned, Category::ZeroDim] {
+                        match rules.promote(operation, &[Operand { category, ..a }, b]) {
+                            Ok(known) => assert_eq!(known, promotion, "{rules:?} {operation} {a:?} {b:?}"),
+                            Err(refusal) => assert!(["rank", "unknown-rank"].contains(&refusal.code()), "{refusal}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn promote_unsafe_refuses_only_types_that_are_not_taken_and_keeps_every_safe_answer() {
+    for pytorch_scalar_promotion in [false, true] {
+        let safe = openvino::Attributes { pytorch_scalar_promotion, ..Default::default() };
+        let unsafely = openvino::Attributes { promote_unsafe: true, ..safe };
+        let operands = operands(&RuleSet::OpenVino(safe));
+        for (&a, &b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
+            let (a, b): (openvino::Operand, openvino::Operand) = (a.into(), b.into());
+            match (openvino::promote(a, b, &safe), openvino::promote(a, b, &unsafely)) {
+                (Ok(safe), unsafely) => assert_eq!(unsafely, Ok(safe)),
+                (Err(refusal), unsafely) => assert_eq!(unsafely.ok(), refusal.unsafe_result),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_step_of_a_derivation_is_its_result() {
+    for rules in rule_sets() {
+        for operation in rules.operations() {
+            for (a, b) in [(F16, I32), (I8, U8), (Boolean, F64), (F32, F64)] {
+                let operands = [Operand::dimensioned(a), Operand::zero_dim(b)];
+                let mut last = None;
+                let answer = rules.trace(operation, &operands, &mut |step| last = Some(step.to));
+                if let (Ok(promotion), Some(last)) = (answer, last) {
+                    assert_eq!(last, promotion.result, "{} {operation} {a} {b}", rules.name());
+                }
+            }
+        }
+    }
+}
+
+fn any_operand() -> impl Strategy<Value = Operand> {
+    let categories = [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank, Category::Number];
+    (prop::sample::select(ElementType::all().collect::<Vec<_>>()), prop::sample::select(categories.to_vec()))
+        .prop_map(|(element_type, category)| Operand { element_type, category })
+}
+
+proptest! {
+    #[test]
+    fn no_operands_of_any_kind_and_number_make_an_operation_panic(
+        operands in prop::collection::vec(any_operand(), 0..12),
+        target in prop::sample::select(ElementType::all().collect::<Vec<_>>()),
+    ) {
+        let attributes = openvino::Attributes { u64_integer_promotion_target: target, ..Default::default() };
+        let _ = openvino::promote_all(operands.iter().map(|&operand| operand.into()), &attributes);
+        for rules in rule_sets() {
+            for operation in rules.operations() {
+                if let Err(refusal) = rules.promote(operation, &operands) {
+                    prop_assert!(!refusal.to_string().is_empty() && !refusal.remedy().to_string().is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reading_an_operand_never_panics(text in "[a-z0-9]{0,6}(\\[[0-9?.,-]{0,9}\\]?)?|\\PC{0,20}") {
+        for rules in RuleSet::all() {
+            let _ = rules.operand(&text);
+        }
+    }
+
+    #[test]
+    fn a_repeated_operand_changes_no_result_type(operands in prop::collection::vec(any_operand(), 1..6), again in 0usize..6) {
+        let first = result_type(&operands, Options::default());
+        let mut more = operands.clone();
+        more.push(operands[again % operands.len()]);
+        let second = result_type(&more, Options::default());
+        let code = |answer: Result<ElementType, typelift_promote::pytorch::Refusal>| answer.map_err(|refusal| refusal.code());
+        prop_assert_eq!(first.is_ok(), second.is_ok(), "{:?} {:?}", code(first), code(second));
+        prop_assert_eq!(first.ok(), second.ok());
+    }
+}

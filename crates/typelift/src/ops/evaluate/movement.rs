@@ -1,0 +1,323 @@
+//! Operations that move values about without looking at them.
+
+use typelift_promote::ElementType;
+use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
+
+use super::{COMMON, axis, inferred_dims, of_type, position};
+use crate::infer::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
+use crate::infer::value::{Bounds, Evaluation, ends};
+use crate::ops::broadcast::{self, Mode};
+
+/// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.
+pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    inputs.first()?.reshaped(inferred_dims(evaluation)?)
+}
+
+pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let first = inputs.first()?;
+    let axis = axis(evaluation.int("axis").ok()?, first.dims.len())?;
+    let mut dims = first.dims.clone();
+    dims[axis] = 0;
+    for input in inputs {
+        let same = |at: usize| at == axis || input.dims.get(at) == first.dims.get(at);
+        (input.dims.len() == dims.len() && (0..dims.len()).all(same)).then_some(())?;
+        dims[axis] = dims[axis].checked_add(input.dims[axis])?;
+    }
+    let row = |dims: &[usize]| dims[axis..].iter().product::<usize>();
+    let total = row(&dims);
+    let mut joined = first.at(dims, std::iter::repeat(None), ZERO)?;
+    let mut start = 0;
+    for input in inputs {
+        let length = row(&input.dims);
+        for from in 0..input.len() {
+            put(&mut joined.data, from / length * total + start + from % length, &input.data, from)?;
+        }
+        start += length;
+    }
+    Some(joined)
+}
+
+/// Gather; an index out of range gives 0.
+pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, indices, at] = inputs else { return None };
+    of_type(data, &[&[Boolean, Bf16, F16, F32, I8, I32, I64, U8, U32, U64]])?;
+    let at = axis(at.first_integer()?, data.dims.len())?;
+    let batch = match evaluation.operation.attribute("batch_dims") {
+        Some(_) => usize::try_from(match evaluation.int("batch_dims").ok()? {
+            batch if batch < 0 => batch.checked_add(i64::try_from(indices.dims.len()).ok()?)?,
+            batch => batch,
+        })
+        .ok()?,
+        None => 0,
+    };
+    (batch <= at && data.dims.get(..batch)? == indices.dims.get(..batch)?).then_some(())?;
+    let dims = [&data.dims[..at], &indices.dims[batch..], &data.dims[at + 1..]].concat();
+    array::count(&dims)?;
+    let length = data.dims[at];
+    let wanted: Vec<Option<usize>> = indices.to_integers().into_iter().map(|index| position(index, length)).collect();
+    let batches: usize = data.dims[..batch].iter().product();
+    let rows: usize = data.dims[batch..at].iter().product();
+    let run: usize = data.dims[at + 1..].iter().product();
+    let each = indices.dims[batch..].iter().product::<usize>();
+    let places = (0..batches).flat_map(|b| (0..rows).map(move |row| (b, b * rows + row))).flat_map(|(b, row)| {
+        let wanted = wanted.get(b * each..(b + 1) * each).unwrap_or_default();
+        wanted.iter().flat_map(move |index| {
+            (0..run).map(move |inner| index.map(|index| (row * length + index) * run + inner))
+        })
+    });
+    data.at(dims, places, ZERO)
+}
+
+/// The indices from `start` to before `stop`, both counted from the end where negative and clamped into `0..length`.
+fn slice_indices(length: usize, start: i64, stop: i64, step: i64) -> Option<Vec<usize>> {
+    let length = i64::try_from(length).ok()?;
+    let from_end = |index: i64| if index < 0 { index.saturating_add(length) } else { index };
+    let (lowest, highest) = if step > 0 { (0, length) } else { (-1, length - 1) };
+    let stop = from_end(stop).clamp(lowest, highest);
+    let mut index = from_end(start).clamp(lowest, highest);
+    let mut indices = Vec::new();
+    (step != 0).then_some(())?;
+    while if step > 0 { index < stop } else { index > stop } {
+        indices.push(usize::try_from(index).ok()?);
+        index = index.saturating_add(step);
+    }
+    Some(indices)
+}
+
+pub(crate) fn slice(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, start, stop, step, axes @ ..] = inputs else { return None };
+    let numbers = [start, stop, step].map(|list| list.to_integers());
+    let axes = axes.first().map_or_else(|| (0..numbers[0].len() as i64).collect(), |axes| axes.to_integers());
+    let mut result = (*data).clone();
+    for (at, &slice_axis) in axes.iter().enumerate() {
+        let at = |list: usize| numbers[list].get(at).copied();
+        let slice_axis = axis(slice_axis, result.dims.len())?;
+        let indices = slice_indices(result.dims[slice_axis], at(0)?, at(1)?, at(2)?)?;
+        result = result.take(slice_axis, indices.into_iter())?;
+    }
+    Some(result)
+}
+
+/// StridedSlice, of which begin and end need not be known exactly where a mask ignores them.
+pub(crate) fn strided_slice(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+    for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
+        let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);
+        let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
+        let differ = |(at, (lower, upper)): (usize, (&i64, &i64))| lower != upper && mask.get(at) != Some(&1);
+        if lower.iter().zip(&upper).enumerate().any(differ) {
+            return None;
+        }
+    }
+    if known.get(3).is_some_and(|strides| !strides.is_exact()) {
+        return None;
+    }
+    ends(evaluation, known, slice_with_strides)
+}
+
+fn slice_with_strides(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, begin, end, strides @ ..] = inputs else { return None };
+    let (begin, end) = (begin.to_integers(), end.to_integers());
+    let strides = strides.first().map(|strides| strides.to_integers());
+    let mask = |name: &'static str| evaluation.ints(name).ok();
+    let (begin_mask, end_mask) = (mask("begin_mask")?, mask("end_mask")?);
+    let (new_axis, shrink, ellipsis) = (mask("new_axis_mask")?, mask("shrink_axis_mask")?, mask("ellipsis_mask")?);
+    let set = |mask: &[i64], at: usize| mask.get(at) == Some(&1);
+    let rank = data.dims.len();
+    let is_new = |&at: &usize| set(&new_axis, at) && !set(&ellipsis, at);
+    let consumed = (0..begin.len()).filter(|at| !is_new(at) && !set(&ellipsis, *at)).count();
+    let own = array::strides(&data.dims);
+    let mut lists = Vec::new();
+    let mut shrunk = Vec::new();
+    let mut source = 0;
+    for at in 0..begin.len() {
+        if set(&ellipsis, at) {
+            for _ in 0..rank.checked_sub(consumed)? {
+                lists.push(array::steps(*data.dims.get(source)?, own[source]));
+                source += 1;
+            }
+        } else if set(&new_axis, at) {
+            lists.push(vec![Some(0)]);
+        } else {
+            let (length, stride) = (*data.dims.get(source)?, own[source]);
+            let step = strides.as_ref().map_or(Some(1), |strides| strides.get(at).copied())?;
+            let (first, last) = if step > 0 { (0, i64::MAX) } else { (-1, i64::MIN) };
+            let start = if set(&begin_mask, at) { first } else { *begin.get(at)? };
+            let indices = if set(&shrink, at) {
+                shrunk.push(lists.len());
+                vec![position(start, length)?]
+            } else {
+                slice_indices(length, start, if set(&end_mask, at) { last } else { *end.get(at)? }, step)?
+            };
+            lists.push(indices.into_iter().map(|index| Some(index * stride)).collect());
+            source += 1;
+        }
+    }
+    for rest in source..rank {
+        lists.push(array::steps(data.dims[rest], own[rest]));
+    }
+    let mut result = data.pick(&lists, ZERO)?;
+    let mut at = 0;
+    result.dims.retain(|_| {
+        at += 1;
+        !shrunk.contains(&(at - 1))
+    });
+    Some(result)
+}
+
+pub(crate) fn split(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, at] = inputs else { return None };
+    let at = axis(at.first_integer()?, data.dims.len())?;
+    let pieces = usize::try_from(evaluation.unsigned("num_splits").ok()?).ok().filter(|&pieces| pieces > 0)?;
+    let length = data.dims[at] / pieces;
+    data.take(at, (0..length).map(|index| evaluation.port * length + index))
+}
+
+pub(crate) fn variadic_split(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, at, lengths] = inputs else { return None };
+    let at = axis(at.first_integer()?, data.dims.len())?;
+    let lengths = lengths.to_integers();
+    let known: i64 = lengths.iter().filter(|&&length| length > 0).try_fold(0_i64, |sum, &l| sum.checked_add(l))?;
+    let rest = usize::try_from(i64::try_from(data.dims[at]).ok()?.checked_sub(known)?).ok()?;
+    let length = |length: i64| usize::try_from(length).unwrap_or(rest);
+    let start: usize = lengths.get(..evaluation.port)?.iter().map(|&l| length(l)).sum();
+    data.take(at, (0..length(*lengths.get(evaluation.port)?)).map(|index| start + index))
+}
+
+pub(crate) fn transpose(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, order] = inputs else { return None };
+    let rank = data.dims.len();
+    let order = match order.to_integers() {
+        order if order.is_empty() => (0..rank).rev().collect(),
+        order => order.into_iter().map(|at| axis(at, rank)).collect::<Option<Vec<_>>>()?,
+    };
+    let own = array::strides(&data.dims);
+    let lists: Vec<_> = order.into_iter().map(|at| array::steps(data.dims[at], own[at])).collect();
+    (lists.len() == rank).then(|| data.pick(&lists, ZERO))?
+}
+
+pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, repeats] = inputs else { return None };
+    let repeats = repeats.to_integers();
+    let rank = data.dims.len().max(repeats.len());
+    let mut data = (*data).clone();
+    data.dims.splice(0..0, vec![1; rank - data.dims.len()]);
+    let own = array::strides(&data.dims);
+    let lists = data.dims.iter().zip(own).enumerate().map(|(at, (&dim, stride))| {
+        let repeat = (at + repeats.len()).checked_sub(rank).map_or(1, |at| repeats[at].max(0));
+        let length = usize::try_from(repeat).ok()?.checked_mul(dim).filter(|&length| length <= MAX_ELEMENTS)?;
+        Some((0..length).map(|index| Some(index % dim * stride)).collect())
+    });
+    data.pick(&lists.collect::<Option<Vec<_>>>()?, ZERO)
+}
+
+/// Broadcast, in every mode.
+pub(crate) fn broadcast(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let (data, dims) = (inputs.first()?, inferred_dims(evaluation)?);
+    let at_the_end = || dims.len().checked_sub(data.dims.len());
+    match broadcast::mode(evaluation, inputs.len()).ok()? {
+        Mode::Explicit => {
+            let axes = inputs.get(2)?.to_integers();
+            data.stretched(&dims, axes.into_iter().map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)))
+        }
+        Mode::Pdpd { axis } if axis != -1 => data.stretched(&dims, usize::try_from(axis).ok()?..),
+        _ => data.stretched(&dims, at_the_end()?..),
+    }
+}
+
+pub(crate) fn pad(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, begin, end, value @ ..] = inputs else { return None };
+    let fill: Fill = value.first().map_or(Some(ZERO), |value| value.first())?;
+    let mode = evaluation.word("pad_mode").ok()?;
+    let own = array::strides(&data.dims);
+    let mut lists = Vec::new();
+    for (at, (begin, end)) in begin.to_integers().into_iter().zip(end.to_integers()).enumerate() {
+        let dim = i64::try_from(*data.dims.get(at)?).ok()?;
+        let length = dim.checked_add(begin)?.checked_add(end)?.clamp(0, MAX_ELEMENTS as i64 + 1);
+        let source = |index: i64| {
+            let index = index - begin;
+            // A symmetric padding repeats the edge itself.
+            let repeated = i64::from(mode == "symmetric");
+            let index = match mode {
+                "edge" => index.clamp(0, (dim - 1).max(0)),
+                "constant" => index,
+                _ if index < 0 => -index - repeated,
+                _ if index >= dim => 2 * dim - 2 - index + repeated,
+                _ => index,
+            };
+            position(index, data.dims[at]).filter(|_| index >= 0).map(|index| index * own[at])
+        };
+        lists.push((0..length).map(source).collect());
+    }
+    (lists.len() == data.dims.len()).then(|| data.pick(&lists, fill))?
+}
+
+/// Puts one tensor's value into another.
+fn put(data: &mut Data, place: usize, updates: &Data, from: usize) -> Option<()> {
+    match (data, updates) {
+        (Data::Ints(data), Data::Ints(updates)) => *data.get_mut(place)? = *updates.get(from)?,
+        (Data::Floats(data), Data::Floats(updates)) => *data.get_mut(place)? = *updates.get(from)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+pub(crate) fn scatter_update(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, indices, updates, at] = inputs else { return None };
+    let at = axis(at.first_integer()?, data.dims.len())?;
+    let (rows, length): (usize, usize) = (data.dims[..at].iter().product(), data.dims[at]);
+    let run: usize = data.dims[at + 1..].iter().product();
+    let indices: Vec<usize> = indices.to_integers().into_iter().map(|i| position(i, length)).collect::<Option<_>>()?;
+    (updates.len() == rows * indices.len() * run).then_some(())?;
+    let mut result = (*data).clone();
+    for row in 0..rows {
+        for (position, index) in indices.iter().enumerate() {
+            for inner in 0..run {
+                let from = (row * indices.len() + position) * run + inner;
+                put(&mut result.data, (row * length + index) * run + inner, &updates.data, from)?;
+            }
+        }
+    }
+    Some(result)
+}
+
+pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, indices, updates] = inputs else { return None };
+    of_type(data, &[COMMON, &[Boolean]])?;
+    if evaluation.operation.attribute("reduction").is_some() && evaluation.word("reduction").ok()? != "none" {
+        return None;
+    }
+    let depth = *indices.dims.last()?;
+    let run: usize = data.dims.get(depth..)?.iter().product();
+    let own = array::strides(&data.dims);
+    let (values, mut result) = (indices.to_integers(), (*data).clone());
+    let tuples = if depth == 0 { 0 } else { values.len() / depth };
+    for at in 0..tuples {
+        let tuple = &values[at * depth..][..depth];
+        let start = tuple.iter().enumerate().try_fold(0, |start, (axis, &i)| Some(start + position(i, data.dims[axis])? * own[axis]))?;
+        for inner in 0..run {
+            put(&mut result.data, start + inner, &updates.data, at * run + inner)?;
+        }
+    }
+    Some(result)
+}
+
+pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, indices, updates, at] = inputs else { return None };
+    of_type(data, &[COMMON, &[Boolean, ElementType::I16]])?;
+    if evaluation.operation.attribute("reduction").is_some() && evaluation.word("reduction").ok()? != "none" {
+        return None;
+    }
+    let at = axis(at.first_integer()?, data.dims.len())?;
+    (indices.dims.len() == data.dims.len() && updates.len() == indices.len()).then_some(())?;
+    let (own, theirs) = (array::strides(&data.dims), array::strides(&indices.dims));
+    let mut result = (*data).clone();
+    for (from, index) in indices.to_integers().into_iter().enumerate() {
+        let mut place = 0;
+        for (dimension, (&stride, &theirs)) in own.iter().zip(&theirs).enumerate() {
+            let coordinate = from / theirs % indices.dims[dimension];
+            place += stride * if dimension == at { position(index, data.dims[at])? } else { coordinate };
+        }
+        put(&mut result.data, place, &updates.data, from)?;
+    }
+    Some(result)
+}

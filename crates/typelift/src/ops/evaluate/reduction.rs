@@ -1,0 +1,140 @@
+//! Operations that bring many values down to one, and those that look for values.
+
+use typelift_promote::ElementType;
+use ElementType::{Boolean, F64, I8, I16, U8, U16};
+
+use super::{COMMON, axis, inferred_dims, of_type};
+use crate::infer::array::{self, Array, Data, ZERO};
+use crate::infer::value::{Bounds, Evaluation, ends};
+
+/// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
+pub(crate) fn reduce(
+    evaluation: &Evaluation,
+    inputs: &[&Array],
+    types: &[&[ElementType]],
+    ints: fn(&[i128]) -> Option<i128>,
+    floats: fn(&[f64]) -> Option<f64>,
+) -> Option<Array> {
+    fn run<T: Copy>(values: &[T], groups: &[usize], count: usize, by: impl Fn(&[T]) -> Option<T>) -> Option<Vec<T>> {
+        let mut members = vec![Vec::new(); count];
+        for (&value, &group) in values.iter().zip(groups) {
+            members.get_mut(group)?.push(value);
+        }
+        members.iter().map(|members| by(members)).collect()
+    }
+    let [data, axes] = inputs else { return None };
+    let (ty, rank) = (of_type(data, types)?.element_type, data.dims.len());
+    let axes = axes.to_integers().into_iter().map(|at| axis(at, rank)).collect::<Option<Vec<_>>>()?;
+    let kept = |at: usize| !axes.contains(&at);
+    let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
+    let (own, into) = (array::strides(&data.dims), array::strides(&reduced));
+    let group = |place: usize| (0..rank).filter(|&at| kept(at)).map(|at| place / own[at] % data.dims[at] * into[at]).sum();
+    let groups: Vec<usize> = (0..data.len()).map(group).collect();
+    let count = array::count(&reduced)?;
+    let values = match &data.data {
+        Data::Ints(values) => Data::Ints(run(values, &groups, count, |group| Some(array::wrap(ty, ints(group)?)))?),
+        Data::Floats(values) => Data::Floats(run(values, &groups, count, |group| Some(array::round(ty, floats(group)?)))?),
+    };
+    let keep_dims = evaluation.bool("keep_dims").ok()?;
+    let dims = reduced.iter().enumerate().filter(|&(at, _)| keep_dims || kept(at)).map(|(_, &dim)| dim).collect();
+    Some(Array { element_type: ty, dims, data: values })
+}
+
+pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let ints = |values: &[i128]| Some(values.iter().fold(1_i128, |product, v| product.wrapping_mul(*v)));
+    reduce(evaluation, inputs, &[COMMON], ints, |values| Some(values.iter().product()))
+}
+
+/// ReduceProd, whose upper end is open where that of a factor is, unless another factor is 0.
+pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+    let [data, axes] = known else { return None };
+    if data.is_exact() && axes.is_exact() && data.lower.is_open().contains(&true) {
+        return ends(evaluation, known, reduce_prod);
+    }
+    let axes = axes.exact()?;
+    let lower = reduce_prod(evaluation, &[&data.lower, axes])?;
+    if data.is_exact() {
+        return Some(Bounds::exactly(lower));
+    }
+    let negative = |end: &Array| end.to_floats().iter().any(|&v| v < 0.0);
+    if negative(&data.lower) || negative(data.upper()) {
+        return None;
+    }
+    let upper = match data.upper() {
+        upper if upper.is_open().contains(&true) && upper.truths().iter().all(|&truth| truth) => {
+            let all = vec![true; lower.len()];
+            lower.clone().masked(&all, &array::largest(lower.element_type)?)
+        }
+        upper => reduce_prod(evaluation, &[upper, axes])?,
+    };
+    Some(Bounds::new(lower, upper))
+}
+
+/// NonZero: where the values are that are not 0, one row an axis.
+pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let (rows, places) = non_zero_places(inputs.first()?)?;
+    let (dims, own) = (&inputs.first()?.dims, array::strides(&inputs.first()?.dims));
+    array::count(&[rows, places.len()])?;
+    let along = |row: usize, place: usize| dims.get(row).map_or(0, |dim| place / own[row] % dim) as i128;
+    let values = (0..rows).flat_map(|row| places.iter().map(move |&place| (row, place)));
+    let values = values.map(|(row, place)| along(row, place)).collect();
+    Some(Array::ints(evaluation.element_type(), vec![rows, places.len()], values))
+}
+
+/// How many rows a NonZero of this tensor has, and the places of the values that are not 0.
+pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
+    of_type(data, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
+    let truths = data.truths().into_iter().enumerate();
+    let places: Vec<usize> = truths.filter(|&(_, truth)| truth).map(|(place, _)| place).collect();
+    // A scalar counts as a list of one value, unless it is 0.
+    let rows = if data.dims.is_empty() { places.len() } else { data.dims.len() };
+    Some((rows, places))
+}
+
+/// TopK: the greatest or least values along an axis, and where they are.
+pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [data, k] = inputs else { return None };
+    let data = of_type(data, &[COMMON])?;
+    let at = axis(evaluation.int("axis").ok()?, data.dims.len())?;
+    let (length, run) = (data.dims[at], array::strides(&data.dims)[at]);
+    let k = usize::try_from(k.first_integer()?).ok()?.min(length);
+    let (greatest, sort) = (evaluation.word("mode").ok()? == "max", evaluation.word("sort").ok()?);
+    let compare = |a: usize, b: usize| match &data.data {
+        Data::Ints(values) => values[a].cmp(&values[b]),
+        Data::Floats(values) => values[a].total_cmp(&values[b]),
+    };
+    let chosen = |row: usize| {
+        let start = row / run * length * run + row % run;
+        let mut indices: Vec<usize> = (0..length).collect();
+        indices.sort_by(|&a, &b| {
+            let order = compare(start + a * run, start + b * run);
+            if greatest { order.reverse() } else { order }
+        });
+        indices.truncate(k);
+        if sort == "index" {
+            indices.sort_unstable();
+        }
+        indices.into_iter().map(move |index| (start + index * run, index)).collect::<Vec<_>>()
+    };
+    let mut dims = data.dims.clone();
+    dims[at] = k;
+    let rows = if length == 0 { 0 } else { data.len() / length };
+    let chosen: Vec<Vec<(usize, usize)>> = (0..rows).map(chosen).collect();
+    let in_order = |place: usize| chosen[place / (k * run) * run + place % run][place / run % k];
+    let count = array::count(&dims)?;
+    match evaluation.port {
+        0 => data.at(dims, (0..count).map(|place| Some(in_order(place).0)), ZERO),
+        _ => Some(Array::ints(evaluation.element_type(), dims, (0..count).map(|place| in_order(place).1 as i128).collect())),
+    }
+}
+
+/// The numbers from a start on, as many as the inferred shape says.
+pub(crate) fn range(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let [start, _, step] = inputs else { return None };
+    let (dims, ty) = (inferred_dims(evaluation)?, evaluation.element_type());
+    let ([start, step], count) = ([start.converted(ty)?.first()?, step.converted(ty)?.first()?], array::count(&dims)?);
+    Some(match ty.is_float() {
+        true => Array::floats(ty, dims, (0..count).map(|at| array::round(ty, start.1 + at as f64 * step.1)).collect()),
+        false => Array::ints(ty, dims, (0..count).map(|at| array::wrap(ty, start.0 + at as i128 * step.0)).collect()),
+    })
+}

@@ -1,0 +1,61 @@
+//! Numbers in a row: Range.
+
+use typelift_promote::ElementType;
+use ElementType::{Boolean, I4, U1, U4, U32};
+
+use super::common::check_rank;
+use super::{Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::infer::array;
+use crate::infer::value::Evaluate;
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("Range", 0, range).until(3).inputs(3, 3).ties(Ties::All).evaluate(Evaluate::Exact(evaluate::range)),
+    Operation::new("Range", 4, range)
+        .inputs(3, 3)
+        .evaluate(Evaluate::Exact(evaluate::range))
+        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+];
+
+fn range(cx: &mut Context) -> Result<(), Fault> {
+    const ROLES: [&str; 3] = ["start", "stop", "step"];
+    let (element_type, refused): (_, &[_]) = match cx.operation.revision() {
+        0 => (cx.merge_types(&[0, 1, 2])?, &[Boolean, I4, U1, U4]),
+        _ => (cx.type_attribute("output_type")?, &[Boolean]),
+    };
+    for (input, role) in ROLES.into_iter().enumerate() {
+        let ty = cx.element_type(input);
+        if refused.contains(&ty) {
+            let message = format!("the {role} of `Range` is {ty}, not a number");
+            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+        }
+        check_rank(cx, input, role, &[0])?;
+    }
+    if refused.contains(&element_type) {
+        return Err(Fault::attribute("output_type", format!("`Range` gives numbers, and `output_type` is {element_type}")));
+    }
+    let mut known = [None; 3];
+    for (input, role) in ROLES.into_iter().enumerate() {
+        known[input] = cx.reals(input)?.and_then(|values| values.first().copied());
+        match known[input] {
+            Some(value) if !value.is_finite() || (role == "step" && value == 0.0) => {
+                return Err(Fault::value(&[input], format!("the {role} of `Range` is {value}")));
+            }
+            _ => {}
+        }
+    }
+    let length = match known {
+        [Some(start), Some(stop), Some(step)] => {
+            // Fractions are cut off first, where the result has none.
+            let cut = |value: f64| if element_type.is_integer() { value.trunc() } else { value };
+            let (start, stop, step) = (cut(start), cut(stop), cut(step));
+            let is_empty = (step > 0.0 && start >= stop) || (step < 0.0 && start <= stop);
+            let steps = if is_empty { 0.0 } else { ((stop - start).abs() / step.abs()).ceil() };
+            // OpenVINO counts in 32 bits.
+            Dim::fixed(array::truncate(U32, steps) as i64)
+        }
+        _ => Dim::ANY,
+    };
+    cx.output(element_type, Shape::from_iter([length]));
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Rewrites of a typed model: each pass is a function with a row in [`PASSES`].
+//!
+//! A pass expects types and shapes to be inferred, leaves them inferred, and works in bodies too. [`run`] verifies the
+//! graph after it, always.
+
+mod eliminate_noop_converts;
+mod lower_promote_types;
+mod unique_tensor_names;
+
+use serde::Serialize;
+use typelift_promote::ElementType;
+
+use crate::diagnostic::LayerRef;
+use crate::graph::{Graph, Layer, Model, Violation};
+
+/// What a pass did to one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Whether the layer came or went.
+    pub action: Action,
+    /// The Convert.
+    pub layer: LayerRef,
+    /// The element type that it converts from.
+    pub from: ElementType,
+    /// The element type that it converts to.
+    pub to: ElementType,
+    /// Why.
+    pub reason: String,
+}
+
+/// Whether a pass put a Convert in or took one out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It is new.
+    Inserted,
+    /// It is gone.
+    Removed,
+}
+
+/// A rewrite.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name, an imperative.
+    pub name: &'static str,
+    /// What it leaves, one sentence.
+    pub description: &'static str,
+    /// Does it to the graph of a model.
+    rewrite: fn(&mut Graph, &mut Changes),
+}
+
+/// Every pass.
+pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, UNIQUE_TENSOR_NAMES];
+
+/// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
+/// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
+/// One whose type is dynamic stays, and an output that nothing uses gets no Convert.
+pub const LOWER_PROMOTE_TYPES: Pass = Pass {
+    name: "lower-promote-types",
+    description: "no ConvertPromoteTypes of a known type is left",
+    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::rewrite),
+};
+
+/// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
+/// Result stays where the Result would otherwise stand for a Parameter, or for a tensor with other uses and other names:
+/// the rule of OpenVINO's `NopElimination`.
+pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
+    name: "eliminate-noop-converts",
+    description: "no Convert is left that does nothing, but those that give a Result its name",
+    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_noop_converts::rewrite),
+};
+
+/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
+/// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
+pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
+    name: "unique-tensor-names",
+    description: "no two tensors share a name",
+    rewrite: unique_tensor_names::rewrite,
+};
+
+/// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
+///
+/// # Errors
+/// What does not hold of the graph any more; that is a fault of the pass, and the model should not be used.
+///
+/// # Examples
+/// ```
+/// use typelift::passes::{LOWER_PROMOTE_TYPES, run};
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+/// typelift::infer(&mut model);
+/// assert!(run(&mut model, LOWER_PROMOTE_TYPES).unwrap().is_empty());
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>> {
+    let mut changes = Changes::default();
+    (pass.rewrite)(&mut model.graph, &mut changes);
+    model.graph.verify()?;
+    Ok(changes.list)
+}
+
+/// What a pass did so far, and where it is.
+#[derive(Default)]
+struct Changes {
+    list: Vec<Change>,
+    path: Vec<String>,
+}
+
+impl Changes {
+    /// Rewrites every graph in `graph`, then itself.
+    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+        for (name, body) in graph.bodies_mut() {
+            self.path.push(format!("{name}/{}", body.name()));
+            self.innermost_first(&mut body.graph, rewrite);
+            self.path.pop();
+        }
+        rewrite(graph, self);
+    }
+
+    fn add(&mut self, action: Action, layer: &Layer, [from, to]: [ElementType; 2], reason: impl Into<String>) {
+        let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
+        self.list.push(Change { action, layer, from, to, reason: reason.into() });
+    }
+}
