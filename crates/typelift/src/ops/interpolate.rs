@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, map_ends, target_shape};
+use super::common::{check_rank, check_type, map_ends};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::infer::array::Data;
 use crate::shape::{Dim, Shape};
@@ -150,7 +150,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
 
 /// Gives the axes the lengths that an input says.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
-    let sizes = target_shape(cx, input)?;
+    let sizes = cx.shape_value(input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {
         Some(sizes) => Cow::Borrowed(sizes),
         None => Cow::Owned(vec![Dim::ANY; axes.len()]),
