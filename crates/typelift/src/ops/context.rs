@@ -260,7 +260,7 @@ impl<'a> Context<'a> {
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
     fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
-        if self.element_type(input).bits() != 4 {
+        if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
         }
         let constant = self.constant(input)?;
