@@ -338,7 +338,7 @@ impl Walk {
             }
             None => xml::locate(&self.source, place, "layer", "name"),
         };
-        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or("here").to_owned());
+        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
         let feeds = graph.feeds(node);
         for &input in &fault.inputs {
             let Some(&Some((source, port))) = feeds.get(input) else { continue };

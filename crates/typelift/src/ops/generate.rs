@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::common::{
-    attribute_axis, check_one_number, check_rank, check_type, check_type_in, dims_from, shape_of_length,
+    INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_one_number, check_rank, check_type, check_type_in, dims_from,
+    shape_of_length,
 };
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::infer::array::Data;
@@ -43,7 +44,6 @@ pub(super) const ROWS: &[Operation] = &[
 ];
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
-const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
 
 /// Reads a number as a length.
 fn length(number: i64) -> Result<Dim, Fault> {
@@ -123,15 +123,14 @@ fn one_hot(cx: &mut Context) -> Result<(), Fault> {
 
 fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("output_type")?;
-    check_type_in(cx, 0, "shape", &[ElementType::I32, ElementType::I64, ElementType::Dynamic])?;
+    let drawn = INDEX.contains(&element_type) || element_type.is_float() && Accepts::Real.takes(element_type);
+    if !drawn {
+        return Err(Fault::attribute("output_type", format!("`RandomUniform` cannot draw numbers of {element_type}")));
+    }
+    check_type_in(cx, 0, "shape", INDEX_OR_DYNAMIC)?;
     for (input, role) in [(1, "minimum"), (2, "maximum")] {
         check_type_in(cx, input, role, &[element_type])?;
         check_one_number(cx, input, role)?;
-    }
-    let drawn =
-        INDEX.contains(&element_type) || element_type != ElementType::Dynamic && Accepts::Real.takes(element_type);
-    if !drawn {
-        return Err(Fault::attribute("output_type", format!("`RandomUniform` cannot draw numbers of {element_type}")));
     }
     check_rank(cx, 0, "shape", &[1])?;
     let first = |data: &Data| match data {
