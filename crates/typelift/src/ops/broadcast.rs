@@ -55,7 +55,10 @@ pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault
 
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
-    for input in 1..cx.inputs.len() {
+    let mode = mode(cx, cx.inputs.len())?;
+    // Revision 1 does not look at a mapping that its mode has no use for.
+    let mapped = matches!(mode, Mode::Explicit);
+    for input in 1..if mapped { 3 } else { 2 } {
         let ty = cx.element_type(input);
         if !ty.is_integer() && ty != typelift_promote::ElementType::Dynamic {
             let what = if input == 1 { "target shape" } else { "axes mapping" };
@@ -65,8 +68,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[input], format!("input {input} of `Broadcast` must be a list, of rank 1")));
         }
     }
-    let mode = mode(cx, cx.inputs.len())?;
-    let axes = if matches!(mode, Mode::Explicit) { cx.numbers(2)? } else { None };
+    let axes = if mapped { cx.numbers(2)? } else { None };
     let mode = match mode {
         Mode::Numpy => BroadcastMode::Numpy,
         Mode::Bidirectional => BroadcastMode::Bidirectional,
