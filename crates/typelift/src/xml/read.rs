@@ -176,7 +176,9 @@ struct Edge {
 impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
-            self.report(Diagnostic::new(Code::NotAnIr, "the text has no XML element").help("an IR starts with <net>"));
+            let message =
+                if self.source.trim().is_empty() { "the file is empty" } else { "the text has no XML element" };
+            self.report(Diagnostic::new(Code::NotAnIr, message).help("an IR starts with <net>"));
             return Ok(None);
         };
         if !root.name().eq_ignore_ascii_case("net") {
