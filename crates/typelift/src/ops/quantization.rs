@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Operation] = &[
     ]),
     Operation::new("FakeConvert", 13, fake_convert).inputs(2, 3).ties(Ties::All).attributes(&[Attr::new(
         "destination_type",
-        AttrKind::Text,
+        AttrKind::Enum(&["f8e4m3", "f8e5m2"]),
     )
     .default("f8e4m3")]),
 ];
