@@ -47,6 +47,7 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
         constants: Vec::new(),
         strangers: BTreeMap::new(),
         newest: None,
+        has_misplaced_constants: false,
         has_values: model.weights.len().is_some(),
     };
     check.graph(&model.graph);
@@ -80,6 +81,8 @@ struct Check<'a> {
     strangers: BTreeMap<(&'a str, &'a str), Vec<Place<'a>>>,
     /// The newest operation set that a layer names, and the first layer that does.
     newest: Option<(u8, Place<'a>)>,
+    /// Whether a constant does not say where its bytes are.
+    has_misplaced_constants: bool,
     /// Whether inference had the values of constants, so that it found all that OpenVINO finds.
     has_values: bool,
 }
@@ -89,19 +92,17 @@ impl<'a> Check<'a> {
         self.duplicate_layer_names(graph);
         self.duplicate_tensor_names(graph);
         self.unreachable_layers(graph);
-        let unknown = inputs_of_nothing_known(graph);
+        self.stale_ports(graph);
         for node in graph.petgraph().node_indices() {
             let Some(layer) = graph.weight(node) else { continue };
-            let operation = ops::lookup(layer.ty(), layer.version());
-            match operation {
+            match ops::lookup(layer.ty(), layer.version()) {
                 Some(operation) => self.operation(layer, operation),
+                // What has no type or version was reported when it was read.
+                None if layer.ty().is_empty() || layer.version().is_empty() => {}
                 None => {
                     let place = self.place(layer);
                     self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
                 }
-            }
-            if !unknown.get(node.index()).copied().unwrap_or_default() {
-                self.stale_ports(graph, node, layer, operation.is_some());
             }
             for body in layer.bodies() {
                 self.path.push(format!("{}/{}", layer.name(), body.name()));
@@ -171,6 +172,10 @@ impl<'a> Check<'a> {
 
     /// Layers from which no way leads to what OpenVINO keeps. Of layers that feed each other only the last is told.
     fn unreachable_layers(&mut self, graph: &Graph) {
+        // An edge that could not be followed may have been the way.
+        if graph.petgraph().node_weights().any(|layer| layer.broken) {
+            return;
+        }
         let mut reached = vec![false; node_bound(graph)];
         let kept = graph.petgraph().node_indices().filter(|&node| graph.weight(node).is_some_and(is_kept));
         mark_upstream(graph, kept, &mut reached);
@@ -199,8 +204,12 @@ impl<'a> Check<'a> {
         }
         if operation.name() == "Constant" {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
-            if let (Some(start), Some(size @ 1..)) = (number("offset"), number("size")) {
-                self.constants.push(Constant { place: self.place(layer), start, end: start.saturating_add(size) });
+            match (number("offset"), number("size"), layer.attribute("value")) {
+                (Some(start), Some(size), _) if size > 0 => {
+                    self.constants.push(Constant { place: self.place(layer), start, end: start.saturating_add(size) });
+                }
+                (Some(_), Some(_), _) | (_, _, Some(_)) => {}
+                _ => self.has_misplaced_constants = true,
             }
         }
         for attribute in layer.attributes() {
@@ -222,16 +231,48 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Compares what the ports of a layer declare with the tensors; of an operation without a rule only the inputs.
-    fn stale_ports(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, inferred: bool) {
-        for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
-            let declared = Declared::read(self.source, port.declared, port.content);
-            if declared.contradicts(port, self.has_values) {
-                let message = format!("output {at} of `{}` declares {declared}, and is {}", layer.name(), tensor(port));
-                self.stale_port(layer, Direction::Output, at, message, "not what inference finds");
+    /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
+    /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
+    /// has an error, is not compared.
+    fn stale_ports(&mut self, graph: &Graph) {
+        let Ok(order) = graph.topological_order() else { return };
+        let mut sources = vec![Source::Sound; node_bound(graph)];
+        let mut stale = Vec::<(Diagnostic, usize)>::new();
+        for node in order {
+            let Some(layer) = graph.weight(node) else { continue };
+            let feeds = graph.feeds(node);
+            let mut source =
+                feeds.iter().flatten().map(|(feed, _)| sources[feed.index()]).max().unwrap_or(Source::Sound);
+            let nothing =
+                |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
+            if layer.outputs().iter().any(nothing) {
+                source = Source::Unknown;
             }
+            if source != Source::Unknown {
+                for lint in self.stale_ports_of(graph, layer, &feeds) {
+                    match source {
+                        Source::Stale(root) => stale[root].1 += 1,
+                        _ => {
+                            source = Source::Stale(stale.len());
+                            stale.push((lint, 0));
+                        }
+                    }
+                }
+            }
+            sources[node.index()] = source;
         }
-        let feeds = graph.feeds(node);
+        for (mut lint, more) in stale {
+            if more > 0 {
+                let ports = if more == 1 { "port that follows from it is" } else { "ports that follow from it are" };
+                lint = lint.note(format!("{more} more {ports} not as declared either"));
+            }
+            self.diagnostics.push(lint);
+        }
+    }
+
+    /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
+    fn stale_ports_of(&self, graph: &Graph, layer: &Layer, feeds: &[Option<(NodeIndex, usize)>]) -> Vec<Diagnostic> {
+        let mut lints = Vec::new();
         for (at, (port, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
             let producer =
                 feed.and_then(|(node, port)| Some((graph.weight(node)?, graph.weight(node)?.outputs().get(port)?)));
@@ -247,17 +288,25 @@ impl<'a> Check<'a> {
                 let message =
                     format!("input {at} of `{}` declares {declared}, and gets {}", layer.name(), tensor(output));
                 let label = format!("it comes from layer {} `{}`", producer.id(), producer.name());
-                self.stale_port(layer, Direction::Input, at, message, &label);
+                lints.push(self.stale_port(layer, Direction::Input, at, message, &label));
             }
         }
+        let inferred = ops::lookup(layer.ty(), layer.version()).is_some();
+        for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
+            let declared = Declared::read(self.source, port.declared, port.content);
+            if declared.contradicts(port, self.has_values) {
+                let message = format!("output {at} of `{}` declares {declared}, and is {}", layer.name(), tensor(port));
+                lints.push(self.stale_port(layer, Direction::Output, at, message, "not what inference finds"));
+            }
+        }
+        lints
     }
 
     #[cold]
-    fn stale_port(&mut self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) {
+    fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
         let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
-        self.diagnostics
-            .push(lint.help("`typelift infer -o` writes what is true; OpenVINO itself does not look at it"));
+        lint.help("`typelift infer -o` writes what is true; OpenVINO itself does not look at it")
     }
 
     /// One warning for each operation and version that OpenVINO does not have.
@@ -282,26 +331,30 @@ impl<'a> Check<'a> {
             self.missing_weights(&constants);
             return;
         };
+        // What does not fit is an error, which inference reports.
+        if constants.iter().any(|constant| constant.end > length) || self.has_misplaced_constants {
+            return;
+        }
         constants.sort_by_key(|constant| (constant.start, constant.end));
         self.unaligned_constants(&constants);
         let mut holes = Vec::new();
         let mut before: Option<&Constant> = None;
         for constant in &constants {
-            let reach = before.map_or(0, |before| before.end);
-            if let Some(before) = before.filter(|before| constant.start < before.end) {
+            match before {
                 // Constants of the same bytes share them.
-                if (before.start, before.end) != (constant.start, constant.end) {
-                    self.overlap(before, constant);
+                Some(before) if constant.start < before.end => {
+                    if (before.start, before.end) != (constant.start, constant.end) {
+                        self.overlap(before, constant);
+                    }
                 }
-            } else if constant.start > reach {
-                holes.push((reach, constant.start));
+                _ => holes.push((before, constant.start)),
             }
-            if constant.end >= reach {
+            if before.is_none_or(|before| constant.end >= before.end) {
                 before = Some(constant);
             }
         }
-        holes.push((before.map_or(0, |before| before.end), length));
-        self.unreferenced_weights(&holes, length);
+        holes.push((before, length));
+        self.unreferenced_weights(model, &holes, length);
     }
 
     /// Constants at an offset that is no multiple of their element's size. OpenVINO writes them so where each begins at the
@@ -342,20 +395,27 @@ impl<'a> Check<'a> {
             .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
     }
 
-    fn unreferenced_weights(&mut self, holes: &[(u64, u64)], length: u64) {
-        let holes: Vec<_> = holes.iter().filter(|(start, end)| end.saturating_sub(*start) >= PADDING).collect();
-        let unused: u64 = holes.iter().map(|(start, end)| end - start).sum();
-        if unused == 0 {
-            return;
-        }
+    /// `holes`: the constant before each, and where it ends.
+    fn unreferenced_weights(&mut self, model: &Model, holes: &[(Option<&Constant>, u64)], length: u64) {
+        let start = |before: Option<&Constant>| before.map_or(0, |constant| constant.end);
+        let holes: Vec<_> = holes.iter().filter(|(before, end)| end - start(*before) >= PADDING).collect();
+        let Some((first, _)) = holes.first() else { return };
+        let unused: u64 = holes.iter().map(|(before, end)| end - start(*before)).sum();
         let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
-        let mut lint = Diagnostic::new(Code::UnreferencedWeights, message);
-        let list: Vec<_> = holes.iter().take(PLACES).map(|(start, end)| format!("{start} to {end}")).collect();
+        let lint = Diagnostic::new(Code::UnreferencedWeights, message);
+        let lint = match first {
+            Some(Constant { place, .. }) => {
+                lint.at(self.locate(place.layer, "data", "offset"), "after this constant come bytes of none")
+            }
+            None => {
+                lint.at(xml::locate(self.source, model.span, "net", ""), "the weights begin with bytes of no constant")
+            }
+        };
+        let list: Vec<_> =
+            holes.iter().take(PLACES).map(|(before, end)| format!("{} to {end}", start(*before))).collect();
         let more = if holes.len() > PLACES { ", and more" } else { "" };
-        lint = lint.note(format!("bytes {}{more}", list.join(", ")));
-        self.diagnostics.push(
-            lint.help("the .bin is another model's, or constants were taken out; `typelift convert` keeps it whole"),
-        );
+        let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
+        self.diagnostics.push(lint.help("the .bin is another model's, or constants were taken out of this one"));
     }
 
     fn missing_weights(&mut self, constants: &[Constant]) {
@@ -392,6 +452,17 @@ impl<'a> Check<'a> {
         };
         self.diagnostics.push(note);
     }
+}
+
+/// What the tensors that lead to a layer are, the worst counting.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// As declared.
+    Sound,
+    /// Not as declared, since this diagnostic.
+    Stale(usize),
+    /// Nothing is known of one of them.
+    Unknown,
 }
 
 /// What a port says of its tensor; a type that is not said is `None`.
@@ -466,20 +537,6 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = NodeIndex>, marke
     count
 }
 
-/// The layers after one of which nothing is known, which may be because it has an error: what follows from it would be
-/// reported as many times as there are layers.
-fn inputs_of_nothing_known(graph: &Graph) -> Vec<bool> {
-    let mut unknown = vec![false; node_bound(graph)];
-    let nothing = |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
-    let Ok(order) = graph.topological_order() else { return vec![true; unknown.len()] };
-    for node in order {
-        let own = graph.weight(node).is_some_and(|layer| layer.outputs().iter().any(nothing));
-        let fed = graph.petgraph().neighbors_directed(node, Incoming).any(|source| unknown[source.index()]);
-        unknown[node.index()] = own || fed;
-    }
-    unknown
-}
-
 /// The values of each key that has several, in their order, the keys in the order of their first.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let mut index = HashMap::<K, usize>::new();
@@ -509,8 +566,14 @@ fn describe_stranger(ty: &str, version: &str) -> (String, Cow<'static, str>) {
         Some(_) => format!("there is no {version}: the newest operation set is opset{LAST_OPSET}"),
         None => format!("`{ty}` of `{version}` is no operation of OpenVINO's own"),
     };
-    let help = match (sets.last(), nearest(ty, ops::all().map(Operation::name))) {
-        (Some(_), _) if opset.is_none() => extension.into(),
+    let set = match opset {
+        Some(opset) => sets.iter().find(|set| **set > opset).or(sets.last()),
+        None => sets.last(),
+    };
+    let help = match (set, nearest(ty, ops::all().map(Operation::name))) {
+        (Some(set), _) if opset.is_none() => {
+            format!("write version=\"opset{set}\" if OpenVINO's own is meant; else {extension}").into()
+        }
         (Some(set), _) => format!("write version=\"opset{set}\"").into(),
         (None, Some(meant)) => {
             format!("write `{}` if that is meant; else {extension}", ops::file_spelling(meant)).into()

@@ -30,6 +30,12 @@ impl Span {
         Self::new(start, start + part.len())
     }
 
+    /// These bytes of the text it covers, which says `text`; `None` where it says something else, such as an escape.
+    pub(crate) fn part(self, bytes: std::ops::Range<usize>, text: &str) -> Option<Self> {
+        let start = self.start as usize;
+        (self.end as usize - start == text.len()).then(|| Self::new(start + bytes.start, start + bytes.end))
+    }
+
     /// The text it covers; empty where `source` is another text than the one it was made from.
     pub fn text(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()

@@ -29,6 +29,8 @@ pub struct Layer {
     pub(crate) edited: bool,
     /// Whether inputs come from elsewhere than the file says, so that the text of their ports may be outdated.
     pub(crate) rewired: bool,
+    /// Whether an edge that should end at it could not be followed, which was reported: what else it lacks is no news.
+    pub(crate) broken: bool,
 }
 
 impl Layer {
@@ -48,6 +50,7 @@ impl Layer {
             span: None,
             edited: false,
             rewired: false,
+            broken: false,
         }
     }
 

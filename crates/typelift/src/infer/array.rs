@@ -103,11 +103,11 @@ impl Array {
         }
     }
 
-    /// The values as integers; fractions are cut off and too large ones saturate.
+    /// The values as `i64`, as C++ casts them: fractions are cut off, and of integers the low bits count.
     pub(crate) fn to_integers(&self) -> Vec<i64> {
         match &self.data {
-            Data::Ints(values) => values.iter().map(|&v| v.clamp(i64::MIN.into(), i64::MAX.into()) as i64).collect(),
-            Data::Floats(values) => values.iter().map(|&v| v as i64).collect(),
+            Data::Ints(values) => values.iter().map(|&v| v as i64).collect(),
+            Data::Floats(values) => values.iter().map(|&v| truncate(ElementType::I64, v) as i64).collect(),
         }
     }
 

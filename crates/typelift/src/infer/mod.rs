@@ -262,7 +262,8 @@ impl Walk {
     ) {
         let Some(layer) = graph.weight_mut(node) else { return };
         let Some(operation) = ops::lookup(&layer.ty, &layer.version) else {
-            if self.alone {
+            // What is missing in the file was reported when it was read.
+            if self.alone && !layer.ty.is_empty() && !layer.version.is_empty() {
                 *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
             }
             return;
@@ -302,7 +303,7 @@ impl Walk {
         given: &HashMap<LayerId, BodyInput>,
         values: &mut value::Cache,
     ) -> Result<SmallVec<[(ElementType, Shape); 2]>, Fault> {
-        let Some(layer) = graph.weight(node) else { return Ok(SmallVec::new()) };
+        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(SmallVec::new()) };
         // OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
         if self.alone {
             for (at, body) in bodies.iter_mut().enumerate() {
@@ -438,10 +439,13 @@ impl Walk {
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
-            Some(attribute) => xml::locate(&self.source, place, "data", attribute),
+            Some(attribute) => {
+                let value = xml::locate(&self.source, place, "data", attribute);
+                fault.part.clone().and_then(|part| value.part(part, layer.attribute(attribute)?)).unwrap_or(value)
+            }
             None => xml::locate(&self.source, place, "layer", "name"),
         };
-        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or("here").to_owned());
+        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
         let feeds = graph.feeds(node);
         for &input in &fault.inputs {
             let Some(&Some((source, port))) = feeds.get(input) else { continue };
@@ -508,12 +512,17 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         return Ok(());
     }
     let takes = match (*takes.start(), *takes.end()) {
-        (least, most) if least == most => format!("{least}"),
-        (least, usize::MAX) => format!("{least} or more"),
-        (least, most) => format!("{least} to {most}"),
+        (1, 1) => "1 input".to_owned(),
+        (least, most) if least == most => format!("{least} inputs"),
+        (least, usize::MAX) => format!("{least} or more inputs"),
+        (least, most) => format!("{least} to {most} inputs"),
     };
-    let fault =
-        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes} inputs, and {count} are connected", layer.ty));
+    let connected = match count {
+        0 => "none is".to_owned(),
+        1 => "1 is".to_owned(),
+        count => format!("{count} are"),
+    };
+    let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty));
     Err(fault.help("add the missing <edge>, or take out the ones too many"))
 }
 

@@ -85,7 +85,7 @@ impl Attr {
         let trimmed = text.trim();
         let sign = usize::from(trimmed.starts_with('-'));
         let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
-        let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a number"))?;
+        let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a 64-bit integer"))?;
         Ok((number, sign + digits < trimmed.len()))
     }
 
@@ -140,7 +140,8 @@ impl Attr {
             return Ok((Vec::new(), false));
         }
         let mut junk = false;
-        let values = text.split(',').map(|field| {
+        // A comma at the end is none too many.
+        let values = text.strip_suffix(',').unwrap_or(text).split(',').map(|field| {
             let (value, more) = parse(field)?;
             junk |= more;
             Ok(value)

@@ -1,7 +1,11 @@
 //! Broadcast to a target shape that is data.
 
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+
+use super::context::is_constant;
 use super::{Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate};
-use crate::infer::value::{DATA, Evaluate};
+use crate::infer::value::{self, DATA, Evaluate};
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -51,7 +55,10 @@ pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault
 
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
-    for input in 1..cx.inputs.len() {
+    let mode = mode(cx, cx.inputs.len())?;
+    // Revision 1 does not look at a mapping that its mode has no use for.
+    let mapped = matches!(mode, Mode::Explicit);
+    for input in 1..if mapped { 3 } else { 2 } {
         let ty = cx.element_type(input);
         if !ty.is_integer() && ty != typelift_promote::ElementType::Dynamic {
             let what = if input == 1 { "target shape" } else { "axes mapping" };
@@ -61,8 +68,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[input], format!("input {input} of `Broadcast` must be a list, of rank 1")));
         }
     }
-    let mode = mode(cx, cx.inputs.len())?;
-    let axes = if matches!(mode, Mode::Explicit) { cx.numbers(2)? } else { None };
+    let axes = if mapped { cx.numbers(2)? } else { None };
     let mode = match mode {
         Mode::Numpy => BroadcastMode::Numpy,
         Mode::Bidirectional => BroadcastMode::Bidirectional,
@@ -72,7 +78,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
             None => length_of(cx.shape(2)),
         }),
     };
-    let known = cx.shape_value(1)?;
+    let known = cx.shape_value(1)?.or_else(|| joined_target(cx));
     let target = match &known {
         Some(shape) => ListInput::Values(shape),
         None => length_of(cx.shape(1)),
@@ -84,6 +90,22 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     })?;
     cx.output(element_type, shape);
     Ok(())
+}
+
+/// The target where a Concat makes it of single numbers: those that Constants give.
+fn joined_target(cx: &mut Context) -> Option<Shape> {
+    let (concat, _) =
+        cx.feed(1).filter(|&(node, _)| cx.graph.weight(node).is_some_and(|layer| layer.ty() == "Concat"))?;
+    let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
+    let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
+    let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {
+        Some(layer) if is_constant(layer) => {
+            let bounds = value::bounds(cx.walk, cx.graph, cx.values, feed)?;
+            Some(Dim::fixed(bounds.lower.first_integer()?))
+        }
+        _ => Some(Dim::ANY),
+    };
+    (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }
 
 /// What the shape of a list tells of its length.

@@ -5,6 +5,11 @@ use typelift_promote::ElementType;
 use super::{Accepts, Context, Fault};
 use crate::shape::{Dim, Shape};
 
+/// The types that some operations take for indices, counts and axes.
+pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
+/// The same, where OpenVINO also takes what is not known yet.
+pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
+
 /// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
 pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
@@ -31,7 +36,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("`{}` takes {} as {role}, and gets {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -43,11 +48,11 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
     }
     let expected = match ranks {
         [0] => "a single number".to_owned(),
-        [1] => "a list, of rank 1".to_owned(),
+        [1] => "a list".to_owned(),
         [0, 1] => "a number or a list".to_owned(),
-        ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+        ranks => format!("rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("the {role} of `{}` must be {expected}; the shape is {shape}", cx.layer.ty());
+    let message = format!("`{}` takes {expected} as {role}, and gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -70,6 +75,18 @@ pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: Element
 /// The dimension between two ends as OpenVINO takes them, -1 for none.
 pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
+}
+
+/// Refuses an input, called `role` in the message, whose type is not one of `types`.
+pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
+    let ty = cx.element_type(input);
+    if types.contains(&ty) {
+        return Ok(());
+    }
+    let known = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
+    let types = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let message = format!("`{}` takes {types} as {role}, and gets {ty}", cx.layer.ty());
+    Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
 /// The dim of a shape on an axis; any, where that is not known.
@@ -148,4 +165,33 @@ pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
         ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
     }
+}
+
+/// The values of an input as the dims of a shape, as far as they are known. OpenVINO reads a Constant number by number,
+/// here with `read`, and what is computed as a shape is, where no dim can be less than 0.
+pub(super) fn dims_from(
+    cx: &mut Context,
+    input: usize,
+    read: impl Fn(i64) -> Result<Dim, Fault>,
+) -> Result<Option<Shape>, Fault> {
+    if cx.is_constant(input) {
+        return cx.numbers(input)?.map(|numbers| numbers.into_iter().map(read).collect()).transpose();
+    }
+    cx.shape_value(input)
+}
+
+/// What the shape of a list tells of the shape whose dims its numbers are: the rank, if anything.
+pub(super) fn shape_of_length(list: &Shape) -> Shape {
+    let length = list.dims().and_then(|dims| dims.first()?.value());
+    length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
+}
+
+/// Refuses an input, called `role`, that cannot be a scalar or a list of one number.
+pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
+    let shape = cx.shape(input);
+    if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
+        return Ok(());
+    }
+    let message = format!("`{}` takes a single number as {role}, and gets the shape {shape}", cx.layer.ty());
+    Err(Fault::shapes(&[input], message))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -15,9 +15,8 @@ use super::Attributes;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
-use crate::infer::array::{Array, Data};
 use crate::infer::value::{self, Bounds, Cache};
-use crate::shape::{Dim, Shape};
+use crate::shape::{Dim, Oddity, Shape};
 
 /// Why an operation refuses its inputs or attributes.
 #[derive(Clone, Debug, Error)]
@@ -30,6 +29,8 @@ pub(crate) struct Fault {
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
+    /// The bytes of the attribute's value that it is about, where they are not all.
+    pub(crate) part: Option<Range<usize>>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
@@ -38,7 +39,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     fn new(code: Code, message: String) -> Self {
-        Self { code, message, inputs: SmallVec::new(), attribute: None, rule: None, help: None }
+        Self { code, message, inputs: SmallVec::new(), attribute: None, part: None, rule: None, help: None }
     }
 
     /// Inputs must agree in type and do not.
@@ -183,7 +184,7 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let feed = self.graph.feeds(self.node).get(input).copied().flatten()?;
+        let feed = self.feed(input)?;
         let bounds = value::bounds(self.walk, self.graph, self.values, feed)?;
         match self.walk.aligned(self.node).iter().find(|(aligned, _)| *aligned == input) {
             Some(&(_, to)) => bounds.converted(to).map(Rc::new),
@@ -211,11 +212,14 @@ impl<'a> Context<'a> {
         }
         let exact = self.exact(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| as_i64(&bounds.lower)))
+        Ok(exact.map(|bounds| bounds.lower.to_integers()))
     }
 
     /// As [`numbers`](Self::numbers), with fractions.
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Vec<f64>>, Fault> {
+        if let Some(bytes) = self.packed_constant(input) {
+            return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
+        }
         let exact = self.exact(input);
         self.check_readable(input, exact.is_some())?;
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
@@ -239,9 +243,14 @@ impl<'a> Context<'a> {
             end => end,
         };
         Ok(bounds.map(|bounds| {
-            let (lower, upper) = (as_i64(&bounds.lower), as_i64(bounds.upper()));
+            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
             lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
         }))
+    }
+
+    /// The output that feeds an input.
+    pub(crate) fn feed(&self, input: usize) -> Option<(NodeIndex, usize)> {
+        self.graph.feeds(self.node).get(input).copied().flatten()
     }
 
     /// Whether an input comes straight from a Constant.
@@ -250,8 +259,7 @@ impl<'a> Context<'a> {
     }
 
     fn constant(&self, input: usize) -> Option<&'a Layer> {
-        let (node, _) = self.graph.feeds(self.node).get(input).copied().flatten()?;
-        self.graph.weight(node).filter(|layer| ["Const", "Constant"].contains(&layer.ty()))
+        self.graph.weight(self.feed(input)?.0).filter(|layer| is_constant(layer))
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
@@ -313,10 +321,15 @@ impl<'a> Context<'a> {
     /// The partial shape that an attribute says, with a lint for each oddity of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;
-        let (shape, oddities) =
-            Shape::parse_lenient(text).map_err(|error| Fault::attribute(name, error.to_string()))?;
-        for oddity in oddities {
-            self.lint(Fault { attribute: Some(name), ..Fault::other(Code::OddDimension, oddity.to_string()) });
+        let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
+            let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
+            Fault { part: Some(error.span), ..fault }
+        })?;
+        for Oddity { kind, span, read_as } in oddities {
+            let message =
+                format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
+            let lint = Fault::other(Code::OddDimension, message);
+            self.lint(Fault { attribute: Some(name), part: Some(span), ..lint });
         }
         Ok(shape)
     }
@@ -344,12 +357,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The values as C++ casts them to `int64_t`.
-fn as_i64(array: &Array) -> Vec<i64> {
-    match &array.data {
-        Data::Ints(values) => values.iter().map(|&value| value as i64).collect(),
-        Data::Floats(values) => {
-            values.iter().map(|&value| if value < 9e18 { value as i64 } else { i64::MIN }).collect()
-        }
-    }
+/// Whether a layer is a Constant.
+pub(super) fn is_constant(layer: &Layer) -> bool {
+    ["Const", "Constant"].contains(&layer.ty())
 }

@@ -159,7 +159,7 @@ fn from_end(shape: &Shape, spatial: usize, axis: usize) -> Dim {
 }
 
 /// What a filter spans whose elements are `dilation` apart.
-pub(super) fn dilated(length: Dim, dilation: i64) -> Dim {
+fn dilated(length: Dim, dilation: i64) -> Dim {
     (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
 }
 
@@ -176,11 +176,10 @@ pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     )
 }
 
-/// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the
-/// `target` shape, or the attributes.
-fn spatial_axes(cx: &Context, filters: usize, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
-    let ranks =
-        [(0, 2), (filters, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
+/// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the length
+/// of the `target` shape, or the attributes.
+fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
+    let ranks = [(0, 2), (1, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
         Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
         Some((input, lead, rank)) if rank + 1 < lead => {
@@ -256,8 +255,7 @@ fn binary_convolution(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result<(), Fault> {
-    cx.word("auto_pad")?;
-    let Some(spatial) = spatial_axes(cx, 1, 2, None)? else {
+    let Some(spatial) = spatial_axes(cx, 2, None)? else {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
@@ -272,7 +270,7 @@ fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result
 
 fn group_convolution(cx: &mut Context) -> Result<(), Fault> {
     let element_type = numeric(cx, &[0, 1])?;
-    let Some(spatial) = spatial_axes(cx, 1, 3, None)? else {
+    let Some(spatial) = spatial_axes(cx, 3, None)? else {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
@@ -313,7 +311,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
             },
         });
     }
-    let Some(spatial) = spatial_axes(cx, 1, lead, target.as_ref().and_then(Shape::rank))? else {
+    let Some(spatial) = spatial_axes(cx, lead, target.as_ref().and_then(Shape::rank))? else {
         if cx.shape(0).rank().or(cx.shape(1).rank()).is_some() {
             let message = format!("the spatial axes of `{}` follow from no input or attribute", cx.layer.ty());
             return Err(Fault::shapes(&[0, 1], message));

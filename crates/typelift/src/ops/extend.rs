@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type};
+use super::common::{check_rank, check_type, dims_from, shape_of_length};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
@@ -28,12 +28,8 @@ const PAD_MODE: &[Attr] =
 fn tile(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "repeats", Accepts::Bits)?;
     check_rank(cx, 1, "repeats", &[1])?;
-    // Only a Constant may say less than no repeat, which counts as none.
-    let repeats = if cx.is_constant(1) {
-        cx.numbers(1)?.map(|repeats| repeats.into_iter().map(|count| Dim::fixed(count.max(0))).collect())
-    } else {
-        cx.shape_value(1)?
-    };
+    // Less than no repeat counts as none, in a Constant.
+    let repeats = dims_from(cx, 1, |count| Ok(Dim::fixed(count)))?;
     let data = cx.shape(0);
     let shape = match (data.dims(), repeats.as_ref().and_then(Shape::dims)) {
         (Some(dims), Some(repeats)) => {
@@ -45,9 +41,8 @@ fn tile(cx: &mut Context) -> Result<(), Fault> {
                 .collect()
         }
         (Some(dims), None) => {
-            let length =
-                cx.shape(1).dims().and_then(|dims| dims.first()?.value()).and_then(|n| usize::try_from(n).ok());
-            length.map_or_else(Shape::dynamic, |length| Shape::of_rank(length.max(dims.len())))
+            let repeats = shape_of_length(cx.shape(1)).rank();
+            repeats.map_or_else(Shape::dynamic, |repeats| Shape::of_rank(repeats.max(dims.len())))
         }
         _ => Shape::dynamic(),
     };

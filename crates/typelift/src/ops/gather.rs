@@ -1,9 +1,10 @@
-//! Operations that pick elements by index: Gather and its like.
+//! Operations that pick elements by index: Gather, GatherElements, GatherND, GatherTree.
 
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
-use super::common::{check_type, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
@@ -18,6 +19,12 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Evaluate::Ends(DATA, evaluate::gather))
         .inputs(3, 3)
         .attributes(BATCH_DIMS),
+    Operation::new("GatherElements", 6, gather_elements)
+        .inputs(2, 2)
+        .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
+    Operation::new("GatherND", 5, gather_nd).until(7).inputs(2, 2).attributes(BATCH_DIMS),
+    Operation::new("GatherND", 8, gather_nd).inputs(2, 2).attributes(BATCH_DIMS),
+    Operation::new("GatherTree", 1, gather_tree).inputs(4, 4).ties(Ties::All).accepts(Accepts::NotBoolean),
 ];
 
 const BATCH_DIMS: &[Attr] = &[Attr::new("batch_dims", AttrKind::Int).default("0")];
@@ -27,10 +34,8 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         check_type(cx, 1, "indices", Accepts::Integer)?;
         check_type(cx, 2, "axis", Accepts::Integer)?;
     }
-    let axis_shape = cx.shape(2);
-    if axis_shape.is_static() && (axis_shape.rank() > Some(1) || axis_shape.element_count() != Some(1)) {
-        let message = format!("the axis of `Gather` must be one number, and has the shape {axis_shape}");
-        return Err(Fault::shapes(&[2], message));
+    if cx.shape(2).is_static() {
+        check_one_number(cx, 2, "axis")?;
     }
     let (data, indices) = (cx.shape(0), cx.shape(1));
     let batch = if cx.operation.revision() == 1 { 0 } else { cx.int("batch_dims")? };
@@ -77,14 +82,8 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
         (None, None) if batch < 0 => (&[][..], &[][..]),
         _ => return Err(missing()),
     };
-    let mut shape: SmallVec<[Dim; 6]> = SmallVec::new();
-    for (axis, (&left, &right)) in left.iter().zip(right).enumerate() {
-        shape.push((left & right).ok_or_else(|| {
-            let message = format!("batch axis {axis}: the data has {left} there, and the indices {right}");
-            Fault::shapes(&[0, 1], message)
-        })?);
-    }
-    let rank = data.len() as i64 + indices.len() as i64 - 1 - batch;
+    let mut shape = common_batch(left, right)?;
+    let rank = (data.len() as i64 + indices.len() as i64 - 1).saturating_sub(batch);
     match axis.map(usize::try_from) {
         None => match usize::try_from(rank) {
             Ok(rank) if rank >= shape.len() && rank <= Shape::MAX_RANK => shape.resize(rank, Dim::ANY),
@@ -101,4 +100,96 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
         _ => return Err(missing()),
     }
     Ok(shape.into_iter().collect())
+}
+
+fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
+    check_type_in(cx, 1, "indices", INDEX)?;
+    let (data, indices) = (cx.shape(0), cx.shape(1));
+    for input in 0..2 {
+        if cx.shape(input).rank() == Some(0) {
+            return Err(Fault::shapes(&[input], format!("input {input} of `GatherElements` must not be a scalar")));
+        }
+    }
+    let mut shape = data.clone();
+    let shape = match (shape.dims_mut(), indices.dims()) {
+        (None, _) => indices.clone(),
+        (Some(dims), picked) => {
+            let axis = attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?;
+            if let Some(dim) = dims.get_mut(axis) {
+                *dim = picked.and_then(|picked| picked.get(axis).copied()).unwrap_or(Dim::ANY);
+            }
+            shape.merge(indices).map_err(|mismatch| {
+                let message =
+                    format!("the indices {indices} of `GatherElements` do not fit the data {data}: {mismatch}");
+                Fault::shapes(&[0, 1], message).rule(format!("shapes must agree on every axis but {axis}"))
+            })?
+        }
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
+    check_type(cx, 1, "indices", Accepts::Integer)?;
+    let batch = cx.int("batch_dims")?;
+    for input in 0..2 {
+        if let Some(rank) = cx.shape(input).rank()
+            && !(0..rank as i64).contains(&batch)
+        {
+            let message = format!("`batch_dims` is {batch}, and input {input} of `GatherND` has rank {rank}");
+            return Err(Fault { inputs: [input].into_iter().collect(), ..Fault::attribute("batch_dims", message) });
+        }
+    }
+    let (data, indices) = (cx.shape(0), cx.shape(1));
+    let shape = match (data.dims(), indices.dims().and_then(<[Dim]>::split_last)) {
+        (Some(dims), Some((depth, outer))) if depth.is_fixed() => {
+            let (left, dims) = dims.split_at(usize::try_from(batch).unwrap_or(0).min(dims.len()));
+            let (right, outer) = outer.split_at(left.len().min(outer.len()));
+            let Some(inner) = usize::try_from(depth.lower()).ok().and_then(|depth| dims.get(depth..)) else {
+                let message =
+                    format!("the indices of `GatherND` name {depth} axes, and {data} has {} for them", dims.len());
+                return Err(Fault::shapes(&[0, 1], message));
+            };
+            let mut common = common_batch(left, right)?;
+            if cx.operation.revision() == 5 && left.len() > 1 {
+                let product = common.iter().fold(Dim::ONE, |product, &dim| product * dim);
+                common = [product].into_iter().collect();
+            }
+            common.iter().chain(outer).chain(inner).copied().collect()
+        }
+        _ => Shape::dynamic(),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+/// The dims of a batch that data and indices share.
+fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
+    let pairs = data.iter().zip(indices).enumerate().map(|(axis, (&left, &right))| {
+        (left & right).ok_or_else(|| {
+            let message = format!("batch axis {axis}: the data has {left} there, and the indices {right}");
+            Fault::shapes(&[0, 1], message)
+        })
+    });
+    pairs.collect()
+}
+
+fn gather_tree(cx: &mut Context) -> Result<(), Fault> {
+    let element_type = cx.merge_types(&[0, 1, 2, 3])?;
+    cx.check_accepted(0, element_type)?;
+    for (input, role, rank) in [(0, "step_ids", 3), (1, "parent_idx", 3), (2, "max_seq_len", 1), (3, "end_token", 0)] {
+        check_rank(cx, input, role, &[rank])?;
+    }
+    let mut shape = cx.shape(0).merge(cx.shape(1)).map_err(|mismatch| {
+        let message = format!("step_ids and parent_idx of `GatherTree` must have one shape: {mismatch}");
+        Fault::shapes(&[0, 1], message)
+    })?;
+    if let (Some([_, batch, _]), Some(&[length])) = (shape.dims_mut(), cx.shape(2).dims()) {
+        *batch = (*batch & length).ok_or_else(|| {
+            let message = format!("max_seq_len of `GatherTree` has {length} elements, and the batch is {batch}");
+            Fault::shapes(&[0, 2], message)
+        })?;
+    }
+    cx.output(element_type, shape);
+    Ok(())
 }

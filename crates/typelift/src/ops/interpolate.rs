@@ -12,7 +12,7 @@ use crate::shape::{Dim, Shape};
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Interpolate", 0, to_size).until(3).inputs(2, 2).attributes(&[
         Attr::new("axes", AttrKind::Ints).default(""),
-        Attr::new("mode", AttrKind::Enum(&["nearest", "linear", "cubic", "area"])).default("nearest"),
+        Attr::new("mode", AttrKind::Text).default("nearest"),
         Attr::new("align_corners", AttrKind::Bool).default("true"),
         ANTIALIAS,
         PADS_BEGIN,

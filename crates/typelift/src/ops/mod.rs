@@ -5,6 +5,7 @@
 
 mod activation;
 mod attributes;
+mod blocks;
 mod body;
 mod broadcast;
 mod color;
@@ -18,7 +19,9 @@ mod elementwise;
 mod embedding;
 pub(crate) mod evaluate;
 mod extend;
+mod fft;
 mod gather;
+mod generate;
 mod image;
 mod interpolate;
 mod join;
@@ -28,13 +31,17 @@ mod normalization;
 mod pooling;
 mod quantization;
 mod range;
+mod recurrent;
 mod reduction;
+mod reorder;
 mod reshape;
 mod roi;
 mod scatter;
-mod select;
+mod search;
+mod segment;
 mod slice;
 mod source;
+mod text;
 mod variable;
 
 use std::collections::HashMap;
@@ -51,6 +58,7 @@ use crate::infer::value::Evaluate;
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
+    blocks::ROWS,
     body::ROWS,
     broadcast::ROWS,
     color::ROWS,
@@ -61,7 +69,9 @@ const FAMILIES: &[&[Operation]] = &[
     elementwise::ROWS,
     embedding::ROWS,
     extend::ROWS,
+    fft::ROWS,
     gather::ROWS,
+    generate::ROWS,
     image::ROWS,
     interpolate::ROWS,
     join::ROWS,
@@ -71,13 +81,17 @@ const FAMILIES: &[&[Operation]] = &[
     pooling::ROWS,
     quantization::ROWS,
     range::ROWS,
+    recurrent::ROWS,
     reduction::ROWS,
+    reorder::ROWS,
     reshape::ROWS,
     roi::ROWS,
     scatter::ROWS,
-    select::ROWS,
+    search::ROWS,
+    segment::ROWS,
     slice::ROWS,
     source::ROWS,
+    text::ROWS,
     variable::ROWS,
 ];
 

@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Operation] = &[
         .inputs(2, 3)
         .ties(Ties::All)
         .accepts(Accepts::Real)
-        .attributes(&[Attr::new("destination_type", AttrKind::Text).default("f8e4m3")]),
+        .attributes(&[Attr::new("destination_type", AttrKind::Enum(&["f8e4m3", "f8e5m2"])).default("f8e4m3")]),
 ];
 
 /// The ranges must broadcast with the data, yet the output has the data's shape: so do OpenVINO's specification and all

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::common::{check_rank, check_type, checked_axis, dim_between};
+use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
@@ -29,10 +29,7 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let shape = match target {
         Some(target) => Pattern::new(&target)?.apply(data, special_zero)?,
-        None => cx.shape(1).dims().map_or_else(Shape::dynamic, |dims| {
-            let length = dims.first().and_then(|length| length.value());
-            length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
-        }),
+        None => shape_of_length(cx.shape(1)),
     };
     cx.output(cx.element_type(0), shape);
     Ok(())

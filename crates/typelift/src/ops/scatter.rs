@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, checked_axis};
+use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
@@ -47,7 +47,7 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "indices", Accepts::Integer)?;
     cx.merge_types(&[0, 2])?;
     check_type(cx, 3, "axis", Accepts::Integer)?;
-    check_one_number(cx, 3)?;
+    check_one_number(cx, 3, "axis")?;
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     if let (Some(data), Some(indices), Some(updates)) = (data.rank(), indices.rank(), updates.rank())
         && updates + 1 != data + indices
@@ -69,17 +69,6 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_one_number(cx: &Context, input: usize) -> Result<(), Fault> {
-    let shape = cx.shape(input);
-    if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
-        return Ok(());
-    }
-    Err(Fault::shapes(
-        &[input],
-        format!("the axis of `{}` must be one number, and has the shape {shape}", cx.layer.ty()),
-    ))
-}
-
 fn check_updates<'a>(
     cx: &Context,
     expected: impl Iterator<Item = &'a Dim> + Clone,
@@ -94,11 +83,7 @@ fn check_updates<'a>(
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
-    let ty = cx.element_type(1);
-    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&ty) {
-        let message = format!("the indices of `ScatterNDUpdate` must be i32 or i64, and are {ty}");
-        return Err(Fault::unsupported(1, message).help("put a Convert before it"));
-    }
+    check_type_in(cx, 1, "indices", INDEX_OR_DYNAMIC)?;
     let element_type = cx.merge_types(&[0, 2])?;
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     for input in 0..2 {

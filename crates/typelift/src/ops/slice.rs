@@ -9,6 +9,7 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
+    Operation::new("SliceScatter", 15, slice_scatter).inputs(5, 6),
     Operation::new("StridedSlice", 1, strided_slice)
         .evaluate(Evaluate::Bounds(evaluate::strided_slice))
         .inputs(3, 4)
@@ -25,78 +26,129 @@ pub(super) const ROWS: &[Operation] = &[
 type Ends = (i64, i64);
 
 fn slice(cx: &mut Context) -> Result<(), Fault> {
-    let shape = sliced_shape(cx, 1)?;
-    for input in 1..cx.inputs.len() {
-        check_type(cx, input, role(input - 1), Accepts::Integer)?;
-    }
+    let data = cx.shape(0);
+    let shape = match data.rank() {
+        None => {
+            check_list_types(cx, 1)?;
+            Shape::dynamic()
+        }
+        Some(0) => return Err(Fault::shapes(&[0], "`Slice` cannot cut a range out of a scalar")),
+        Some(_) => {
+            let ranges = Ranges::new(cx, 1, data)?;
+            // OpenVINO numbers the axes if it knows how many starts there are.
+            let count = fixed_length(cx.shape(1));
+            let axes = if cx.inputs.len() > 4 { cx.numbers(4)? } else { ranges.first_axes(count) };
+            ranges.cut(cx, data, axes)?
+        }
+    };
     cx.output(cx.element_type(0), shape);
     Ok(())
 }
 
-fn role(position: usize) -> &'static str {
-    ["start", "stop", "step", "axes"].get(position).copied().unwrap_or("range")
+fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
+    let (data, updates) = (cx.shape(0), cx.shape(1));
+    let place = match (data.rank(), updates.rank()) {
+        (Some(0), _) | (_, Some(0)) => {
+            return Err(Fault::shapes(&[0, 1], "neither data nor updates of `SliceScatter` can be a scalar"));
+        }
+        (Some(left), Some(right)) if left != right => {
+            let message = format!("data and updates of `SliceScatter` have the ranks {left} and {right}");
+            return Err(Fault::shapes(&[0, 1], message));
+        }
+        (None, Some(rank)) => Shape::of_rank(rank),
+        _ => data.clone(),
+    };
+    let ranges = Ranges::new(cx, 2, &place)?;
+    if let Some(position) = ranges.step.iter().flatten().position(|&step| step == 0) {
+        return Err(zero_step(cx, 4, position));
+    }
+    let axes = match cx.inputs.len() {
+        5 => ranges.first_axes(None),
+        _ => cx.numbers(5)?.filter(|_| data.rank().is_some()),
+    };
+    let expected = ranges.cut(cx, &place, axes)?;
+    if !updates.is_compatible(&expected) {
+        let message = format!("the updates of `SliceScatter` have the shape {updates}, and the ranges {expected}");
+        return Err(Fault::shapes(&[0, 1], message));
+    }
+    cx.output(cx.element_type(0), place);
+    Ok(())
 }
 
-/// What start, stop, step and axes, the inputs from `first` on, cut out of input 0.
-fn sliced_shape(cx: &mut Context, first: usize) -> Result<Shape, Fault> {
-    let data = cx.shape(0);
-    let Some(dims) = data.dims() else { return Ok(Shape::dynamic()) };
-    if dims.is_empty() {
-        return Err(Fault::shapes(&[0], format!("`{}` cannot cut a range out of a scalar", cx.layer.ty())));
+const LISTS: [&str; 4] = ["start", "stop", "step", "axes"];
+
+fn check_list_types(cx: &Context, first: usize) -> Result<(), Fault> {
+    for (input, role) in (first..cx.inputs.len()).zip(LISTS) {
+        check_type(cx, input, role, Accepts::Integer)?;
     }
-    let lists = first..cx.inputs.len();
-    for input in lists.clone() {
-        check_rank(cx, input, role(input - first), &[1])?;
-        let length = cx.shape(input).dims().and_then(|dims| dims.first().copied());
-        if let Some(length) = length.filter(|length| length.lower() > dims.len() as i64) {
-            let message = format!("`{}` is given {length} ranges, and {data} has fewer axes", cx.layer.ty());
-            return Err(Fault::shapes(&[0, input], message));
+    Ok(())
+}
+
+/// What is known of the ranges that the inputs start, stop and step from `first` on give.
+struct Ranges {
+    first: usize,
+    start: Option<Vec<Ends>>,
+    stop: Option<Vec<Ends>>,
+    step: Option<Vec<i64>>,
+}
+
+impl Ranges {
+    fn new(cx: &mut Context, first: usize, data: &Shape) -> Result<Self, Fault> {
+        check_list_types(cx, first)?;
+        let lists: SmallVec<[(usize, &str); 4]> = (first..cx.inputs.len()).zip(LISTS).collect();
+        for &(input, role) in &lists {
+            check_rank(cx, input, role, &[1])?;
+            let length = cx.shape(input).dims().and_then(|dims| dims.first().copied());
+            if let (Some(length), Some(rank)) = (length, data.rank())
+                && length.lower() > rank as i64
+            {
+                let message = format!("`{}` is given {length} ranges, and {data} has fewer axes", cx.layer.ty());
+                return Err(Fault::shapes(&[0, input], message));
+            }
         }
-    }
-    // The axes are compared with start alone.
-    let lists: SmallVec<[usize; 4]> = lists.collect();
-    for pair in [(0, 1), (0, 2), (1, 2), (0, 3)] {
-        if let (Some(&left), Some(&right)) = (lists.get(pair.0), lists.get(pair.1))
-            && !cx.shape(left).is_compatible(cx.shape(right))
-        {
-            let [left_role, right_role] = [role(pair.0), role(pair.1)];
-            let [left_shape, right_shape] = [left, right].map(|input| cx.shape(input));
-            let message = format!(
-                "{left_role} and {right_role} of `{}` must be equally long, and have the shapes {left_shape} and {right_shape}",
-                cx.layer.ty()
-            );
-            return Err(Fault::shapes(&[left, right], message));
+        // The axes are compared with start alone.
+        for pair in [(0, 1), (0, 2), (1, 2), (0, 3)] {
+            if let (Some(&(left, one)), Some(&(right, other))) = (lists.get(pair.0), lists.get(pair.1))
+                && let Err(mismatch) = cx.shape(left).merge(cx.shape(right))
+            {
+                let message = format!("{one} and {other} of `{}` must be equally long: {mismatch}", cx.layer.ty());
+                return Err(Fault::shapes(&[left, right], message));
+            }
         }
+        Ok(Self { first, start: cx.ends(first)?, stop: cx.ends(first + 1)?, step: cx.numbers(first + 2)? })
     }
-    let (start, stop, step) = (cx.ends(first)?, cx.ends(first + 1)?, cx.numbers(first + 2)?);
-    let axes = if cx.inputs.len() > first + 3 {
-        cx.numbers(first + 3)?
-    } else {
-        // Without axes, the ranges are those of the first ones; a number of them that is fixed is enough.
-        let count = cx.shape(first).dims().and_then(|dims| dims.first()?.value());
-        count.or(start.as_ref().map(|start| start.len() as i64)).map(|count| (0..count).collect())
-    };
-    let Some(axes) = axes else { return Ok(dims.iter().map(|&dim| at_most(dim)).collect()) };
-    let mut shape = data.clone();
-    let mut cut = SmallVec::<[bool; 8]>::from_elem(false, dims.len());
-    for (position, axis) in axes.into_iter().enumerate() {
-        let axis = checked_axis(cx, first + 3, axis, dims.len())?;
-        let (Some(dim), Some(cut)) = (shape.dims_mut().and_then(|dims| dims.get_mut(axis)), cut.get_mut(axis)) else {
-            continue;
+
+    /// The axes where no input names them: the first ones, `count` or as many as there are starts.
+    fn first_axes(&self, count: Option<usize>) -> Option<Vec<i64>> {
+        let count = count.or(self.start.as_ref().map(Vec::len))?;
+        Some((0..count as i64).collect())
+    }
+
+    fn cut(&self, cx: &Context, data: &Shape, axes: Option<Vec<i64>>) -> Result<Shape, Fault> {
+        let mut shape = data.clone();
+        let Some(dims) = shape.dims_mut() else { return Ok(shape) };
+        let Some(axes) = axes else {
+            dims.iter_mut().for_each(|dim| *dim = at_most(*dim));
+            return Ok(shape);
         };
-        if std::mem::replace(cut, true) {
-            let message = format!("axis {axis} stands twice among the axes of `{}`", cx.layer.ty());
-            return Err(Fault::value(&[first + 3], message));
+        let mut cut = SmallVec::<[bool; 8]>::from_elem(false, dims.len());
+        for (position, axis) in axes.into_iter().enumerate() {
+            let axis = checked_axis(cx, self.first + 3, axis, dims.len())?;
+            let (Some(dim), Some(cut)) = (dims.get_mut(axis), cut.get_mut(axis)) else { continue };
+            if std::mem::replace(cut, true) {
+                let message = format!("axis {axis} stands twice among the axes of `{}`", cx.layer.ty());
+                return Err(Fault::value(&[self.first + 3], message));
+            }
+            let at = |ends: &Option<Vec<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
+            let step = self.step.as_ref().and_then(|step| step.get(position).copied());
+            *dim = match (at(&self.start), at(&self.stop), step) {
+                (Some(_), Some(_), Some(0)) => return Err(zero_step(cx, self.first + 2, position)),
+                (Some(start), Some(stop), Some(step)) => sliced(*dim, start, stop, step),
+                _ => at_most(*dim),
+            };
         }
-        let at = |ends: &Option<Vec<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
-        let step = step.as_ref().and_then(|step| step.get(position).copied());
-        *dim = match (at(&start), at(&stop), step) {
-            (Some(_), Some(_), Some(0)) => return Err(zero_step(cx, first + 2, position)),
-            (Some(start), Some(stop), Some(step)) => sliced(*dim, start, stop, step),
-            _ => at_most(*dim),
-        };
+        Ok(shape)
     }
-    Ok(shape)
 }
 
 fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
@@ -244,7 +296,7 @@ impl Masks {
                 let before = (0..position).filter(|&other| !set(&self.new_axis, other)).count();
                 // OpenVINO sees new axes behind an ellipsis only where it knows begin.
                 let new_behind = match begin {
-                    Some(_) => (position + 1..count).filter(|&other| set(&self.new_axis, other)).count(),
+                    Some(_) => self.new_axis.iter().take(count).skip(position + 1).filter(|&&bit| bit == 1).count(),
                     None => 0,
                 };
                 let behind = count - position - 1 - new_behind;
@@ -268,7 +320,10 @@ impl Masks {
                     1.. => (0, length),
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
+                // OpenVINO forgets the last range where all of a list that it does not know is masked.
+                let forgotten = |mask: &[i64]| position + 1 == count && (0..count).all(|other| set(mask, other));
                 let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
+                    true if ends.is_none() && forgotten(mask) => None,
                     true => Some((default, default)),
                     false => ends.and_then(|ends| ends.get(position).copied()),
                 };

@@ -73,6 +73,12 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         cx.output(element_type, shape);
         return Ok(());
     }
+    for name in ["offset", "size"] {
+        let text = cx.text(name)?;
+        if text.trim_start().starts_with('-') {
+            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0")));
+        }
+    }
     let (offset, size) = (cx.unsigned("offset")?, cx.unsigned("size")?);
     if dims.iter().any(|&dim| dim < 0) {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
@@ -95,7 +101,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     }
     if let Some(length) = cx.walk.weights.len() {
         if offset.checked_add(size).is_none_or(|end| end > length) {
-            let message = format!("bytes {offset} to {offset}+{size} are asked for, and the weights have {length}");
+            let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
             return Err(Fault { attribute: Some("offset"), ..invalid(message) }
                 .help("the .bin beside the model is another model's, or was cut off"));
         }

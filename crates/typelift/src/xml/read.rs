@@ -64,6 +64,7 @@ pub fn parse(source: Arc<str>) -> Reading {
         path: Vec::new(),
         version: IrVersion::V11,
         damaged: false,
+        lost: Vec::new(),
     };
     let model = read.model();
     let mut diagnostics = read.diagnostics;
@@ -161,6 +162,8 @@ struct Read<'a> {
     version: IrVersion,
     /// Whether a layer of the current graph could not be taken in, so that edges to it are no news.
     damaged: bool,
+    /// The layers of the current graph at which an edge ends that could not be taken in.
+    lost: Vec<LayerId>,
 }
 
 /// Ends reading: the text is not XML any more.
@@ -176,7 +179,9 @@ struct Edge {
 impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
-            self.report(Diagnostic::new(Code::NotAnIr, "the text has no XML element").help("an IR starts with <net>"));
+            let refusal = Diagnostic::new(Code::NotAnIr, "the text has no XML element");
+            let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
+            self.report(refusal.at(start, "no element from here on").help("an IR starts with <net>"));
             return Ok(None);
         };
         if !root.name().eq_ignore_ascii_case("net") {
@@ -223,12 +228,15 @@ impl<'a> Read<'a> {
         match integer_prefix(text) {
             Some((10, _)) => IrVersion::V10,
             Some((11, _)) => IrVersion::V11,
-            _ => {
+            other => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
                 let span = self.tokens.span_of(text);
-                self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(
-                    "convert the original model again with a current OpenVINO; older versions are another format",
-                ));
+                let help = match other {
+                    Some((..10, _)) => "it is another format: convert the original model again with a current OpenVINO",
+                    Some((12.., _)) => "it is newer than all that OpenVINO 2026.4.1 knows",
+                    _ => "write version=\"11\"",
+                };
+                self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
                 IrVersion::V11
             }
         }
@@ -253,7 +261,7 @@ impl<'a> Read<'a> {
         mut graph: Graph,
         mut extras: Option<&mut Vec<Fragment>>,
     ) -> Result<Graph, Fatal> {
-        let outer_damage = std::mem::take(&mut self.damaged);
+        let outer = (std::mem::take(&mut self.damaged), std::mem::take(&mut self.lost));
         let mut edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
@@ -290,7 +298,7 @@ impl<'a> Read<'a> {
             }
         }
         self.wire(&mut graph, edges);
-        self.damaged = outer_damage;
+        (self.damaged, self.lost) = outer;
         Ok(graph)
     }
 
@@ -607,7 +615,8 @@ impl<'a> Read<'a> {
             [Some(from), Some(from_port), Some(to), Some(to_port)] => {
                 Some(Edge { from: (from, from_port), to: (to, to_port), span })
             }
-            _ => {
+            [_, _, to, _] => {
+                self.lost.extend(to.map(LayerId));
                 self.damaged = true;
                 None
             }
@@ -616,11 +625,13 @@ impl<'a> Read<'a> {
 
     fn wire(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
         let mut ports = PortIndex::default();
+        let mut lost = std::mem::take(&mut self.lost);
         for edge in edges {
             let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
             let (source, target) = match (graph.node(from), graph.node(to)) {
                 (Some(source), Some(target)) => (source, target),
                 (None, _) if !self.damaged => {
+                    lost.push(to);
                     let refusal = Diagnostic::new(
                         Code::UnknownLayer,
                         format!("an edge starts at layer {from}, which is not there"),
@@ -637,7 +648,10 @@ impl<'a> Read<'a> {
                     self.report(lint.at(edge.span, "OpenVINO ignores this edge"));
                     continue;
                 }
-                _ => continue,
+                _ => {
+                    lost.push(to);
+                    continue;
+                }
             };
             let (Some(producer), Some(consumer)) = (graph.weight(source), graph.weight(target)) else { continue };
             let from_port = ports.position(producer, Direction::Output, edge.from.1);
@@ -653,8 +667,14 @@ impl<'a> Read<'a> {
                     self.report_of(layer, refusal);
                 }
             }
-            if let (Some(from_port), Some(to_port)) = (from_port, to_port) {
-                graph.connect(source, target, Wire::new(from_port, to_port, Some(edge.span)));
+            match (from_port, to_port) {
+                (Some(from), Some(to)) => graph.connect(source, target, Wire::new(from, to, Some(edge.span))),
+                _ => lost.push(to),
+            }
+        }
+        for node in lost.into_iter().filter_map(|id| graph.node(id)).collect::<Vec<_>>() {
+            if let Some(layer) = graph.weight_mut(node) {
+                layer.broken = true;
             }
         }
         self.check_inputs(graph);
@@ -701,7 +721,7 @@ impl<'a> Read<'a> {
             }
             let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
             for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
-                if self.damaged || fed_count == 0 {
+                if self.damaged || layer.broken || fed_count == 0 {
                     break;
                 }
                 let message = format!("input {port} of layer {} `{}` is fed by nothing", layer.id, layer.name);

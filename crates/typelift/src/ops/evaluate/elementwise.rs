@@ -256,15 +256,33 @@ pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     }
 }
 
-/// The least and the greatest remainder of `low..=high` divided by `least..=most`.
+/// The least and the greatest remainder of `low..=high` divided by `least..=most`, as far as OpenVINO knows them.
 fn remainder(low: i128, high: i128, least: i128, most: i128) -> (i128, i128) {
-    match (low == high, least == most) {
-        (true, true) => (low % least, low % least),
-        (false, true) => {
-            let (first, last) = (low % least, high % least);
-            if high - low >= least || first > last { (0, least - 1) } else { (first, last) }
-        }
-        _ if high < least => (low, high),
-        _ => (0, high.min(most - 1)),
+    let hull = |(a, b): (i128, i128), (c, d): (i128, i128)| (a.min(c), b.max(d));
+    // The sign of a divisor does not count, that of a dividend stays.
+    if most < 0 {
+        return remainder(low, high, -most, -least);
     }
+    if least <= 0 {
+        return remainder(low, high, 1, most.max(-least).max(1));
+    }
+    if high < 0 {
+        let (lower, upper) = remainder(-high, -low, least, most);
+        return (-upper, -lower);
+    }
+    if low < 0 {
+        return hull(remainder(low, -1, least, most), remainder(0, high, least, most));
+    }
+    let half = low / 2;
+    if low == high && most - least > 1 && least < low && (least < half || most > low) {
+        return match most {
+            most if half < most && most < low => (0, (low - 1) / 2),
+            most => (0, most - 1),
+        };
+    }
+    let by = |divisor: i128| match (low % divisor, high % divisor) {
+        (first, last) if high - low < divisor && first <= last => (first, last),
+        _ => (0, divisor - 1),
+    };
+    hull(by(least), by(most))
 }

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 
 use super::{COMMON, axis, inferred_dims, of_type};
 use crate::infer::array::{self, Array, Data, ZERO};
-use crate::infer::value::{Bounds, Evaluation, ends};
+use crate::infer::value::{Bounds, Evaluation};
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
 pub(crate) fn reduce(
@@ -51,9 +51,6 @@ pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<
 /// ReduceProd, whose upper end is open where that of a factor is, unless another factor is 0.
 pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [data, axes] = known else { return None };
-    if data.is_exact() && axes.is_exact() && data.lower.is_open().contains(&true) {
-        return ends(evaluation, known, reduce_prod);
-    }
     let axes = axes.exact()?;
     let lower = reduce_prod(evaluation, &[&data.lower, axes])?;
     if data.is_exact() {
@@ -73,17 +70,25 @@ pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Boun
     Some(Bounds::new(lower, upper))
 }
 
+/// NonZero: where the values are that are not 0, one row an axis.
 pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
-    let data = of_type(inputs.first()?, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
-    let (own, truths) = (array::strides(&data.dims), data.truths());
-    let places: Vec<usize> = truths.iter().enumerate().filter(|&(_, &truth)| truth).map(|(place, _)| place).collect();
-    let dims = vec![data.dims.len(), places.len()];
-    array::count(&dims)?;
-    let along = |at: usize| {
-        places.iter().map(move |place| place).map(|place| (place / own[at] % data.dims[at]) as i128).collect::<Vec<_>>()
-    };
-    let values = (0..data.dims.len()).flat_map(along).collect();
-    Some(Array::ints(evaluation.element_type(), dims, values))
+    let (rows, places) = non_zero_places(inputs.first()?)?;
+    let (dims, own) = (&inputs.first()?.dims, array::strides(&inputs.first()?.dims));
+    array::count(&[rows, places.len()])?;
+    let along = |row: usize, place: usize| dims.get(row).map_or(0, |dim| place / own[row] % dim) as i128;
+    let values = (0..rows).flat_map(|row| places.iter().map(move |&place| (row, place)));
+    let values = values.map(|(row, place)| along(row, place)).collect();
+    Some(Array::ints(evaluation.element_type(), vec![rows, places.len()], values))
+}
+
+/// How many rows a NonZero of this tensor has, and the places of the values that are not 0.
+pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
+    of_type(data, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
+    let truths = data.truths().into_iter().enumerate();
+    let places: Vec<usize> = truths.filter(|&(_, truth)| truth).map(|(place, _)| place).collect();
+    // A scalar counts as a list of one value, unless it is 0.
+    let rows = if data.dims.is_empty() { places.len() } else { data.dims.len() };
+    Some((rows, places))
 }
 
 /// TopK: the greatest or least values along an axis, and where they are.

@@ -1,0 +1,250 @@
+//! Operations that trade the length of some axes for that of others: DepthToSpace, BatchToSpace, ShuffleChannels, …
+
+use super::common::{attribute_axis, check_rank, check_type, dim_between};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("BatchToSpace", 1, batch_to_space).since(2).inputs(4, 4).ties(BLOCKS),
+    Operation::new("DepthToSpace", 0, depth_to_space).attributes(DEPTH),
+    Operation::new("ExtractImagePatches", 3, extract_image_patches).attributes(&[
+        Attr::new("sizes", AttrKind::Ints).default(""),
+        Attr::new("strides", AttrKind::Ints).default(""),
+        Attr::new("rates", AttrKind::Ints).default(""),
+        Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit"),
+    ]),
+    Operation::new("ShuffleChannels", 0, shuffle_channels)
+        .except(2)
+        .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
+    Operation::new("SpaceToBatch", 1, space_to_batch).since(2).inputs(4, 4),
+    Operation::new("SpaceToDepth", 0, space_to_depth).attributes(DEPTH),
+];
+
+/// Block shape and crops.
+const BLOCKS: Ties = Ties::Inputs(&[1, 2, 3]);
+
+const DEPTH: &[Attr] = &[
+    Attr::new("block_size", AttrKind::Int).default("0"),
+    Attr::new("mode", AttrKind::Enum(&["blocks_first", "depth_first"])).default("blocks_first"),
+];
+
+/// The dim divided, where some length of it can be.
+fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fault> {
+    dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
+        let message = format!("`{}` cannot divide {dim}, on axis {axis}, by {divisor}", cx.layer.ty());
+        Fault::shapes(&[0], message).rule("blocks must fit in without a rest")
+    })
+}
+
+/// The dims of the data of DepthToSpace or SpaceToDepth, the block size and the elements in a block.
+fn depth_blocks<'a>(cx: &Context<'a>) -> Result<Option<(&'a [Dim], i64, i64)>, Fault> {
+    let data = cx.shape(0);
+    let Some(dims) = data.dims() else { return Ok(None) };
+    let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
+        let message =
+            format!("the data of `{}` has the shape {data}; it needs axes behind batch and depth", cx.layer.ty());
+        return Err(Fault::shapes(&[0], message));
+    };
+    let size = cx.int("block_size")?;
+    let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
+    match elements.filter(|_| size > 0) {
+        Some(elements) => Ok(Some((dims, size, elements))),
+        None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, no length of a block"))),
+    }
+}
+
+fn depth_to_space(cx: &mut Context) -> Result<(), Fault> {
+    let shape = match depth_blocks(cx)? {
+        None => Shape::dynamic(),
+        Some((dims, size, elements)) => {
+            let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
+                0 => Ok(dim),
+                1 => divided(cx, axis, dim, elements),
+                _ => Ok(dim * Dim::fixed(size)),
+            });
+            dims.collect::<Result<_, _>>()?
+        }
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
+    let shape = match depth_blocks(cx)? {
+        None => Shape::dynamic(),
+        Some((dims, size, elements)) => {
+            let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
+                0 => Ok(dim),
+                1 => Ok(dim * Dim::fixed(elements)),
+                _ => divided(cx, axis, dim, size),
+            });
+            dims.collect::<Result<_, _>>()?
+        }
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+/// Checks what BatchToSpace and SpaceToBatch ask of their inputs, and gives the dims of the data and the common shape of
+/// the other inputs.
+fn batch_blocks<'a>(cx: &Context<'a>, roles: [&str; 3]) -> Result<(Option<&'a [Dim]>, Shape), Fault> {
+    for (input, role) in (1..).zip(roles) {
+        check_type(cx, input, role, Accepts::Integer)?;
+    }
+    let merged = cx.shape(2).merge(cx.shape(3)).and_then(|shape| shape.merge(cx.shape(1)));
+    let list = merged.map_err(|mismatch| {
+        let message = format!("{} of `{}` must be equally long: {mismatch}", roles.join(", "), cx.layer.ty());
+        Fault::shapes(&[1, 2, 3], message)
+    })?;
+    for (input, role) in (1..).zip(roles) {
+        check_rank(cx, input, role, &[1])?;
+    }
+    let data = cx.shape(0);
+    if data.rank().is_some_and(|rank| rank < 2) {
+        return Err(Fault::shapes(&[0], format!("the data of `{}` needs axes behind the batch", cx.layer.ty())));
+    }
+    Ok((data.dims(), list))
+}
+
+fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
+    cx.merge_types(&[1, 2, 3])?;
+    let (dims, list) = batch_blocks(cx, ["block_shape", "crops_begin", "crops_end"])?;
+    let Some(dims) = dims else {
+        cx.output(cx.element_type(0), Shape::dynamic());
+        return Ok(());
+    };
+    if let Some(&[count]) = list.to_static().as_deref()
+        && count != dims.len() as i64
+    {
+        let message = format!("`BatchToSpace` has {count} block lengths, and data of rank {}", dims.len());
+        return Err(Fault::shapes(&[0, 1], message));
+    }
+    let blocks = cx.numbers(1)?;
+    if let Some(block) = blocks.iter().flatten().find(|&&block| block < 1) {
+        return Err(Fault::value(&[1], format!("the block_shape of `BatchToSpace` has {block}, no length of a block")));
+    }
+    let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
+    let crops = cx.numbers(2)?.zip(cx.numbers(3)?);
+    let out = shape.dims_mut().unwrap_or_default();
+    if let (Some(out), Some(&batch), Some(blocks)) = (out.first_mut(), dims.first(), &blocks) {
+        *out = divided(cx, 0, batch, blocks.iter().fold(1, |product, &block| product.wrapping_mul(block)))?;
+    }
+    if let Some((begin, end)) = crops {
+        if let Some(crop) = begin.iter().chain(&end).find(|&&crop| crop < 0) {
+            return Err(Fault::value(&[2, 3], format!("`BatchToSpace` cannot crop by {crop}")));
+        }
+        for (axis, (out, &dim)) in out.iter_mut().zip(dims).enumerate().skip(1) {
+            let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
+            let crop = at(&begin).saturating_add(at(&end));
+            let block = blocks.as_deref().map_or(Dim::at_least(1), |blocks| Dim::fixed(at(blocks)));
+            let whole = dim * block;
+            if whole.value().is_some_and(|length| blocks.is_some() && crop > length) {
+                let message = format!("`BatchToSpace` cannot crop {whole}, on axis {axis}, by {crop}");
+                return Err(Fault::value(&[0, 1, 2, 3], message));
+            }
+            *out = whole - Dim::fixed(crop);
+        }
+    }
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
+    let (dims, _) = batch_blocks(cx, ["block_shape", "pads_begin", "pads_end"])?;
+    let Some(dims) = dims else {
+        cx.output(cx.element_type(0), Shape::dynamic());
+        return Ok(());
+    };
+    let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
+    let blocks = cx.numbers(1)?;
+    let pads = cx.numbers(2)?.zip(cx.numbers(3)?);
+    let out = shape.dims_mut().unwrap_or_default();
+    if let (Some(out), Some(&batch), Some(blocks)) = (out.first_mut(), dims.first(), &blocks) {
+        *out = batch * Dim::from(blocks.iter().fold(1_i64, |product, &block| product.wrapping_mul(block)));
+    }
+    if let (Some(blocks), Some((begin, end))) = (blocks, pads) {
+        for (axis, (out, &dim)) in out.iter_mut().zip(dims).enumerate().skip(1) {
+            let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
+            let block = at(&blocks);
+            if block < 1 {
+                let message = format!("the block_shape of `SpaceToBatch` gives axis {axis} blocks of {block}");
+                return Err(Fault::value(&[1], message).rule("there is one length for each axis, 1 or more"));
+            }
+            let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
+            *out = divided(cx, axis, padded, block)?;
+            if padded.upper().is_none() {
+                // Here OpenVINO does not divide what it has for "no upper end".
+                *out = Dim::at_least(out.lower());
+            }
+        }
+    }
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
+    let group = cx.int("group")?;
+    if group < 1 {
+        return Err(Fault::attribute("group", format!("`group` is {group}, and there must be one group at least")));
+    }
+    let data = cx.shape(0);
+    if let Some(dims) = data.dims() {
+        let axis = attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?;
+        if let Some(length) = dims.get(axis).and_then(|dim| dim.value())
+            && length % group != 0
+        {
+            let message = format!("`ShuffleChannels` cannot divide {length}, on axis {axis}, into {group} groups");
+            return Err(Fault::shapes(&[0], message));
+        }
+    }
+    cx.output(cx.element_type(0), data.clone());
+    Ok(())
+}
+
+fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
+    check_rank(cx, 0, "data", &[4])?;
+    let pair = |name: &'static str| match cx.ints(name)?.as_slice() {
+        &[rows, columns] => Ok([rows, columns]),
+        other => {
+            Err(Fault::attribute(name, format!("`{name}` has {} numbers, and needs rows and columns", other.len())))
+        }
+    };
+    let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
+    for (name, numbers) in [("strides", strides), ("rates", rates)] {
+        // OpenVINO reads them as unsigned numbers: negative ones are large to it.
+        if numbers.contains(&0) {
+            return Err(Fault::attribute(name, format!("`{name}` must not be 0")));
+        }
+    }
+    let valid = match cx.word("auto_pad")? {
+        "explicit" => {
+            let message = "`auto_pad` of `ExtractImagePatches` must be valid, same_lower or same_upper";
+            return Err(Fault::attribute("auto_pad", message));
+        }
+        mode => mode == "valid",
+    };
+    let shape = match cx.shape(0).dims() {
+        Some(&[batch, depth, rows, columns]) => {
+            let count = |dim: Dim, size: i64, stride: i64, rate: i64| {
+                let reach = rate.wrapping_mul(size.wrapping_sub(1));
+                steps(if valid { dim - Dim::from(reach) } else { dim }, stride)
+            };
+            let elements = Dim::from(sizes[0].wrapping_mul(sizes[1]));
+            let rows = count(rows, sizes[0], strides[0], rates[0]);
+            let columns = count(columns, sizes[1], strides[1], rates[1]);
+            [batch, depth * elements, rows, columns].into_iter().collect()
+        }
+        _ => Shape::of_rank(4),
+    };
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+/// The dim divided, both ends rounded up.
+fn steps(dim: Dim, stride: i64) -> Dim {
+    let round = |length: i64| if length == 0 { 0 } else { (length - 1).wrapping_div(stride).saturating_add(1) };
+    match dim.value() {
+        Some(length) => Dim::from(round(length)),
+        None => dim_between(round(dim.lower()), dim.upper().map_or(-1, round)),
+    }
+}

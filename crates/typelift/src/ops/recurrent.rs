@@ -1,0 +1,265 @@
+//! Recurrent networks: one step, as a cell, or a whole sequence.
+
+use super::common::check_rank;
+use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+use typelift_promote::ElementType;
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("GRUCell", 3, gru_cell).inputs(5, 5).ties(Ties::Inputs(GRU.tied)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("sigmoid,tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+        LINEAR_BEFORE_RESET,
+    ]),
+    Operation::new("GRUSequence", 5, gru_sequence).inputs(6, 6).ties(Ties::Inputs(GRU.tied_in_sequence)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("sigmoid,tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+        DIRECTION,
+        LINEAR_BEFORE_RESET,
+    ]),
+    Operation::new("LSTMCell", 0, lstm_cell).until(3).inputs(5, 7).ties(Ties::Inputs(LSTM.tied)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("sigmoid,tanh,tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+        Attr::new("input_forget", AttrKind::Bool).default("false"),
+        Attr::new("weights_format", AttrKind::Enum(&["fico", "icof", "ifco", "ifoc", "iofc"])).default("ifco"),
+    ]),
+    Operation::new("LSTMCell", 4, lstm_cell).inputs(6, 6).ties(Ties::Inputs(LSTM.tied)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("sigmoid,tanh,tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+    ]),
+    Operation::new("LSTMSequence", 5, lstm_sequence)
+        .inputs(7, 7)
+        .ties(Ties::Inputs(LSTM.tied_in_sequence))
+        .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh,tanh"), ALPHA, BETA, CLIP, DIRECTION]),
+    Operation::new("RNNCell", 0, rnn_cell).except(2).inputs(5, 5).ties(Ties::Inputs(RNN.tied)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+    ]),
+    Operation::new("RNNSequence", 5, rnn_sequence).inputs(6, 6).ties(Ties::Inputs(RNN.tied_in_sequence)).attributes(&[
+        HIDDEN_SIZE,
+        ACTIVATIONS.default("tanh"),
+        ALPHA,
+        BETA,
+        CLIP,
+        DIRECTION,
+    ]),
+];
+
+const HIDDEN_SIZE: Attr = Attr::new("hidden_size", AttrKind::Unsigned).default("0");
+const ACTIVATIONS: Attr = Attr::new("activations", AttrKind::Texts);
+const ALPHA: Attr = Attr::new("activations_alpha", AttrKind::Floats).default("");
+const BETA: Attr = Attr::new("activations_beta", AttrKind::Floats).default("");
+const CLIP: Attr = Attr::new("clip", AttrKind::Float).default("0");
+const DIRECTION: Attr =
+    Attr::new("direction", AttrKind::Enum(&["forward", "reverse", "bidirectional"])).default("forward");
+const LINEAR_BEFORE_RESET: Attr = Attr::new("linear_before_reset", AttrKind::Bool).default("false");
+
+/// A kind of recurrent network.
+struct Network {
+    gates: i64,
+    /// Tensors that are handed from one step to the next.
+    states: usize,
+    /// The activation functions that a step needs.
+    activations: usize,
+    /// Inputs of the cell that have one element type; OpenVINO forgets the weights of a GRU.
+    tied: &'static [usize],
+    tied_in_sequence: &'static [usize],
+}
+
+const GRU: Network =
+    Network { gates: 3, states: 1, activations: 2, tied: &[0, 1, 3, 4], tied_in_sequence: &[0, 1, 3, 4, 5] };
+const LSTM: Network =
+    Network { gates: 4, states: 2, activations: 3, tied: &[0, 1, 2, 3, 4, 5], tied_in_sequence: &[0, 1, 2, 4, 5, 6] };
+const RNN: Network =
+    Network { gates: 1, states: 1, activations: 1, tied: &[0, 1, 2, 3, 4], tied_in_sequence: &[0, 1, 3, 4, 5] };
+
+/// Dims that all inputs of a network have in common.
+struct Sizes {
+    batch: Dim,
+    hidden: Dim,
+}
+
+fn gru_cell(cx: &mut Context) -> Result<(), Fault> {
+    let bias_gates = GRU.gates + i64::from(cx.bool("linear_before_reset")?);
+    GRU.cell(cx, bias_gates)
+}
+
+fn lstm_cell(cx: &mut Context) -> Result<(), Fault> {
+    LSTM.cell(cx, LSTM.gates)
+}
+
+fn rnn_cell(cx: &mut Context) -> Result<(), Fault> {
+    RNN.cell(cx, RNN.gates)
+}
+
+fn gru_sequence(cx: &mut Context) -> Result<(), Fault> {
+    let bias_gates = GRU.gates + i64::from(cx.bool("linear_before_reset")?);
+    GRU.sequence(cx, bias_gates)
+}
+
+fn lstm_sequence(cx: &mut Context) -> Result<(), Fault> {
+    LSTM.sequence(cx, LSTM.gates)
+}
+
+fn rnn_sequence(cx: &mut Context) -> Result<(), Fault> {
+    RNN.sequence(cx, RNN.gates)
+}
+
+impl Network {
+    /// The inputs: X, the initial states, W, R and B; the first LSTMCell also has peepholes.
+    fn cell(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
+        self.check_activations(cx)?;
+        let element_type = cx.merge_types(self.tied)?;
+        let (weights, first_cell) = (1 + self.states, cx.operation.revision() == 0 && self.states == 2);
+        self.check_ranks(cx, &[(weights, 2), (2, 2), (1, 1)])?;
+        let Sizes { batch, mut hidden } = self.sizes(cx, 0, weights, bias_gates)?;
+        if self.states == 2 && !hidden.is_fixed() {
+            hidden = Dim::fixed(hidden_size(cx)?);
+        }
+        if first_cell {
+            self.check_peepholes(cx, hidden)?;
+        }
+        for _ in 0..self.states {
+            cx.output(element_type, [batch, hidden].into_iter().collect());
+        }
+        Ok(())
+    }
+
+    /// The inputs: X, the initial states, the lengths of the sequences, W, R and B. There is one more axis: in the middle
+    /// of states, first of W, R and B is that of the directions, in the middle of X that of the steps.
+    fn sequence(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
+        let element_type = cx.merge_types(self.tied_in_sequence)?;
+        let weights = 2 + self.states;
+        self.check_ranks(cx, &[(1 + self.states, 3), (1, 1), (2, 3), (1, 2)])?;
+        let Sizes { mut batch, hidden } = self.sizes(cx, 1, weights, bias_gates)?;
+        batch = merge(cx, "the batch size", batch, 1 + self.states, 0)?;
+        let directions = if cx.word("direction")? == "bidirectional" { 2 } else { 1 };
+        let states = (1..=self.states).map(|input| (input, 1));
+        let mut merged = Dim::fixed(directions);
+        for (input, axis) in states.chain((weights..weights + 3).map(|input| (input, 0))) {
+            merged = merge(cx, "the number of directions", merged, input, axis)?;
+        }
+        let steps = dim(cx, 0, 1);
+        cx.output(element_type, [batch, merged, steps, hidden].into_iter().collect());
+        for _ in 0..self.states {
+            cx.output(element_type, [batch, merged, hidden].into_iter().collect());
+        }
+        Ok(())
+    }
+
+    /// Checks runs of inputs, each so many of one rank.
+    fn check_ranks(&self, cx: &Context, runs: &[(usize, usize)]) -> Result<(), Fault> {
+        let ranks = runs.iter().flat_map(|&(count, rank)| std::iter::repeat_n(rank, count));
+        ranks.enumerate().try_for_each(|(input, rank)| check_rank(cx, input, "inputs", &[rank]))
+    }
+
+    /// What the batch size and the hidden size are by all inputs; `extra` axes come before those of a cell.
+    fn sizes(&self, cx: &Context, extra: usize, weights: usize, bias_gates: i64) -> Result<Sizes, Fault> {
+        let (recurrence, bias) = (weights + 1, weights + 2);
+        let (mut batch, mut hidden) = (dim(cx, 0, 0), Dim::ANY);
+        for state in 1..=self.states {
+            batch = merge(cx, "the batch size", batch, state, 0)?;
+            hidden = merge(cx, "the hidden size", hidden, state, 1 + extra)?;
+        }
+        hidden = merge(cx, "the hidden size", hidden, recurrence, 1 + extra)?;
+        if hidden.is_fixed() {
+            for (input, gates) in [(weights, self.gates), (recurrence, self.gates), (bias, bias_gates)] {
+                let (found, expected) = (dim(cx, input, extra), hidden * Dim::fixed(gates));
+                if !found.is_compatible(expected) {
+                    let message = format!("dim {extra} of input {input} is {found}, and should be {expected}");
+                    return Err(Fault::shapes(&[input], message)
+                        .rule(format!("it is that of {gates} gates with a hidden size of {hidden}")));
+                }
+            }
+        } else {
+            for input in [weights, recurrence] {
+                // OpenVINO looks for a fixed dim at the first axis, in sequences too.
+                if let (Some(_), Some(found)) =
+                    (dim(cx, input, 0).value(), dim(cx, input, extra).checked_div(self.gates))
+                {
+                    hidden = (hidden & found).ok_or_else(|| {
+                        let message = format!("the hidden size is {hidden}, and by input {input} {found}");
+                        Fault::shapes(&[input], message)
+                    })?;
+                }
+            }
+        }
+        Ok(Sizes { batch, hidden })
+    }
+
+    /// Checks the names of the activation functions of a cell; OpenVINO does not look at those of a sequence.
+    fn check_activations(&self, cx: &Context) -> Result<(), Fault> {
+        let names = cx.text("activations")?;
+        let mut names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+        for at in 0..self.activations {
+            let Some(name) = names.next() else {
+                let message = format!("`{}` needs {} activations, and has {at}", cx.layer.ty(), self.activations);
+                return Err(Fault::attribute("activations", message));
+            };
+            if !FUNCTIONS.iter().any(|function| function.eq_ignore_ascii_case(name)) {
+                let message = format!("`{name}` is no activation function, which are {}", FUNCTIONS.join(", "));
+                return Err(Fault::attribute("activations", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the peepholes of the first LSTMCell, which come last and can be left out, as the bias before them.
+    fn check_peepholes(&self, cx: &Context, hidden: Dim) -> Result<(), Fault> {
+        let count = cx.inputs.len();
+        if count < 7 && cx.element_type(0) == ElementType::Dynamic {
+            let message = format!("`{}` cannot make up its missing inputs: their type is not known", cx.layer.ty());
+            return Err(Fault::unsupported(0, message).help("connect all 7 inputs, or give input 0 an element type"));
+        }
+        let size = hidden_size(cx)?;
+        let fits = |found: Dim, parts: i64| found.is_compatible(hidden * Dim::fixed(parts));
+        if count < 6 && !fits(Dim::fixed(size.saturating_mul(self.gates)), self.gates) {
+            return Err(Fault::attribute(
+                "hidden_size",
+                format!("`hidden_size` is {size}, and by the inputs {hidden}"),
+            ));
+        }
+        let peepholes = match cx.try_shape(6).map(Shape::dims) {
+            Some(None | Some([])) => return Err(Fault::shapes(&[6], "the peepholes must be a list")),
+            Some(Some([first, ..])) => *first,
+            None => Dim::fixed(size.saturating_mul(3)),
+        };
+        if peepholes.is_fixed() && !fits(peepholes, 3) {
+            let message = format!("there are {peepholes} peepholes, and should be 3 times the hidden size, {hidden}");
+            return Err(Fault::shapes(&[6], message));
+        }
+        Ok(())
+    }
+}
+
+const FUNCTIONS: &[&str] = &["sigmoid", "tanh", "relu", "hardsigmoid"];
+
+fn hidden_size(cx: &Context) -> Result<i64, Fault> {
+    Ok(i64::try_from(cx.unsigned("hidden_size")?).unwrap_or(0))
+}
+
+/// A dim of an input; any, where it is not known.
+fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
+    cx.shape(input).dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
+}
+
+/// What a size, called `name`, is when the dim of an input says it too.
+fn merge(cx: &Context, name: &str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
+    let found = dim(cx, input, axis);
+    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, and by input {input} {found}")))
+}

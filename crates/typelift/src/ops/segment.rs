@@ -1,0 +1,104 @@
+//! Operations on rows that are given by their numbers: SegmentMax, SparseFillEmptyRows.
+
+use std::collections::HashSet;
+
+use typelift_promote::ElementType;
+
+use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, dims_from};
+use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("SegmentMax", 16, segment_max).inputs(2, 3).attributes(&[Attr::new(
+        "fill_mode",
+        AttrKind::Enum(&["zero", "lowest"]),
+    )
+    .default("zero")]),
+    Operation::new("SparseFillEmptyRows", 16, sparse_fill_empty_rows).inputs(4, 4).ties(Ties::Inputs(&[1, 2])),
+];
+
+fn segment_max(cx: &mut Context) -> Result<(), Fault> {
+    check_type_in(cx, 1, "segment_ids", INDEX_OR_DYNAMIC)?;
+    check_rank(cx, 1, "segment_ids", &[1])?;
+    if cx.inputs.len() == 3 {
+        check_type_in(cx, 2, "num_segments", INDEX_OR_DYNAMIC)?;
+        check_rank(cx, 2, "num_segments", &[0])?;
+    }
+    let data = cx.shape(0);
+    if data.rank() == Some(0) {
+        return Err(Fault::shapes(&[0], "the data of `SegmentMax` must not be a scalar"));
+    }
+    if let (Some([rows, ..]), Some([ids, ..])) = (data.dims(), cx.shape(1).dims())
+        && !rows.is_compatible(*ids)
+    {
+        return Err(Fault::shapes(&[0, 1], format!("`SegmentMax` has {ids} segment_ids, and data of {rows} rows")));
+    }
+    let ids = cx.integers(1);
+    if ids.as_ref().is_some_and(|ids| !ids.is_sorted()) {
+        return Err(Fault::value(&[1], "the segment_ids of `SegmentMax` must be in ascending order"));
+    }
+    let segments = if cx.inputs.len() == 3 {
+        cx.integers(2).and_then(|count| count.first().copied())
+    } else {
+        match ids.as_deref() {
+            Some([]) => return Err(Fault::value(&[1], "`SegmentMax` without segment_ids needs num_segments")),
+            ids => ids.and_then(|ids| ids.last()).map(|last| last.wrapping_add(1)),
+        }
+    };
+    let mut shape = data.clone();
+    if let Some(rows) = shape.dims_mut().and_then(<[Dim]>::first_mut) {
+        *rows = segments.map_or(Dim::ANY, Dim::from);
+    }
+    cx.output(cx.element_type(0), shape);
+    Ok(())
+}
+
+fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
+    cx.merge_types(&[1, 2])?;
+    check_type_in(cx, 1, "dense_shape", INDEX_OR_DYNAMIC)?;
+    check_type_in(cx, 2, "indices", INDEX_OR_DYNAMIC)?;
+    check_rank(cx, 0, "values", &[1])?;
+    check_rank(cx, 3, "default value", &[0])?;
+    let (values, dense, indices) = (cx.shape(0), cx.shape(1), cx.shape(2));
+    let pairs = Shape::from_iter([Dim::ANY, Dim::fixed(2)]);
+    for (input, expected) in [(1, &Shape::fixed([2])), (2, &pairs)] {
+        if !cx.shape(input).is_compatible(expected) {
+            let found = cx.shape(input);
+            let message = format!("input {input} of `SparseFillEmptyRows` has the shape {found}, not {expected}");
+            return Err(Fault::shapes(&[input], message).rule("sparse tensors of rank 2 are taken"));
+        }
+    }
+    if let (Some(_), Some(&[pairs, _]), Some(&[count])) = (dense.rank(), indices.dims(), values.dims())
+        && !pairs.is_compatible(count)
+    {
+        let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, and {count} values");
+        return Err(Fault::shapes(&[0, 2], message));
+    }
+    let size = dims_from(cx, 1, |dim| Ok(Dim::from(dim)))?;
+    // A size that is known in part is not used.
+    let size = size.and_then(|size| size.to_static());
+    let mut counts = [Dim::ANY, Dim::ANY];
+    if let Some(&[rows, columns]) = size.as_deref()
+        && let Some(pairs) = cx.integers(2)
+    {
+        let mut used = HashSet::new();
+        for pair in pairs.chunks_exact(2) {
+            let &[row, column] = pair else { continue };
+            if !(0..rows).contains(&row) || !(0..columns).contains(&column) {
+                let message = format!("index {row}, {column} is outside of the dense shape [{rows},{columns}]");
+                return Err(Fault::value(&[1, 2], message));
+            }
+            used.insert(row);
+        }
+        let empty = Dim::fixed(rows - used.len() as i64);
+        let [Some(&[pairs, _]), Some(&[count])] = [indices.dims(), values.dims()] else {
+            return Err(Fault::shapes(&[0, 2], "`SparseFillEmptyRows` needs the ranks of its values and indices"));
+        };
+        counts = [pairs + empty, count + empty];
+    }
+    let rows = size.and_then(|size| size.first().copied()).map_or(Dim::ANY, Dim::fixed);
+    cx.output(cx.element_type(2), [counts[0], Dim::fixed(2)].into_iter().collect());
+    cx.output(cx.element_type(0), [counts[1]].into_iter().collect());
+    cx.output(ElementType::Boolean, [rows].into_iter().collect());
+    Ok(())
+}

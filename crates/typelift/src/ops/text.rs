@@ -1,0 +1,85 @@
+//! Tensors of strings, and the tensors of numbers that they are packed from.
+
+use typelift_promote::ElementType;
+
+use super::common::check_rank;
+use super::{Context, Fault, Operation, Ties};
+use crate::shape::{Dim, Shape};
+
+pub(super) const ROWS: &[Operation] = &[
+    Operation::new("StringTensorPack", 15, pack).inputs(3, 3).ties(Ties::Inputs(&[0, 1])),
+    Operation::new("StringTensorUnpack", 15, unpack),
+];
+
+/// String by string, the places where they begin and end in the third input.
+fn pack(cx: &mut Context) -> Result<(), Fault> {
+    let (begins, ends) = (cx.element_type(0), cx.element_type(1));
+    for (input, ty) in [(0, begins), (1, ends)] {
+        if ![ElementType::I32, ElementType::I64].contains(&ty) {
+            return Err(Fault::unsupported(input, format!("the places of strings must be i32 or i64, and are {ty}"))
+                .help("put a Convert before it"));
+        }
+    }
+    cx.merge_types(&[0, 1])?;
+    let symbols = cx.element_type(2);
+    if symbols != ElementType::U8 {
+        return Err(Fault::unsupported(2, format!("the symbols of strings must be u8, and are {symbols}")));
+    }
+    check_rank(cx, 2, "symbols", &[1])?;
+    check_places(cx, 0)?;
+    check_places(cx, 1)?;
+    let shape = cx.shape(0).merge(cx.shape(1)).map_err(|mismatch| {
+        let message = format!("the places where strings begin and end have different shapes: {mismatch}");
+        Fault::shapes(&[0, 1], message)
+    })?;
+    cx.output(ElementType::String, shape);
+    Ok(())
+}
+
+/// Checks places in the symbols, where they are known.
+fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
+    if !cx.shape(input).is_static() {
+        return Ok(());
+    }
+    let Some(places) = cx.numbers(input)? else { return Ok(()) };
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(()) };
+    if *first < 0 {
+        return Err(Fault::value(&[input], format!("the first string's place is {first}, before the first symbol")));
+    }
+    let symbols = cx.shape(2).dims().and_then(|dims| dims.first()?.value());
+    if let Some(symbols) = symbols.filter(|symbols| last > symbols) {
+        let message = format!("the last string's place is {last}, and there are {symbols} symbols");
+        return Err(Fault::value(&[input, 2], message));
+    }
+    match places.is_sorted() {
+        true => Ok(()),
+        false => Err(Fault::value(&[input], "the places of strings must ascend")),
+    }
+}
+
+fn unpack(cx: &mut Context) -> Result<(), Fault> {
+    let ty = cx.element_type(0);
+    if ty != ElementType::String {
+        return Err(Fault::unsupported(0, format!("`{}` takes strings, and gets {ty}", cx.layer.ty())));
+    }
+    let shape = cx.shape(0);
+    cx.output(ElementType::I32, shape.clone());
+    cx.output(ElementType::I32, shape.clone());
+    let symbols = constant_symbols(cx).map_or(Dim::ANY, Dim::fixed);
+    cx.output(ElementType::U8, Shape::from_iter([symbols]));
+    Ok(())
+}
+
+/// How many symbols the strings of a constant input have. They are stored as their number, the places where each begins
+/// and the last one ends, and the symbols.
+fn constant_symbols(cx: &Context) -> Option<i64> {
+    let (producer, _) = cx.graph.feeds(cx.node).first().copied().flatten()?;
+    let producer = cx.graph.weight(producer).filter(|_| cx.is_constant(0))?;
+    let offset: u64 = producer.attribute("offset")?.trim().parse().ok()?;
+    let number = |at: u64| {
+        let bytes = cx.walk.weights.read(offset.checked_add(at)?, 4)?;
+        Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))
+    };
+    let count = number(0)?;
+    i64::try_from(number((1 + count) * 4)?.checked_sub(number(4)?)?).ok()
+}
