@@ -194,6 +194,13 @@ impl Graph {
         self.storage.add_edge(source, target, wire);
     }
 
+    /// Feeds an input that nothing feeds yet; both ends are there.
+    pub(crate) fn feed(&mut self, source: Output, target: Input) {
+        if let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) {
+            self.storage.add_edge(from, to, Wire::new(source.port, target.port, None));
+        }
+    }
+
     /// Gives every wire new ends, or takes it out where `map` gives none. The wires keep their order and their places in
     /// the file. All at once, because taking a wire from a tensor with many consumers costs as much as their number.
     pub(crate) fn rewire(&mut self, mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {

@@ -185,7 +185,11 @@ impl<'a> Context<'a> {
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let feed = self.feed(input)?;
-        value::bounds(self.walk, self.graph, self.values, feed)
+        let bounds = value::bounds(self.walk, self.graph, self.values, feed)?;
+        match self.walk.aligned(self.node).iter().find(|(aligned, _)| *aligned == input) {
+            Some(&(_, to)) => bounds.converted(to).map(Rc::new),
+            None => Some(bounds),
+        }
     }
 
     /// The values of an input, where they are all known exactly.

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Operation] = &[
         PADS_BEGIN,
         PADS_END,
     ]),
-    Operation::new("Interpolate", 4, to_size_or_scale).until(10).inputs(3, 4).attributes(ATTRIBUTES),
+    Operation::new("Interpolate", 4, to_size_or_scale).until(10).inputs(3, 4).floats(&[2]).attributes(ATTRIBUTES),
     Operation::new("Interpolate", 11, to_either).inputs(2, 3).attributes(ATTRIBUTES),
 ];
 

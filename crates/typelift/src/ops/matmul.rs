@@ -19,6 +19,7 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("GroupedMatMul", 17, grouped_matmul).inputs(2, 3).ties(Ties::Inputs(&[0, 1])),
     Operation::new("ScaledDotProductAttention", 13, attention)
         .inputs(3, 6)
+        .ties(Ties::Mask { inputs: &[0, 1, 2, 4], mask: 3 })
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("causal", AttrKind::Bool).default("false")]),
 ];
