@@ -44,7 +44,12 @@ use crate::xml;
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
-    walk(model, None).0
+    walk(model, None, false).0
+}
+
+/// Finds types and shapes anew after a change of the graph, and marks the layers whose ports that changes.
+pub(crate) fn refine(model: &mut Model) {
+    walk(model, None, true);
 }
 
 /// As [`infer`], and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
@@ -79,13 +84,17 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
+    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)), false);
     (diagnostics, aligner.map(|aligner| passes::align(model, &aligner.plan, &aligner.bodies)).unwrap_or_default())
 }
 
-fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
+fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
+    let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
     let mut walk = Walk {
         aligner,
+        refining,
+        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        trusts_ports: model.weights.len().is_none() && !edited,
         source: model.source.clone(),
         lines: OnceCell::new(),
         weights: model.weights.clone(),
@@ -118,6 +127,10 @@ pub(crate) struct Walk {
     pub(crate) weights: Weights,
     /// Who repairs what has the wrong types.
     aligner: Option<Aligner>,
+    /// Whether to mark the layers whose ports change.
+    refining: bool,
+    /// Whether a port keeps what it says where less than that can be found.
+    trusts_ports: bool,
     /// What was found in the graph being walked, its bodies left out.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
@@ -282,15 +295,21 @@ impl Walk {
         let Some(layer) = graph.weight_mut(node) else { return };
         layer.bodies = bodies;
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+        let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
             let (element_type, shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
-            if port.element_type == element_type && port.shape == shape {
+            let same = port.element_type == element_type;
+            if same && (port.shape == shape || self.trusts_ports && shape.relaxes(&port.shape)) {
                 continue;
             }
+            changed = true;
             port.element_type = element_type;
             port.shape = shape;
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
+        }
+        if self.refining && changed {
+            graph.mark_ports_changed(node);
         }
     }
 

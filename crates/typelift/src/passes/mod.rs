@@ -53,6 +53,8 @@ pub struct Pass {
     pub description: &'static str,
     /// Does it to the graph of a model.
     rewrite: fn(&mut Graph, &mut Changes),
+    /// Whether more can be known of types and shapes after it.
+    refines: bool,
 }
 
 /// Every pass.
@@ -60,11 +62,13 @@ pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, ELIM
 
 /// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
 /// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
-/// One whose type is dynamic stays, and an output that nothing uses gets no Convert.
+/// One whose type is dynamic stays, and an output that nothing uses gets no Convert. Values pass a Convert and not a
+/// ConvertPromoteTypes, so shapes that are computed behind it can become better known.
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
     rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::rewrite),
+    refines: true,
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -74,6 +78,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::noops),
+    refines: false,
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -85,6 +90,7 @@ pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::all),
+    refines: false,
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -93,6 +99,7 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
     description: "no two tensors share a name",
     rewrite: unique_tensor_names::rewrite,
+    refines: false,
 };
 
 /// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
@@ -112,6 +119,9 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
     let mut changes = Changes::default();
     (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
+    if pass.refines && !changes.list.is_empty() {
+        crate::infer::refine(model);
+    }
     Ok(changes.list)
 }
 
