@@ -297,9 +297,11 @@ impl Walk {
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
-            let (element_type, shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
-            let same = port.element_type == element_type;
-            if same && (port.shape == shape || self.trusts_ports && shape.relaxes(&port.shape)) {
+            let (element_type, mut shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
+            if self.trusts_ports {
+                shape = shape.merge(&port.shape).unwrap_or(shape);
+            }
+            if port.element_type == element_type && port.shape == shape {
                 continue;
             }
             changed = true;
