@@ -15,6 +15,7 @@ use super::Attributes;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
+use crate::infer::array::Array;
 use crate::infer::value::{self, Bounds, Cache};
 use crate::shape::{Dim, Oddity, Shape};
 
@@ -210,9 +211,9 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
         }
-        let exact = self.exact(input);
+        let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| bounds.lower.to_integers()))
+        Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
     }
 
     /// As [`numbers`](Self::numbers), with fractions.
@@ -220,7 +221,7 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
         }
-        let exact = self.exact(input);
+        let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
@@ -234,7 +235,7 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
         }
-        let bounds = self.bounds(input);
+        let bounds = self.bounds_of_list(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
         let widen = |end: i64| match end {
@@ -243,7 +244,8 @@ impl<'a> Context<'a> {
             end => end,
         };
         Ok(bounds.map(|bounds| {
-            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
+            let read = |end: &Array| as_read(end.element_type, end.to_integers());
+            let (lower, upper) = (read(&bounds.lower), read(bounds.upper()));
             lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
         }))
     }
@@ -278,6 +280,17 @@ impl<'a> Context<'a> {
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
+    /// As [`bounds`](Self::bounds), for a list of axes, of dims and the like. None is longer than a rank can be; nothing is
+    /// known of one that is, so that many layers can read it.
+    fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        let count = self.shape(input).element_count();
+        if count.is_some_and(|count| count > Shape::MAX_RANK as u64) { None } else { self.bounds(input) }
+    }
+
+    fn exact_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        self.bounds_of_list(input).filter(|bounds| bounds.is_exact())
+    }
+
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
         use ElementType as T;
         let ty = self.element_type(input);
@@ -298,13 +311,18 @@ impl<'a> Context<'a> {
         if self.is_constant(input) {
             return Ok(self.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
         }
-        let Some(bounds) = self.bounds(input) else { return Ok(None) };
+        self.computed_shape(input)
+    }
+
+    /// As [`shape_value`](Self::shape_value), with no exception for a Constant: no dim can be less than 0.
+    pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
+        let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
-        // OpenVINO counts the largest number of the type as no bound.
+        // The largest number of the type is no bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
             (lower, upper) if lower < 0 || upper < 0 => None,
-            (lower, upper) if upper >= open => Some(Dim::at_least(lower)),
+            (lower, upper) if upper == open && lower != upper => Some(Dim::at_least(lower)),
             (lower, upper) => Some(Dim::between(lower, upper)),
         });
         match dims.collect() {
@@ -315,6 +333,8 @@ impl<'a> Context<'a> {
 
     /// Adds an output.
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
+        // A chain of layers could make ever more dims, which no tensor has.
+        let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };
         self.outputs.push((element_type, shape));
     }
 
@@ -360,4 +380,15 @@ impl<'a> Context<'a> {
 /// Whether a layer is a Constant.
 pub(super) fn is_constant(layer: &Layer) -> bool {
     ["Const", "Constant"].contains(&layer.ty())
+}
+
+/// Numbers as OpenVINO reads them: from a tensor of 4-bit elements it takes the bytes, two elements in each.
+fn as_read(element_type: ElementType, values: Vec<i64>) -> Vec<i64> {
+    if element_type.bits() != 4 {
+        return values;
+    }
+    let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
+    let count = values.len();
+    // What lies behind the bytes cannot be told.
+    values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }

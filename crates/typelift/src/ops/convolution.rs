@@ -302,11 +302,8 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
         check_rank(cx, 2, "output shape", &[1])?;
-        if cx.integers(2).is_some_and(|lengths| lengths.iter().any(|&length| length < 0)) {
-            let message = format!("the output shape of `{}` has a number below 0", cx.layer.ty());
-            return Err(Fault::value(&[2], message));
-        }
-        target = Some(match cx.shape_value(2)? {
+        cx.numbers(2)?;
+        target = Some(match cx.computed_shape(2)? {
             Some(shape) => shape,
             None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {
                 Some(length) => Shape::of_rank(usize::try_from(length).unwrap_or(usize::MAX)),
