@@ -16,7 +16,7 @@ use typelift_promote::{ElementType, RuleSet};
 use self::align::{Aligner, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
-use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::passes::{self, Change};
 use crate::shape::Shape;
@@ -98,6 +98,7 @@ fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Dia
         source: model.source.clone(),
         lines: OnceCell::new(),
         weights: model.weights.clone(),
+        version: model.version,
         diagnostics: Vec::new(),
         read: None,
         variables: Variables::default(),
@@ -125,6 +126,7 @@ pub(crate) struct Walk {
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
     pub(crate) weights: Weights,
+    version: IrVersion,
     /// Who repairs what has the wrong types.
     aligner: Option<Aligner>,
     /// Whether to mark the layers whose ports change.
@@ -439,16 +441,15 @@ impl Walk {
         self.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
     }
 
+    /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
     #[cold]
     fn check_output_count(&self, graph: &Graph, node: NodeIndex, layer: &Layer, count: usize) -> Result<(), Fault> {
         let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
-        match used {
-            true => Err(Fault::other(
-                Code::UnknownPort,
-                format!("`{}` has {count} outputs here, and an edge starts at one of the other ports", layer.ty),
-            )),
-            false => Ok(()),
+        if self.version == IrVersion::V10 && !used {
+            return Ok(());
         }
+        let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
+        Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
     }
 
     /// A fault of a layer with its place, the tensors it is about and their producers.
