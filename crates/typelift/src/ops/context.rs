@@ -193,7 +193,11 @@ impl<'a> Context<'a> {
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let feed = self.feed(input)?;
-        value::bounds(self.walk, self.graph, self.values, feed)
+        let bounds = value::bounds(self.walk, self.graph, self.values, feed)?;
+        match self.walk.aligned(self.node).iter().find(|(aligned, _)| *aligned == input) {
+            Some(&(_, to)) => bounds.converted(to).map(Rc::new),
+            None => Some(bounds),
+        }
     }
 
     /// The values of an input, where they are all known exactly.
@@ -268,7 +272,7 @@ impl<'a> Context<'a> {
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
     fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
-        if self.element_type(input).bits() != 4 {
+        if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
         }
         let constant = self.constant(input)?;

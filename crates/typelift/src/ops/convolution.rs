@@ -302,7 +302,10 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
         check_rank(cx, 2, "output shape", &[1])?;
-        cx.numbers(2)?;
+        if cx.integers(2).is_some_and(|lengths| lengths.iter().any(|&length| length < 0)) {
+            let message = format!("the output shape of `{}` has a number below 0", cx.layer.ty());
+            return Err(Fault::value(&[2], message));
+        }
         target = Some(match cx.shape_value(2)? {
             Some(shape) => shape,
             None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {

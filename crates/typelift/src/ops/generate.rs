@@ -144,6 +144,9 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::value(&[1, 2], format!("`RandomUniform` has nothing to draw from {least} to below {most}")));
     }
     let shape = dims_from(cx, 0, |dim| Ok(Dim::from(dim)))?;
-    cx.output(element_type, shape.unwrap_or_else(|| shape_of_length(cx.shape(0))));
+    // Where it is not known how many dims there are, OpenVINO takes the most there can be.
+    let rank = || cx.shape(0).dims()?.first()?.upper().and_then(|rank| usize::try_from(rank).ok());
+    let shape = shape.unwrap_or_else(|| rank().map_or_else(Shape::dynamic, Shape::of_rank));
+    cx.output(element_type, shape);
     Ok(())
 }

@@ -10,9 +10,18 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(NMS.split_at(2).0),
     Operation::new("NonMaxSuppression", 3, nms_per_class).until(3).inputs(2, 5).attributes(NMS),
     Operation::new("NonMaxSuppression", 4, nms_per_batch).until(4).inputs(2, 5).attributes(NMS),
-    Operation::new("NonMaxSuppression", 5, nms).until(8).inputs(2, 6).accepts(Accepts::Real).attributes(NMS),
-    Operation::new("NonMaxSuppression", 9, nms).inputs(2, 6).accepts(Accepts::Real).attributes(NMS),
-    Operation::new("NMSRotated", 13, nms).inputs(5, 5).accepts(Accepts::Real).attributes(&[
+    Operation::new("NonMaxSuppression", 5, nms)
+        .until(8)
+        .inputs(2, 6)
+        .accepts(Accepts::Real)
+        .floats(&[1, 3, 4, 5])
+        .attributes(NMS),
+    Operation::new("NonMaxSuppression", 9, nms)
+        .inputs(2, 6)
+        .accepts(Accepts::Real)
+        .floats(&[1, 3, 4, 5])
+        .attributes(NMS),
+    Operation::new("NMSRotated", 13, nms).inputs(5, 5).accepts(Accepts::Real).floats(&[1, 3, 4]).attributes(&[
         SORT_DESCENDING,
         INDEX_TYPE,
         Attr::new("clockwise", AttrKind::Bool).default("true"),

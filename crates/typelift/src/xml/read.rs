@@ -178,7 +178,9 @@ struct Edge {
 impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
-            let refusal = Diagnostic::new(Code::NotAnIr, "the text has no XML element");
+            let empty = self.source.trim().is_empty();
+            let message = if empty { "the file is empty" } else { "the text has no XML element" };
+            let refusal = Diagnostic::new(Code::NotAnIr, message);
             let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
             self.report(refusal.at(start, "no element from here on").help("an IR starts with <net>"));
             return Ok(None);
