@@ -455,7 +455,7 @@ impl Walk {
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
+        let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
         let Some(layer) = graph.weight(node) else { return diagnostic };
         let path = self.path.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join("/");
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
@@ -463,7 +463,11 @@ impl Walk {
         let span = match fault.attribute {
             Some(attribute) => {
                 let value = xml::locate(&self.source, place, "data", attribute);
-                fault.part.clone().and_then(|part| value.part(part, layer.attribute(attribute)?)).unwrap_or(value)
+                fault
+                    .part
+                    .as_deref()
+                    .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
+                    .unwrap_or(value)
             }
             None => xml::locate(&self.source, place, "layer", "name"),
         };
@@ -481,7 +485,7 @@ impl Walk {
                 output.element_type, output.shape, producer.ty, producer.id, producer.name
             ));
         }
-        diagnostic.help.extend(fault.help.clone());
+        diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
         diagnostic
     }
 

@@ -25,22 +25,30 @@ use crate::shape::{Dim, Oddity, Shape};
 pub(crate) struct Fault {
     pub(crate) code: Code,
     /// One sentence without a full stop.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// The inputs it is about, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
     /// The bytes of the attribute's value that it is about, where they are not all.
-    pub(crate) part: Option<Range<usize>>,
+    pub(crate) part: Option<Box<Range<usize>>>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
-    pub(crate) help: Option<String>,
+    pub(crate) help: Option<Box<str>>,
 }
 
 impl Fault {
     fn new(code: Code, message: String) -> Self {
-        Self { code, message, inputs: SmallVec::new(), attribute: None, part: None, rule: None, help: None }
+        Self {
+            code,
+            message: message.into(),
+            inputs: SmallVec::new(),
+            attribute: None,
+            part: None,
+            rule: None,
+            help: None,
+        }
     }
 
     /// Inputs must agree in type and do not.
@@ -91,7 +99,7 @@ impl Fault {
     }
 
     /// The same with what can be done.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -343,13 +351,13 @@ impl<'a> Context<'a> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
             let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
-            Fault { part: Some(error.span), ..fault }
+            Fault { part: Some(error.span.into()), ..fault }
         })?;
         for Oddity { kind, span, read_as } in oddities {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
             let lint = Fault::other(Code::OddDimension, message);
-            self.lint(Fault { attribute: Some(name), part: Some(span), ..lint });
+            self.lint(Fault { attribute: Some(name), part: Some(span.into()), ..lint });
         }
         Ok(shape)
     }
