@@ -49,6 +49,11 @@ impl Bounds {
         self.upper.as_ref().unwrap_or(&self.lower)
     }
 
+    /// The same, each end as another type holds it.
+    pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
+        Some(Self::new(self.lower.converted(to)?, self.upper().converted(to)?))
+    }
+
     /// The values, where they are known exactly.
     pub(crate) fn exact(&self) -> Option<&Array> {
         self.is_exact().then_some(&self.lower)
@@ -215,6 +220,14 @@ fn find(
     known: &[&Bounds],
 ) -> Option<Bounds> {
     let layer = graph.weight(node)?;
+    let aligned: Option<SmallVec<[_; 2]>> =
+        walk.aligned(node).iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?))).collect();
+    let aligned = aligned?;
+    let mut known: SmallVec<[&Bounds; 4]> = known.into();
+    for (input, bounds) in &aligned {
+        known[*input] = bounds;
+    }
+    let known = &known[..];
     let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
     let output = layer.outputs.get(port)?.shape.element_count().unwrap_or(0);
     walk.budget = walk.budget.checked_sub(inputs + output)?;

@@ -25,22 +25,30 @@ use crate::shape::{Dim, Oddity, Shape};
 pub(crate) struct Fault {
     pub(crate) code: Code,
     /// One sentence without a full stop.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// The inputs it is about, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
     /// The bytes of the attribute's value that it is about, where they are not all.
-    pub(crate) part: Option<Range<usize>>,
+    pub(crate) part: Option<Box<Range<usize>>>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
-    pub(crate) help: Option<String>,
+    pub(crate) help: Option<Box<str>>,
 }
 
 impl Fault {
     fn new(code: Code, message: String) -> Self {
-        Self { code, message, inputs: SmallVec::new(), attribute: None, part: None, rule: None, help: None }
+        Self {
+            code,
+            message: message.into(),
+            inputs: SmallVec::new(),
+            attribute: None,
+            part: None,
+            rule: None,
+            help: None,
+        }
     }
 
     /// Inputs must agree in type and do not.
@@ -91,7 +99,7 @@ impl Fault {
     }
 
     /// The same with what can be done.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -186,7 +194,11 @@ impl<'a> Context<'a> {
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let feed = self.feed(input)?;
-        value::bounds(self.walk, self.graph, self.values, feed)
+        let bounds = value::bounds(self.walk, self.graph, self.values, feed)?;
+        match self.walk.aligned(self.node).iter().find(|(aligned, _)| *aligned == input) {
+            Some(&(_, to)) => bounds.converted(to).map(Rc::new),
+            None => Some(bounds),
+        }
     }
 
     /// The values of an input, where they are all known exactly.
@@ -262,7 +274,7 @@ impl<'a> Context<'a> {
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
     fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
-        if self.element_type(input).bits() != 4 {
+        if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
         }
         let constant = self.constant(input)?;
@@ -339,13 +351,13 @@ impl<'a> Context<'a> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
             let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
-            Fault { part: Some(error.span), ..fault }
+            Fault { part: Some(error.span.into()), ..fault }
         })?;
         for Oddity { kind, span, read_as } in oddities {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
             let lint = Fault::other(Code::OddDimension, message);
-            self.lint(Fault { attribute: Some(name), part: Some(span), ..lint });
+            self.lint(Fault { attribute: Some(name), part: Some(span.into()), ..lint });
         }
         Ok(shape)
     }

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Operation] = &[
         .inputs(3, 3)
         .ties(Ties::Inputs(&[1, 2]))
         .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END]),
-    Operation::new("GridSample", 9, grid_sample).inputs(2, 2).attributes(&[
+    Operation::new("GridSample", 9, grid_sample).inputs(2, 2).floats(&[1]).attributes(&[
         Attr::new("align_corners", AttrKind::Bool).default("false"),
         Attr::new("mode", AttrKind::Enum(&["bilinear", "bicubic", "nearest"])).default("bilinear"),
         Attr::new("padding_mode", AttrKind::Enum(&["zeros", "border", "reflection"])).default("zeros"),
