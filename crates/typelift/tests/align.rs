@@ -233,7 +233,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
         &["data", "indices", "axis"],
     );
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
-    error[unsupported-type]: the indices of `Gather` must be integers; the type is f32
+    error[unsupported-type]: `Gather` takes integers as indices, and gets f32
       input 1 is f32[2] from Parameter 1 `indices` (line 5)
       put a Convert before it
     ");

@@ -71,7 +71,7 @@ fn split(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "axis", Accepts::Integer)?;
     check_rank(cx, 1, "axis", &[0])?;
     let count = cx.unsigned("num_splits")?;
-    if count == 0 {
+    if count == 0 || i64::try_from(count).is_err() {
         return Err(Fault::attribute("num_splits", "`num_splits` must be 1 or more"));
     }
     let axis = cx.numbers(1)?;
