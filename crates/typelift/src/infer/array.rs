@@ -173,11 +173,12 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// What is at these indices of one axis; 0 for no index.
+    /// What is at these indices of one axis; `None` where one of them is beyond its end.
     pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
         let strides = strides(&self.dims);
         let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
-        *lists.get_mut(axis)? = indices.take(MAX_ELEMENTS + 1).map(|index| Some(index * strides[axis])).collect();
+        let own = lists.get_mut(axis)?;
+        *own = indices.take(MAX_ELEMENTS + 1).map(|index| own.get(index).copied()).collect::<Option<_>>()?;
         self.pick(&lists, ZERO)
     }
 

@@ -232,7 +232,7 @@ pub(crate) fn pad(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         let dim = i64::try_from(*data.dims.get(at)?).ok()?;
         let length = dim.checked_add(begin)?.checked_add(end)?.clamp(0, MAX_ELEMENTS as i64 + 1);
         let source = |index: i64| {
-            let index = index - begin;
+            let index = index.saturating_sub(begin);
             // A symmetric padding repeats the edge itself.
             let repeated = i64::from(mode == "symmetric");
             let index = match mode {
