@@ -1,5 +1,7 @@
 //! `typelift check`: what is wrong or odd about a model.
 
+use typelift::{Code, Diagnostic, Severity};
+
 use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
@@ -35,8 +37,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
+        let damaged = diagnostics.has_errors();
         input::infer(model, diagnostics, &[]);
+        let mut lints = typelift::check(model);
+        // Where an edge could not be read, what it leads to only seems to be unreachable.
+        lints.retain(|lint| !damaged || ![Code::UnreachableLayer, Code::RequiredRelease].contains(&lint.code));
+        diagnostics.list.append(&mut lints);
     }
+    // What is found step by step is told from the top of the file to its end, and notes last.
+    let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
+    diagnostics.list.sort_by_key(|diagnostic| (diagnostic.severity == Severity::Note, start(diagnostic)));
     let count = Count::of(diagnostics);
     match args.format {
         Format::Json => terminal.print_json(&Document::new(diagnostics))?,

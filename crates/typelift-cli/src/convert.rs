@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use typelift::Graph;
-use typelift::passes::{self, Action, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, Pass, UNIQUE_TENSOR_NAMES};
+use typelift::passes::{self, Action, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, Pass, UNIQUE_TENSOR_NAMES};
 use typelift::xml::WriteOptions;
+use typelift::{Graph, Model};
 
 use crate::Status;
 use crate::failure::Failure;
@@ -66,21 +66,20 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     render::print(diagnostics, Show::Briefly, terminal);
     let (Some(mut model), false) = (loaded.model, diagnostics.has_errors()) else { return Ok(Status::Faulty) };
     let before = promotions(&model.graph);
-    let mut changes = Vec::new();
-    for pass in args.passes() {
-        let made = passes::run(&mut model, pass).map_err(|violations| {
-            let first = violations.first().map(ToString::to_string).unwrap_or_default();
-            Failure::new(format!("pass {} left a damaged graph: {first}", pass.name))
-                .help("this is a fault of typelift, not of the model; nothing was written")
-        })?;
-        changes.extend(made);
+    let mut changes = run_pass(&mut model, LOWER_PROMOTE_TYPES)?;
+    let after = promotions(&model.graph);
+    // A model that promotes nothing comes back as it is.
+    if before > after {
+        // OpenVINO's reader makes names of tensors unique before its pass sees them.
+        let pass = if args.keep_noop_converts { UNIQUE_TENSOR_NAMES } else { ELIMINATE_NOOP_CONVERTS };
+        changes.extend(run_pass(&mut model, pass)?);
     }
     let plan = Plan::new(&diagnostics.file, changes);
-    let summary = summary(&plan, before, promotions(&model.graph));
+    let summary = summary(&plan, before, after);
     if let Some(target) = &target {
         let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
         target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
-        terminal.say(&format!("{summary} in {}\n", diagnostics.file));
+        terminal.say(&format!("{}: {summary}\n", diagnostics.file));
     }
     match args.report.as_deref() {
         Some(_) if report_on_stdout => terminal.print_json(&plan)?,
@@ -88,22 +87,17 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         None => {}
     }
     if args.dry_run && !report_on_stdout {
-        terminal.print(&format!("{plan}{summary} in {}\n", diagnostics.file))?;
+        terminal.print(&format!("{plan}{}: {summary}\n", diagnostics.file))?;
     }
     Ok(Status::Done)
 }
 
-impl Args {
-    fn passes(&self) -> Vec<Pass> {
-        let mut passes = vec![LOWER_PROMOTE_TYPES];
-        if self.keep_noop_converts {
-            // OpenVINO's reader renames tensors whose names clash before its pass sees them.
-            passes.push(UNIQUE_TENSOR_NAMES);
-        } else {
-            passes.push(ELIMINATE_NOOP_CONVERTS);
-        }
-        passes
-    }
+fn run_pass(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Failure> {
+    passes::run(model, pass).map_err(|violations| {
+        let first = violations.first().map(ToString::to_string).unwrap_or_default();
+        Failure::new(format!("pass {} left a damaged graph: {first}", pass.name))
+            .help("this is a fault of typelift, not of the model; nothing was written")
+    })
 }
 
 fn write_report(path: &Path, plan: &Plan) -> Result<(), Failure> {
@@ -127,7 +121,7 @@ fn summary(plan: &Plan, before: usize, after: usize) -> String {
         done.push(format!("{} ConvertPromoteTypes replaced", before - after));
     }
     if after > 0 {
-        done.push(format!("{after} ConvertPromoteTypes left, of a type not known before run time"));
+        done.push(format!("{after} ConvertPromoteTypes left, whose type is not known before run time"));
     }
     for (action, word) in [(Action::Inserted, "inserted"), (Action::Removed, "removed")] {
         match plan.count(action) {

@@ -24,14 +24,15 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
         for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
             let Some(feed) = feed else { continue };
             let source = graph.layer(feed.layer);
-            let several = |count: usize, port: usize| if count > 1 { port.to_string() } else { String::new() };
-            let tail = several(source.map_or(0, |layer| layer.outputs().len()), feed.port);
-            let head = several(layer.inputs().len(), port);
-            let _ = writeln!(
-                out,
-                "{indent}\"{scope}{}\" -> {node} [taillabel=\"{tail}\", headlabel=\"{head}\"]",
-                feed.layer
-            );
+            // Ports have numbers where there is a choice.
+            let mut ports = Vec::new();
+            if source.is_some_and(|layer| layer.outputs().len() > 1) {
+                ports.push(format!("taillabel=\"{}\"", feed.port));
+            }
+            if layer.inputs().len() > 1 {
+                ports.push(format!("headlabel=\"{port}\""));
+            }
+            let _ = writeln!(out, "{indent}\"{scope}{}\" -> {node} [{}]", feed.layer, ports.join(", "));
         }
         for body in layer.bodies() {
             let inner = format!("{scope}{}/{}/", layer.id(), body.name());
@@ -61,14 +62,14 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
 
 fn label(graph: &Graph, layer: &Layer) -> String {
     let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
-    let mut types = outputs.collect::<Vec<_>>().join("\n");
-    if is_conversion(layer)
-        && let Some(Some(feed)) = graph.producers(layer.id()).first()
-        && let Some(from) = graph.output(*feed)
-    {
-        types = format!("{} -> {types}", from.element_type());
+    let mut types = outputs.collect::<Vec<_>>().join(", ");
+    if is_conversion(layer) {
+        let inputs = graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed));
+        let from: Vec<_> = inputs.map(|port| port.element_type().name()).collect();
+        types = format!("{} -> {types}", from.join(", "));
     }
-    format!("{} {}\n{}\n{types}", layer.id(), layer.name(), layer.ty())
+    let head = format!("{} {}\n{}", layer.id(), layer.name(), layer.ty());
+    if types.is_empty() { head } else { head + "\n" + &types }
 }
 
 fn is_conversion(layer: &Layer) -> bool {

@@ -1,9 +1,8 @@
 //! Graphs as text and as JSON.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use typelift::graph::{Body, Direction, PortMapEntry};
 use typelift::{Graph, Layer, LayerId, Model, Output, ops};
 
@@ -137,16 +136,31 @@ pub(crate) struct Entry<'a> {
     #[serde(flatten)]
     details: Option<Details<'a>>,
     outputs: Vec<Tensor<'a>>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    bodies: BTreeMap<&'a str, Vec<Entry<'a>>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    bodies: Map<'a, Vec<Entry<'a>>>,
 }
 
 /// What only `show` tells.
 #[derive(Serialize)]
 struct Details<'a> {
     version: &'a str,
-    attributes: BTreeMap<&'a str, &'a str>,
+    attributes: Map<'a, &'a str>,
     inputs: Vec<Option<Output>>,
+}
+
+/// An object whose members keep their order.
+struct Map<'a, T>(Vec<(&'a str, T)>);
+
+impl<T> Map<'_, T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize> Serialize for Map<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 #[derive(Serialize)]
@@ -185,7 +199,7 @@ fn entries(graph: &Graph, detailed: bool) -> Vec<Entry<'_>> {
 fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
     let details = || Details {
         version: layer.version(),
-        attributes: layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect(),
+        attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
         inputs: graph.producers(layer.id()),
     };
     let tensors = layer.outputs().iter().map(|port| Tensor {
@@ -199,6 +213,6 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
         ty: layer.ty(),
         details: detailed.then(details),
         outputs: tensors.collect(),
-        bodies: layer.bodies().iter().map(|body| (body.name(), entries(&body.graph, detailed))).collect(),
+        bodies: Map(layer.bodies().iter().map(|body| (body.name(), entries(&body.graph, detailed))).collect()),
     }
 }

@@ -9,6 +9,7 @@ mod input;
 mod listing;
 mod output;
 mod plan;
+mod promote;
 mod render;
 mod show;
 mod terminal;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::terminal::Terminal;
+use crate::terminal::{Remark, Terminal};
 
 /// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
 /// No OpenVINO needed.
@@ -33,7 +34,7 @@ struct Cli {
     #[command(subcommand)]
     verb: Verb,
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
 }
 
@@ -43,6 +44,7 @@ enum Verb {
     Infer(infer::Args),
     Check(check::Args),
     Show(show::Args),
+    Promote(promote::Args),
 }
 
 /// How a run ended that did not fail.
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Infer(args) => infer::run(&args, &mut terminal),
         Verb::Check(args) => check::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
+        Verb::Promote(args) => promote::run(&args, &mut terminal),
     };
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => ExitCode::SUCCESS,
@@ -81,7 +84,7 @@ fn main() -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Other { message, help }) => {
-            terminal.failure(&message, help.as_deref());
+            terminal.error(None, &message, help.map(Remark::Help).into_iter());
             ExitCode::from(2)
         }
     }

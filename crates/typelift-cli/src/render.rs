@@ -11,7 +11,7 @@ use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Lines
 use crate::terminal::Terminal;
 
 /// So many diagnostics of one kind are shown unless all are asked for.
-const SHOWN_OF_EACH: usize = 20;
+const SHOWN_OF_EACH: usize = 10;
 
 /// Source lines up to this many bytes are shown whole, of longer ones the part around what is pointed at.
 const WHOLE_LINE: usize = 200;
@@ -103,11 +103,27 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic) -> String {
     for excerpt in excerpts(lines, &diagnostic.labels) {
         group = group.elements(excerpt.elements(file));
     }
-    let layer = diagnostic.layer.as_ref().map(|layer| Level::NOTE.message(normalize_untrusted_str(&describe(layer))));
+    let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
+    let layer = layer.map(|layer| Level::NOTE.message(normalize_untrusted_str(&describe(layer))));
     let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(normalize_untrusted_str(note)));
     let help = diagnostic.help.iter().map(|help| Level::HELP.message(normalize_untrusted_str(help)));
     let group = group.elements(layer.into_iter().chain(notes).chain(help));
-    Renderer::styled().render(&[group]) + "\n\n"
+    let text = Renderer::styled().render(&[group]);
+    // The renderer puts an empty "::: " above a source whose path it was told apart from the text.
+    let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
+    let lines: Vec<_> = text.lines().filter(|line| !is_empty_path(line)).collect();
+    lines.join("\n") + "\n\n"
+}
+
+/// Whether the line that is pointed at says which layer it is.
+fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
+    let Some(label) = diagnostic.labels.first().filter(|_| layer.path.is_empty()) else { return false };
+    let line = lines.line(lines.line_column(label.span.start).0);
+    let text = line.text(lines.source()).trim_start();
+    text.len() <= WHOLE_LINE
+        && text.starts_with("<layer ")
+        && text.contains(&format!(" id=\"{}\"", layer.id))
+        && text.contains(&format!(" name=\"{}\"", layer.name))
 }
 
 fn describe(layer: &LayerRef) -> String {

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use annotate_snippets::{Group, Level, Renderer};
+use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 use anstream::AutoStream;
 use clap::ColorChoice;
 
@@ -30,12 +30,18 @@ impl Terminal {
         let _ = self.err.write_all(text.as_bytes());
     }
 
-    pub(crate) fn failure(&mut self, message: &str, help: Option<&str>) {
+    /// Says why something was not done.
+    pub(crate) fn error(&mut self, code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) {
         let title = Level::ERROR.primary_title(message);
-        let help = help.map(|help| Level::HELP.message(annotate_snippets::normalize_untrusted_str(help)));
-        let group = Group::with_title(title).elements(help);
-        let text = Renderer::styled().render(&[group]);
-        self.say(&(text + "\n"));
+        let title = match code {
+            Some(code) => title.id(code),
+            None => title,
+        };
+        let messages = remarks.map(|remark| match remark {
+            Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
+            Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
+        });
+        self.say(&(Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"));
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
@@ -52,4 +58,10 @@ impl Terminal {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
     }
+}
+
+/// What goes with an error.
+pub(crate) enum Remark {
+    Note(String),
+    Help(String),
 }

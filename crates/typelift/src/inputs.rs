@@ -103,6 +103,9 @@ fn describe(layer: &Layer) -> String {
     if names.is_empty() { format!("`{}`", layer.name()) } else { format!("`{}` ({})", layer.name(), names.join(", ")) }
 }
 
+/// How many layers of a long chain are named at each of its ends.
+const SHOWN_AT_ENDS: usize = 4;
+
 /// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
 /// whoever changed an input sees where it was heard of.
 pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
@@ -131,7 +134,11 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
             if chain.last() != Some(&start) || chain.len() == 1 {
                 continue;
             }
-            let chain: Vec<_> = chain.into_iter().rev().map(name).collect();
+            let mut chain: Vec<_> = chain.into_iter().rev().map(name).collect();
+            if chain.len() > 2 * SHOWN_AT_ENDS + 1 {
+                let hidden = chain.len() - 2 * SHOWN_AT_ENDS;
+                chain.splice(SHOWN_AT_ENDS..chain.len() - SHOWN_AT_ENDS, [format!("({hidden} layers)")]);
+            }
             diagnostic.notes.push(format!("the changed input reaches it through {}", chain.join(" -> ")));
         }
     }

@@ -5,6 +5,11 @@ use typelift_promote::ElementType;
 use super::{Accepts, Context, Fault};
 use crate::shape::{Dim, Shape};
 
+/// The types that some operations take for indices, counts and axes.
+pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
+/// The same, where OpenVINO also takes what is not known yet.
+pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
+
 /// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
 pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
@@ -31,7 +36,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be {}; the type is {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("`{}` takes {} as {role}, and gets {ty}", cx.layer.ty(), accepts.description());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -43,11 +48,11 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
     }
     let expected = match ranks {
         [0] => "a single number".to_owned(),
-        [1] => "a list, of rank 1".to_owned(),
+        [1] => "a list".to_owned(),
         [0, 1] => "a number or a list".to_owned(),
-        ranks => format!("of rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+        ranks => format!("rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("the {role} of `{}` must be {expected}; the shape is {shape}", cx.layer.ty());
+    let message = format!("`{}` takes {expected} as {role}, and gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -80,7 +85,7 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     }
     let known = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
     let types = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    let message = format!("the {role} of `{}` must be {types}, and is {ty}", cx.layer.ty());
+    let message = format!("`{}` takes {types} as {role}, and gets {ty}", cx.layer.ty());
     Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
@@ -112,15 +117,6 @@ pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
         0 => Some(dim),
         divisor => dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()),
     }
-}
-
-/// The values of an input that are the dims of a shape. In a Constant -1 stands for any length, and other numbers below 0
-/// for 0; elsewhere neither may be possible.
-pub(super) fn target_shape(cx: &mut Context, input: usize) -> Result<Option<Shape>, Fault> {
-    if cx.is_constant(input) {
-        return Ok(cx.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
-    }
-    cx.shape_value(input)
 }
 
 /// The dim of an input on an axis; any, where that is not known.
@@ -175,7 +171,7 @@ pub(super) fn dims_from(
     cx.shape_value(input)
 }
 
-/// The shape that a list of an unknown shape has at least the rank of.
+/// What the shape of a list tells of the shape whose dims its numbers are: the rank, if anything.
 pub(super) fn shape_of_length(list: &Shape) -> Shape {
     let length = list.dims().and_then(|dims| dims.first()?.value());
     length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
@@ -187,6 +183,6 @@ pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
         return Ok(());
     }
-    let message = format!("the {role} of `{}` must be one number, and has the shape {shape}", cx.layer.ty());
+    let message = format!("`{}` takes a single number as {role}, and gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }

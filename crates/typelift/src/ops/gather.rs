@@ -1,9 +1,8 @@
 //! Operations that pick elements by index: Gather, GatherElements, GatherND, GatherTree.
 
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, check_type_in, checked_axis};
+use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
@@ -34,10 +33,8 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         check_type(cx, 1, "indices", Accepts::Integer)?;
         check_type(cx, 2, "axis", Accepts::Integer)?;
     }
-    let axis_shape = cx.shape(2);
-    if axis_shape.is_static() && (axis_shape.rank() > Some(1) || axis_shape.element_count() != Some(1)) {
-        let message = format!("the axis of `Gather` must be one number, and has the shape {axis_shape}");
-        return Err(Fault::shapes(&[2], message));
+    if cx.shape(2).is_static() {
+        check_one_number(cx, 2, "axis")?;
     }
     let (data, indices) = (cx.shape(0), cx.shape(1));
     let batch = if cx.operation.revision() == 1 { 0 } else { cx.int("batch_dims")? };
@@ -85,7 +82,7 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
         _ => return Err(missing()),
     };
     let mut shape = common_batch(left, right)?;
-    let rank = data.len() as i64 + indices.len() as i64 - 1 - batch;
+    let rank = (data.len() as i64 + indices.len() as i64 - 1).saturating_sub(batch);
     match axis.map(usize::try_from) {
         None => match usize::try_from(rank) {
             Ok(rank) if rank >= shape.len() && rank <= Shape::MAX_RANK => shape.resize(rank, Dim::ANY),
@@ -105,7 +102,7 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
 }
 
 fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
-    check_type_in(cx, 1, "indices", &[ElementType::I32, ElementType::I64])?;
+    check_type_in(cx, 1, "indices", INDEX)?;
     let (data, indices) = (cx.shape(0), cx.shape(1));
     for input in 0..2 {
         if cx.shape(input).rank() == Some(0) {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, checked_axis, fill_outputs};
+use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::{ALL, DATA, Evaluate};
 use crate::shape::{Dim, Shape, ShapeMismatch};
@@ -114,11 +114,7 @@ fn part(dim: Dim, count: u64) -> Option<Dim> {
 }
 
 fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
-    let axis_shape = cx.shape(1);
-    if axis_shape.rank() != Some(0) && !axis_shape.is_compatible(&Shape::fixed([1])) {
-        let message = format!("the axis of `VariadicSplit` must be one number, and has the shape {axis_shape}");
-        return Err(Fault::shapes(&[1], message));
-    }
+    check_one_number(cx, 1, "axis")?;
     let Some(counts) = cx.shape(2).to_static() else {
         // OpenVINO makes one output, of which nothing is known, as long as it does not know their number.
         cx.output(ElementType::Dynamic, Shape::dynamic());

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, check_type_in, checked_axis};
+use super::common::{INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -24,9 +24,6 @@ pub(super) const ROWS: &[Operation] = &[
     ]),
     Operation::new("Roll", 7, roll).inputs(3, 3),
 ];
-
-const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
-const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
 
 fn same(cx: &mut Context) {
     cx.output(cx.element_type(0), cx.shape(0).clone());
@@ -79,9 +76,7 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
-    if cx.element_type(1) == ElementType::Boolean {
-        return Err(Fault::unsupported(1, "the lengths of `ReverseSequence` must be numbers, and are boolean"));
-    }
+    check_type(cx, 1, "lengths", Accepts::NotBoolean)?;
     check_rank(cx, 1, "lengths", &[1])?;
     let sequence = cx.int("seq_axis")?;
     let mut shape = cx.shape(0).clone();

@@ -1,8 +1,6 @@
 //! Operations that put elements into a tensor by index: ScatterUpdate and its like.
 
-use typelift_promote::ElementType;
-
-use super::common::{check_one_number, check_rank, check_type, checked_axis};
+use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::Evaluate;
 use crate::shape::{Dim, Shape};
@@ -83,11 +81,7 @@ fn check_updates<'a>(
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
-    let ty = cx.element_type(1);
-    if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&ty) {
-        let message = format!("the indices of `ScatterNDUpdate` must be i32 or i64, and are {ty}");
-        return Err(Fault::unsupported(1, message).help("put a Convert before it"));
-    }
+    check_type_in(cx, 1, "indices", INDEX_OR_DYNAMIC)?;
     let element_type = cx.merge_types(&[0, 2])?;
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     for input in 0..2 {

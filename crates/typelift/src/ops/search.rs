@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::common::{
-    attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis, dims_from, index_type,
+    INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis, dims_from, index_type,
 };
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::array::{Array, Data};
@@ -172,7 +172,7 @@ fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
     if cx.inputs.len() < 2 || cx.is_constant(0) && !cx.is_constant(1) {
         return Ok(None);
     }
-    check_type_in(cx, 1, "axis", &[ElementType::I32, ElementType::I64])?;
+    check_type_in(cx, 1, "axis", INDEX)?;
     check_one_number(cx, 1, "axis")?;
     let axis = if cx.is_constant(1) { cx.numbers(1)? } else { None };
     let Some(&[axis]) = axis.as_deref() else {

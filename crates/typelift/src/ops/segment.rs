@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type_in, dims_from};
+use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -17,13 +17,11 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("SparseFillEmptyRows", 16, sparse_fill_empty_rows).inputs(4, 4).ties(Ties::Inputs(&[1, 2])),
 ];
 
-const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
-
 fn segment_max(cx: &mut Context) -> Result<(), Fault> {
-    check_type_in(cx, 1, "segment_ids", INDEX)?;
+    check_type_in(cx, 1, "segment_ids", INDEX_OR_DYNAMIC)?;
     check_rank(cx, 1, "segment_ids", &[1])?;
     if cx.inputs.len() == 3 {
-        check_type_in(cx, 2, "num_segments", INDEX)?;
+        check_type_in(cx, 2, "num_segments", INDEX_OR_DYNAMIC)?;
         check_rank(cx, 2, "num_segments", &[0])?;
     }
     let data = cx.shape(0);
@@ -35,21 +33,21 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     {
         return Err(Fault::shapes(&[0, 1], format!("`SegmentMax` has {ids} segment_ids, and data of {rows} rows")));
     }
-    let ids = cx.numbers(1)?;
+    let ids = cx.integers(1);
     if ids.as_ref().is_some_and(|ids| !ids.is_sorted()) {
         return Err(Fault::value(&[1], "the segment_ids of `SegmentMax` must be in ascending order"));
     }
     let segments = if cx.inputs.len() == 3 {
-        cx.numbers(2)?.and_then(|count| count.first().copied())
+        cx.shape_value(2)?.and_then(|count| count.dims()?.first().copied())
     } else {
         match ids.as_deref() {
             Some([]) => return Err(Fault::value(&[1], "`SegmentMax` without segment_ids needs num_segments")),
-            ids => ids.and_then(|ids| ids.last()).map(|last| last.wrapping_add(1)),
+            ids => ids.and_then(|ids| ids.last()).map(|last| Dim::from(last.wrapping_add(1))),
         }
     };
     let mut shape = data.clone();
     if let Some(rows) = shape.dims_mut().and_then(<[Dim]>::first_mut) {
-        *rows = segments.map_or(Dim::ANY, Dim::from);
+        *rows = segments.unwrap_or(Dim::ANY);
     }
     cx.output(cx.element_type(0), shape);
     Ok(())
@@ -57,8 +55,8 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
 
 fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
     cx.merge_types(&[1, 2])?;
-    check_type_in(cx, 1, "dense_shape", INDEX)?;
-    check_type_in(cx, 2, "indices", INDEX)?;
+    check_type_in(cx, 1, "dense_shape", INDEX_OR_DYNAMIC)?;
+    check_type_in(cx, 2, "indices", INDEX_OR_DYNAMIC)?;
     check_rank(cx, 0, "values", &[1])?;
     check_rank(cx, 3, "default value", &[0])?;
     let (values, dense, indices) = (cx.shape(0), cx.shape(1), cx.shape(2));
@@ -76,12 +74,12 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
         let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, and {count} values");
         return Err(Fault::shapes(&[0, 2], message));
     }
-    let size = dims_from(cx, 1, |dim| Ok(Dim::from(dim)))?;
+    let size = cx.shape_value(1)?;
     // A size that is known in part is not used.
     let size = size.and_then(|size| size.to_static());
     let mut counts = [Dim::ANY, Dim::ANY];
     if let Some(&[rows, columns]) = size.as_deref()
-        && let Some(pairs) = cx.numbers(2)?
+        && let Some(pairs) = cx.integers(2)
     {
         let mut used = HashSet::new();
         for pair in pairs.chunks_exact(2) {

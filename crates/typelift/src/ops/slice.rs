@@ -296,7 +296,7 @@ impl Masks {
                 let before = (0..position).filter(|&other| !set(&self.new_axis, other)).count();
                 // OpenVINO sees new axes behind an ellipsis only where it knows begin.
                 let new_behind = match begin {
-                    Some(_) => (position + 1..count).filter(|&other| set(&self.new_axis, other)).count(),
+                    Some(_) => self.new_axis.iter().take(count).skip(position + 1).filter(|&&bit| bit == 1).count(),
                     None => 0,
                 };
                 let behind = count - position - 1 - new_behind;

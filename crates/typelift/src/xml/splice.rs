@@ -239,21 +239,31 @@ impl<'a> Splice<'a> {
         }
         let mut dims = Vec::new();
         while let Some(child) = tokens.child(Some(port))? {
-            let is_dim = child.name() == "dim";
-            tokens.skip(&child)?;
-            if is_dim {
-                dims.push(tokens.span_since(&child));
+            if child.name() == "dim" {
+                tokens.text(&child)?;
+                dims.push((tokens.span_since(&child), tokens.content_of(&child)));
+            } else {
+                tokens.skip(&child)?;
             }
         }
-        let content = tokens.content_of(port);
-        if matches_dims(&declared_dims(self.source, content), &output.shape) {
+        let declared = declared_dims(self.source, tokens.content_of(port));
+        if matches_dims(&declared, &output.shape) {
+            return Ok(());
+        }
+        if let Some(shape) = output.shape.dims().filter(|shape| shape.len() == dims.len()) {
+            for ((&(_, content), &text), dim) in dims.iter().zip(&declared).zip(shape) {
+                let length = dim.value().unwrap_or(-1);
+                if text != length {
+                    self.edit(content, Layout::INLINE, |printer| printer.out.push_str(&length.to_string()));
+                }
+            }
             return Ok(());
         }
         let whole = tokens.span_since(port);
         let layout = self.layout(whole.start);
         let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(&output.shape));
         match (dims.first(), dims.last()) {
-            (Some(first), Some(last)) => {
+            (Some((first, _)), Some((last, _))) => {
                 let start = first.start - self.gap_before(first.start).len() as u32;
                 self.edit(Span { start, end: last.end }, layout, print);
             }

@@ -1,0 +1,436 @@
+//! The program as scripts see it: exit status, pipes, files.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// What a run gave.
+#[derive(Debug)]
+struct Run {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    command.args(arguments).current_dir(folder).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+fn run_with(folder: &Path, arguments: &[&str], input: &[u8]) -> Run {
+    let mut command = command(folder, arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A program that does not read its input closes it early.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Run {
+    run_with(folder, arguments, b"")
+}
+
+/// A folder with `model.xml` and its weights, which has one promotion and one constant.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("model.xml"), model("f16", 1)).unwrap();
+    fs::write(folder.path().join("model.bin"), 1.5_f32.to_le_bytes()).unwrap();
+    folder
+}
+
+/// `x` of this type, promoted with a constant of f32 and added to it, `times` over.
+fn model(x: &str, times: usize) -> String {
+    let port = |id: usize, precision: &str| format!("<port id=\"{id}\" precision=\"{precision}\"/>\n");
+    let mut layers = format!(
+        "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\">\n<data shape=\"\" element_type=\"{x}\"/>\n\
+         <output>\n{}</output>\n</layer>\n\
+         <layer id=\"1\" name=\"c\" type=\"Const\" version=\"opset1\">\n\
+         <data element_type=\"f32\" shape=\"\" offset=\"0\" size=\"4\"/>\n<output>\n{}</output>\n</layer>\n",
+        port(0, &x.to_uppercase().replace('F', "FP")),
+        port(0, "FP32")
+    );
+    let mut edges = String::new();
+    for at in 0..times {
+        let (promote, sum, result) = (2 + 3 * at, 3 + 3 * at, 4 + 3 * at);
+        layers += &format!(
+            "<layer id=\"{promote}\" name=\"p{at}\" type=\"ConvertPromoteTypes\" version=\"opset14\">\n\
+             <input>\n{4}{1}</input>\n<output>\n{2}{3}</output>\n</layer>\n\
+             <layer id=\"{sum}\" name=\"s{at}\" type=\"Add\" version=\"opset1\">\n\
+             <input>\n{0}{1}</input>\n<output>\n{2}</output>\n</layer>\n\
+             <layer id=\"{result}\" name=\"r{at}\" type=\"Result\" version=\"opset1\">\n<input>\n{0}</input>\n</layer>\n",
+            port(0, "FP32"),
+            port(1, "FP32"),
+            port(2, "FP32"),
+            port(3, "FP32"),
+            port(0, &x.to_uppercase().replace('F', "FP")),
+        );
+        let wires =
+            [(0, 0, promote, 0), (1, 0, promote, 1), (promote, 2, sum, 0), (promote, 3, sum, 1), (sum, 2, result, 0)];
+        for (from, from_port, to, to_port) in wires {
+            edges += &format!(
+                "<edge from-layer=\"{from}\" from-port=\"{from_port}\" to-layer=\"{to}\" to-port=\"{to_port}\"/>\n"
+            );
+        }
+    }
+    format!("<net name=\"m\" version=\"11\">\n<layers>\n{layers}</layers>\n<edges>\n{edges}</edges>\n</net>\n")
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn exit_status_tells_done_from_faulty_from_usage() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("faulty.xml"), model("f64", 1).replace("ConvertPromoteTypes", "Add")).unwrap();
+    fs::write(path.join("latin1.xml"), b"<net name=\"caf\xe9\" version=\"11\"/>").unwrap();
+    fs::write(path.join("empty.xml"), "").unwrap();
+    fs::create_dir(path.join("sub")).unwrap();
+    for (status, arguments) in [
+        (0, &["convert", "model.xml", "-o", "out.xml"][..]),
+        (0, &["check", "model.xml"]),
+        (0, &["--help"]),
+        (0, &["--version"]),
+        (1, &["check", "faulty.xml"]),
+        (1, &["convert", "faulty.xml", "-o", "faulty.out.xml"]),
+        (1, &["infer", "latin1.xml"]),
+        (1, &["show", "empty.xml"]),
+        (1, &["promote", "u64", "i8"]),
+        (2, &[]),
+        (2, &["lint", "model.xml"]),
+        (2, &["check"]),
+        (2, &["check", "absent.xml"]),
+        (2, &["check", "sub"]),
+        (2, &["check", "model.bin"]),
+        (2, &["check", "--format", "yaml", "model.xml"]),
+        (2, &["convert", "model.xml"]),
+        (2, &["convert", "model.xml", "-o", "out.xml", "--in-place"]),
+        (2, &["convert", "model.xml", "-o", "sub"]),
+        (2, &["convert", "model.xml", "-o", "absent/out.xml"]),
+        (2, &["convert", "model.xml", "-o", "out.bin"]),
+        (2, &["convert", "-", "--in-place"]),
+        (2, &["convert", "model.xml", "-o", "-", "--report", "-"]),
+        (2, &["convert", "model.xml", "--dry-run", "--set-type", "y=f32"]),
+        (2, &["convert", "model.xml", "--dry-run", "--set-type", "x=FP32"]),
+        (2, &["convert", "model.xml", "--dry-run", "--set-shape", "x=[5..2]"]),
+        (2, &["promote", "f32"]),
+        (2, &["promote", "f32", "float33"]),
+        (2, &["promote", "--rules", "pytorch", "--op", "ad", "f32", "f32"]),
+    ] {
+        let run = run(path, arguments);
+        assert_eq!(run.status, status, "{arguments:?} {run:?}");
+        assert!(status == 0 || !run.stderr.is_empty(), "{arguments:?} {run:?}");
+    }
+    assert!(!path.join("faulty.out.xml").exists());
+}
+
+#[test]
+fn messages_about_files_say_what_to_do() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("empty.xml"), "\n").unwrap();
+    fs::write(path.join("latin1.xml"), b"<net name=\"caf\xe9\" version=\"11\"/>").unwrap();
+    let said = |arguments: &[&str]| run(path, arguments).stderr;
+    let messages = [
+        said(&["check", "."]),
+        said(&["check", "model"]),
+        said(&["check", "model.bin"]),
+        said(&["check", "empty.xml"]),
+        said(&["check", "latin1.xml"]),
+        said(&["convert", "model.xml"]),
+        said(&["convert", "model.xml", "-o", "."]),
+        said(&["convert", "model.xml", "-o", "absent/out.xml"]),
+        said(&["convert", "model.xml", "-o", "out.bin"]),
+        said(&["convert", "-", "--in-place"]),
+        said(&["infer", "model.xml", "--set-type", "X=f32"]),
+        said(&["infer", "model.xml", "--set-shape", "input_ids=[1]"]),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn every_verb_has_help_with_an_example() {
+    let folder = folder();
+    for verb in ["convert", "infer", "check", "show", "promote"] {
+        let help = run(folder.path(), &[verb, "--help"]);
+        assert_eq!(help.status, 0);
+        assert!(help.stdout.contains(&format!("Examples:\n  typelift {verb} ")), "{}", help.stdout);
+    }
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let folder = folder();
+    let path = folder.path();
+    let source = fs::read(path.join("model.xml")).unwrap();
+    for verb in [&["show"][..], &["infer"], &["infer", "--format", "json"], &["show", "--format", "dot"]] {
+        let (piped, file) = ([verb, &["-"]].concat(), [verb, &["model.xml"]].concat());
+        assert_eq!(run_with(path, &piped, &source).stdout, run(path, &file).stdout);
+    }
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "out.xml"]).status, 0);
+    let piped = run_with(path, &["convert", "-", "-o", "-"], &source);
+    assert_eq!((piped.status, piped.stdout), (0, fs::read_to_string(path.join("out.xml")).unwrap()));
+    assert!(run_with(path, &["check", "-"], b"<net").stderr.contains("<stdin>:1:"));
+}
+
+#[test]
+fn nobody_reading_the_output_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("large.xml"), model("f16", 5000)).unwrap();
+    for arguments in [&["show", "large.xml"][..], &["infer", "--format", "json", "large.xml"], &["promote", "--table"]]
+    {
+        let mut command = command(folder.path(), arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn only_terminals_get_colours_unless_told_otherwise() {
+    let folder = folder();
+    let coloured = |arguments: &[&str], no_color: &str| {
+        let output = command(folder.path(), arguments).env("NO_COLOR", no_color).output().unwrap();
+        String::from_utf8(output.stderr).unwrap().contains('\x1b')
+    };
+    assert!(!coloured(&["check", "absent.xml"], ""));
+    assert!(coloured(&["check", "absent.xml", "--color", "always"], ""));
+    assert!(coloured(&["--color=always", "check", "absent.xml"], "1"));
+    assert!(!coloured(&["check", "absent.xml", "--color", "never"], ""));
+}
+
+#[test]
+fn json_is_one_document_whatever_happens() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("broken.xml"), "<net").unwrap();
+    for arguments in [&["check", "--format", "json"][..], &["infer", "--format", "json"], &["show", "--format", "json"]]
+    {
+        for file in ["model.xml", "broken.xml"] {
+            let run = run(path, &[arguments, &[file]].concat());
+            serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap_or_else(|_| panic!("{arguments:?} {run:?}"));
+        }
+    }
+}
+
+#[test]
+fn in_place_changes_the_graph_and_nothing_else() {
+    let folder = folder();
+    let path = folder.path();
+    let bin = fs::metadata(path.join("model.bin")).unwrap().modified().unwrap();
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "out.xml"]).status, 0);
+    assert_eq!(run(path, &["convert", "model.xml", "--in-place"]).status, 0);
+    let converted = fs::read(path.join("model.xml")).unwrap();
+    assert_eq!(converted, fs::read(path.join("out.xml")).unwrap());
+    assert_eq!(fs::metadata(path.join("model.bin")).unwrap().modified().unwrap(), bin);
+    assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
+    // Where there is nothing to do, the file is not even touched.
+    let before = fs::metadata(path.join("model.xml")).unwrap().modified().unwrap();
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "./model.xml"]).status, 0);
+    assert_eq!(fs::metadata(path.join("model.xml")).unwrap().modified().unwrap(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_permissions_kept() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = folder();
+    let path = folder.path();
+    fs::set_permissions(path.join("model.xml"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(path.join("sub")).unwrap();
+    symlink("../model.xml", path.join("sub/link.xml")).unwrap();
+    assert_eq!(run(path, &["convert", "sub/link.xml", "--in-place"]).status, 0);
+    assert!(path.join("sub/link.xml").is_symlink());
+    assert_eq!(fs::metadata(path.join("model.xml")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(!fs::read_to_string(path.join("model.xml")).unwrap().contains("ConvertPromoteTypes"));
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "/dev/null"]).status, 0);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
+fn weights_are_copied_linked_or_left() {
+    let folder = folder();
+    let path = folder.path();
+    let weights = fs::read(path.join("model.bin")).unwrap();
+    for (mode, exists) in [("copy", true), ("link", true), ("none", false)] {
+        let out = format!("{mode}.xml");
+        assert_eq!(run(path, &["convert", "model.xml", "-o", &out, "--weights", mode]).status, 0);
+        assert_eq!(fs::read(path.join(format!("{mode}.bin"))).ok(), exists.then(|| weights.clone()));
+    }
+    // The copy is a file of its own, the link is not; a link that is there already stays.
+    fs::write(path.join("model.bin"), 2.5_f32.to_le_bytes()).unwrap();
+    assert_eq!(fs::read(path.join("copy.bin")).unwrap(), weights);
+    assert_ne!(fs::read(path.join("link.bin")).unwrap(), weights);
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "link.xml"]).status, 0);
+    assert_eq!(run(path, &["convert", "-", "--bin", "model.bin", "-o", "piped.xml"]).status, 1);
+    let piped = run_with(path, &["convert", "-", "--bin", "model.bin", "-o", "piped.xml"], model("f16", 1).as_bytes());
+    assert_eq!(piped.status, 0, "{piped:?}");
+    assert_eq!(fs::read(path.join("piped.bin")).unwrap(), 2.5_f32.to_le_bytes());
+}
+
+#[test]
+fn weights_that_are_missing_matter_only_where_they_are_written() {
+    let folder = folder();
+    let path = folder.path();
+    fs::remove_file(path.join("model.bin")).unwrap();
+    for arguments in [&["-o", "out.xml"][..], &["-o", "out.xml", "--weights", "link"]] {
+        let refused = run(path, &[&["convert", "model.xml"], arguments].concat());
+        assert_eq!(refused.status, 1);
+        for part in ["error[missing-weights]", "model.xml:9:21", "`c`", "--weights none"] {
+            assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+        }
+        assert_eq!(entries(path), ["model.xml"]);
+    }
+    for arguments in [&["-o", "-"][..], &["-o", "out.xml", "--weights", "none"], &["--dry-run"], &["--in-place"]] {
+        assert_eq!(run(path, &[&["convert", "model.xml"], arguments].concat()).status, 0, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_model_with_errors_leaves_what_was_there() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("model.xml"), model("f64", 1).replace("ConvertPromoteTypes", "Add")).unwrap();
+    fs::write(path.join("out.xml"), "old").unwrap();
+    let before = fs::read(path.join("model.xml")).unwrap();
+    for arguments in [
+        &["convert", "model.xml", "-o", "out.xml"][..],
+        &["convert", "model.xml", "--in-place"],
+        &["infer", "model.xml", "-o", "out.xml"],
+    ] {
+        assert_eq!(run(path, arguments).status, 1);
+    }
+    assert_eq!(fs::read(path.join("out.xml")).unwrap(), b"old");
+    assert_eq!(fs::read(path.join("model.xml")).unwrap(), before);
+    assert_eq!(entries(path), ["model.bin", "model.xml", "out.xml"]);
+}
+
+#[test]
+fn a_dry_run_writes_only_its_report() {
+    let folder = folder();
+    let path = folder.path();
+    let plan = run(path, &["convert", "model.xml", "--dry-run", "--report", "plan.json"]);
+    assert!(plan.stdout.contains("+ 5 x/p0.0  f16 -> f32  exact"), "{plan:?}");
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(path.join("plan.json")).unwrap()).unwrap();
+    assert_eq!(report["converts"][0]["to"], "f32");
+    assert_eq!(entries(path), ["model.bin", "model.xml", "plan.json"]);
+    let alone = run(path, &["convert", "model.xml", "--dry-run", "--report", "-"]);
+    assert_eq!(alone.stdout, fs::read_to_string(path.join("plan.json")).unwrap());
+}
+
+/// Whenever it is killed, the old file or the new one is there, whole.
+#[test]
+fn killing_it_never_leaves_half_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.xml");
+    fs::write(path.with_extension("bin"), 1.5_f32.to_le_bytes()).unwrap();
+    let old = model("f16", 3_000);
+    fs::write(&path, &old).unwrap();
+    let begin = Instant::now();
+    assert_eq!(run(folder.path(), &["convert", "model.xml", "--in-place"]).status, 0);
+    let whole_run = begin.elapsed();
+    let new = fs::read_to_string(&path).unwrap();
+    assert_ne!(old, new);
+    let (mut old_left, mut new_left) = (0, 0);
+    for at in 0..30_u32 {
+        fs::write(&path, &old).unwrap();
+        let mut child =
+            command(folder.path(), &["convert", "model.xml", "--in-place"]).stderr(Stdio::null()).spawn().unwrap();
+        // Spread over the run, denser at its end, where the file is replaced.
+        let share = f64::from(at) / 26.0;
+        std::thread::sleep(whole_run.mul_f64(share.sqrt()).min(Duration::from_secs(5)));
+        // It may be done already.
+        let _ = child.kill();
+        child.wait().unwrap();
+        match fs::read_to_string(&path).unwrap() {
+            left if left == old => old_left += 1,
+            left if left == new => new_left += 1,
+            left => panic!("{} bytes of {} old and {} new ones are left", left.len(), old.len(), new.len()),
+        }
+    }
+    assert!(old_left > 0 && old_left + new_left == 30, "{old_left} old, {new_left} new");
+}
+
+#[test]
+fn promote_answers_as_its_contract_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let promote = |arguments: &[&str], input: &str| {
+        run_with(folder.path(), &[&["promote"], arguments].concat(), input.as_bytes())
+    };
+    for (arguments, answer) in [
+        (&["i16", "u8"][..], "i16\n"),
+        (&["i16[2]", "u8[]"], "i16\n"),
+        (&["boolean", "f8e4m3"], "f8e4m3\n"),
+        (&["--promote-unsafe", "u64", "i8"], "f32\n"),
+        (&["--promote-unsafe", "--u64-integer-promotion-target", "i64", "u64", "i8"], "i64\n"),
+        (&["--pytorch-scalar-promotion", "--promote-unsafe", "u8[2]", "i64[]"], "u8\n"),
+        (&["--pytorch-scalar-promotion", "i32[...]", "i64[2]"], "dynamic\n"),
+        (&["--rules", "pytorch", "f16[2]", "f32[]"], "f16\n"),
+        (&["--rules", "pytorch", "bool[2]", "int"], "i64\n"),
+        (&["--rules", "pytorch", "bool", "bool[2]"], "bool\n"),
+        (&["--rules", "pytorch", "--op", "div", "i32", "i32"], "f32\n"),
+        (&["--rules", "pytorch", "--op", "div", "--default-dtype", "f64", "i32", "i32"], "f64\n"),
+        (&["--rules", "pytorch", "--op", "eq", "i32", "f32"], "bool\n"),
+        (&["--rules", "paddle", "f16[2]", "bf16[2]"], "f32\n"),
+        (&["--rules", "paddle", "f32[2]", "c64[2]"], "c64\n"),
+    ] {
+        let run = promote(arguments, "");
+        assert_eq!((run.status, run.stdout.as_str(), run.stderr.as_str()), (0, answer, ""), "{arguments:?}");
+    }
+    let refused = promote(&["f16", "i64"], "");
+    assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
+    assert!(refused.stderr.starts_with("error[integer-to-float]: f16 and i64 have no common type"), "{refused:?}");
+    let lines = promote(&["-"], "i16 u8\nu64 i8\n\nf32 nonsense\nf32[2] f64[]\n");
+    assert_eq!(lines.stdout, "i16\nerror: unsigned-to-signed\nerror: not-a-pair\nerror: not-an-operand\nf64\n");
+    assert_eq!(promote(&["--table"], "").stdout.lines().count(), 19);
+}
+
+#[test]
+fn promote_explains_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| {
+        let run = run(folder.path(), &[&["promote"], arguments].concat());
+        format!("$ typelift promote {}\n{}{}", arguments.join(" "), run.stdout, run.stderr)
+    };
+    let outputs = [
+        said(&["--explain", "i16", "u8"]),
+        said(&["--explain", "u64", "i32"]),
+        said(&["--explain", "--rules", "pytorch", "f16[2]", "f32[]"]),
+        said(&["--explain", "--rules", "pytorch", "--op", "eq", "i32", "i64"]),
+        said(&["--explain", "--rules", "paddle", "i32", "i64"]),
+        said(&["--compare", "u8[2]", "i64[]"]),
+        said(&["--compare", "f16", "int"]),
+        said(&["fp32", "f32"]),
+        said(&["--rules", "pytorch", "boolean", "f32"]),
+    ];
+    insta::assert_snapshot!(outputs.join("\n"));
+    insta::assert_snapshot!(said(&["--compare"]));
+    insta::assert_snapshot!(said(&["--table", "--rules", "paddle"]));
+}
+
+#[test]
+fn paths_with_odd_names_work() {
+    let folder = folder();
+    let path: PathBuf = folder.path().join("a b=ü.v1.xml");
+    fs::copy(folder.path().join("model.xml"), &path).unwrap();
+    fs::copy(folder.path().join("model.bin"), path.with_extension("bin")).unwrap();
+    let out = folder.path().join("ö.xml");
+    assert_eq!(run(folder.path(), &["convert", path.to_str().unwrap(), "-o", out.to_str().unwrap()]).status, 0);
+    assert!(out.with_extension("bin").exists());
+}

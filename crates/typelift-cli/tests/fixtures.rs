@@ -1,0 +1,209 @@
+//! Runs the program on every file in `testdata/fixtures` as its first comment says, and compares what comes out with the
+//! snapshot beside it. `testdata/fixtures/README.md` explains the comment.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use typelift::graph::OutputPort;
+use typelift::{Code, Graph, Model};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures").canonicalize().unwrap()
+}
+
+/// Every file under the fixtures, two levels deep: topic, case.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let topics = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let files = topics.flat_map(|topic| std::fs::read_dir(topic).unwrap()).map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
+    files.sort();
+    files
+}
+
+/// What the first comment of a case asks for.
+#[derive(Debug, PartialEq)]
+struct Directive {
+    /// Whether the program must find the model faulty.
+    fails: bool,
+    verb: String,
+    options: Vec<String>,
+}
+
+impl Directive {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (_, rest) = text.split_once("<!--").ok_or("it has no comment")?;
+        let (comment, _) = rest.split_once("-->").ok_or("its first comment has no end")?;
+        let (command, sentence) = comment.trim().split_once('\n').ok_or("its first comment needs a sentence")?;
+        let sentence = sentence.trim();
+        if !sentence.ends_with('.') || sentence.contains("RUN:") || sentence.contains("FAIL:") {
+            return Err(format!("{sentence:?} is not one sentence or more"));
+        }
+        let (word, command) = command.split_once(':').ok_or("its first comment does not begin with RUN: or FAIL:")?;
+        let fails = match word {
+            "RUN" => false,
+            "FAIL" => true,
+            _ => return Err(format!("{word:?} is neither RUN nor FAIL")),
+        };
+        let mut words = command.split_whitespace().map(str::to_owned);
+        if words.next().as_deref() != Some("typelift") {
+            return Err("it does not run typelift".to_owned());
+        }
+        let verb = words.next().ok_or("it names no verb")?;
+        if !["convert", "infer", "check", "show"].contains(&verb.as_str()) {
+            return Err(format!("{verb:?} is no verb that takes a model"));
+        }
+        Ok(Self { fails, verb, options: words.collect() })
+    }
+}
+
+fn typelift(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Runs a case and gives its snapshot.
+fn run(case: &Path) -> Result<String, String> {
+    let source = std::fs::read_to_string(case).map_err(|error| error.to_string())?;
+    let directive = Directive::parse(&source)?;
+    let (topic, file) = (case.parent().unwrap(), case.file_name().unwrap().to_str().unwrap());
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out.xml");
+    let writes = directive.verb == "convert" && !directive.options.iter().any(|option| option == "--dry-run");
+    let mut arguments = vec![directive.verb.as_str(), file];
+    arguments.extend(directive.options.iter().map(String::as_str));
+    if writes {
+        arguments.extend(["-o", out.to_str().unwrap()]);
+    }
+    let output = typelift(topic, &arguments);
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    match (directive.fails, output.status.code()) {
+        (false, Some(0)) | (true, Some(1)) => {}
+        (_, code) => return Err(format!("exit status {code:?}\n{stdout}{stderr}")),
+    }
+    let mut snapshot = String::new();
+    for (name, text) in [("stderr", stderr), ("stdout", stdout)] {
+        if !text.is_empty() {
+            let _ = write!(snapshot, "--- {name}\n{}\n", text.trim_end());
+        }
+    }
+    match (writes, directive.fails) {
+        (true, true) if out.exists() => return Err("it wrote a model with errors".to_owned()),
+        (true, false) => {
+            let written = std::fs::read_to_string(&out).unwrap();
+            let shown = typelift(scratch.path(), &["show", "out.xml"]);
+            let _ = write!(snapshot, "--- show\n{}\n", text(shown.stdout).trim_end());
+            let _ = write!(snapshot, "--- diff\n{}", diff(&source, &written));
+            laws(&source, &written, &out, &directive)?;
+        }
+        _ => {}
+    }
+    Ok(snapshot)
+}
+
+/// The lines that differ.
+fn diff(old: &str, new: &str) -> String {
+    let diff = similar::TextDiff::from_lines(old, new);
+    let visible = |line: &str| line.replace('\r', "<CR>");
+    let mut out = String::new();
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            similar::ChangeTag::Equal => {}
+            tag => drop(writeln!(out, "{tag}{}", visible(change.value().trim_end_matches('\n')))),
+        }
+    }
+    if out.is_empty() { "none\n".to_owned() } else { out }
+}
+
+/// What holds of every conversion: done again it changes nothing, and every Result keeps its names.
+fn laws(source: &str, written: &str, out: &Path, directive: &Directive) -> Result<(), String> {
+    let mut arguments = vec!["convert", "out.xml", "-o", "-"];
+    arguments.extend(
+        directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)),
+    );
+    let again = typelift(out.parent().unwrap(), &arguments);
+    if text(again.stdout) != written {
+        return Err("a second conversion changes it".to_owned());
+    }
+    let [before, after] = [source, written].map(|text| Model::from_xml(text).unwrap());
+    for (before, after) in results(&before.graph).into_iter().zip(results(&after.graph)) {
+        if !before.is_subset(&after) {
+            return Err(format!("a Result named {before:?} is now named {after:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// For each Result its name and those of the tensor that it stands for.
+fn results(graph: &Graph) -> Vec<BTreeSet<String>> {
+    let results = graph.layers().filter(|layer| layer.ty() == "Result");
+    let names = results.map(|layer| {
+        let tensor = graph.producers(layer.id()).into_iter().flatten().filter_map(|output| graph.output(output));
+        tensor.flat_map(OutputPort::names).chain([layer.name().to_owned()]).collect()
+    });
+    names.collect()
+}
+
+#[test]
+fn every_case_gives_its_snapshot() {
+    let cases = files("xml");
+    assert!(cases.len() > 50, "the fixtures are not where they were");
+    let mut failed = Vec::new();
+    for case in &cases {
+        let name = case.strip_prefix(folder()).unwrap().with_extension("").display().to_string();
+        match run(case) {
+            Err(reason) => failed.push(format!("{name}: {reason}")),
+            Ok(snapshot) => {
+                let mut settings = insta::Settings::clone_current();
+                settings.set_snapshot_path(case.parent().unwrap());
+                settings.set_prepend_module_to_snapshot(false);
+                settings.set_omit_expression(true);
+                let stem = case.file_stem().unwrap().to_str().unwrap();
+                let compare = || settings.bind(|| insta::assert_snapshot!(stem, snapshot));
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare)).is_err() {
+                    failed.push(format!("{name}: not as in its snapshot"));
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} cases fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
+}
+
+#[test]
+fn every_snapshot_has_its_case() {
+    let orphans: Vec<_> =
+        files("snap").into_iter().filter(|snapshot| !snapshot.with_extension("xml").exists()).collect();
+    assert!(orphans.is_empty(), "{orphans:?}");
+}
+
+#[test]
+fn every_diagnostic_code_has_a_case_of_its_name() {
+    for code in Code::ALL {
+        let snapshot = folder().join("diagnostics").join(code.name()).with_extension("snap");
+        let text = std::fs::read_to_string(&snapshot).unwrap_or_else(|_| panic!("no case for {code}"));
+        assert!(text.contains(&format!("[{code}]: ")), "{} does not show it", snapshot.display());
+    }
+}
+
+#[test]
+fn a_header_with_a_mistake_is_refused() {
+    let parse = |comment: &str| Directive::parse(&format!("<?xml version=\"1.0\"?>\n<!-- {comment} -->\n<net/>"));
+    let good = Directive { fails: true, verb: "check".to_owned(), options: vec!["--all".to_owned()] };
+    assert_eq!(parse("FAIL: typelift check --all\nIt is empty."), Ok(good));
+    for bad in [
+        "RUN typelift check\nNo colon.",
+        "RUNS: typelift check\nNo such word.",
+        "RUN: typelifts check\nAnother program.",
+        "RUN: typelift lint\nNo such verb.",
+        "RUN: typelift check",
+        "RUN: typelift check\nRUN: typelift show\nTwo commands.",
+    ] {
+        assert!(parse(bad).is_err(), "{bad}");
+    }
+    assert!(Directive::parse("<net/>").is_err());
+}
