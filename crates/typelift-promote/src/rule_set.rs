@@ -201,6 +201,63 @@ impl RuleSet {
         self.trace(operation, operands, &mut |_| {})
     }
 
+    /// The type that the rule set gives to any number of operands that must agree, handing each step of the derivation
+    /// to `trace`; `None` without operands.
+    ///
+    /// PyTorch looks at all operands at once. OpenVINO and Paddle promote two at a time: the first two meet, what they
+    /// give meets the third, and so on, in the order given, Paddle's numbers after the tensors. The order counts, because
+    /// neither rule is associative. What was found on the way has dimensions if one of its operands has. Where there are
+    /// only numbers, and under OpenVINO's rules always, a number is a tensor of rank 0.
+    ///
+    /// ```
+    /// use typelift_promote::{ElementType::*, Operand, RuleSet};
+    /// let operands = [Operand::dimensioned(F16), Operand::number(I64), Operand::dimensioned(F32)];
+    /// let all = |rules: &str| RuleSet::from_name(rules).unwrap().promote_all("add", &operands, &mut |_| {});
+    /// assert_eq!(all("pytorch"), Ok(Some(F32)));
+    /// assert_eq!(all("openvino").unwrap_err().code(), "integer-to-float");
+    /// ```
+    ///
+    /// # Errors
+    /// What the rule set refuses; an operation that it does not have.
+    pub fn promote_all(
+        &self,
+        operation: &str,
+        operands: &[Operand],
+        trace: &mut dyn FnMut(Step),
+    ) -> Result<Option<ElementType>, Refusal> {
+        if matches!(self, Self::PyTorch(_)) {
+            return match operands {
+                [] => Ok(None),
+                operands => self.trace(operation, operands, trace).map(|promotion| Some(promotion.common)),
+            };
+        }
+        let tensors = matches!(self, Self::OpenVino(_)) || operands.iter().all(|operand| operand.is_number());
+        let late = |operand: &&Operand| operand.is_number() && !tensors;
+        let (first, last) = (operands.iter().filter(|o| !late(o)), operands.iter().filter(late));
+        let mut operands = first.chain(last).map(|&operand| match operand.category {
+            Category::Number if tensors => Operand::zero_dim(operand.element_type),
+            _ => operand,
+        });
+        let Some(first) = operands.next() else { return Ok(None) };
+        let all = operands.try_fold(first, |found, next| {
+            let category = match [found.category, next.category] {
+                pair if pair.contains(&Category::Dimensioned) => Category::Dimensioned,
+                pair if pair.contains(&Category::UnknownRank) => Category::UnknownRank,
+                _ => Category::ZeroDim,
+            };
+            Ok(Operand { element_type: self.trace(operation, &[found, next], trace)?.common, category })
+        })?;
+        Ok(Some(all.element_type))
+    }
+
+    /// What an operation that works on floats makes of integers and booleans: PyTorch's default type, else `f32`.
+    pub fn default_float(&self) -> ElementType {
+        match self {
+            Self::PyTorch(options) => options.default_dtype,
+            Self::OpenVino(_) | Self::Paddle(_) => ElementType::F32,
+        }
+    }
+
     /// [`promote`](Self::promote), handing each step of the derivation to `trace`.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub mod xml;
 pub use check::check;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
-pub use infer::infer;
+pub use infer::{infer, infer_aligned};
 pub use inputs::{InputError, trace_changes};
 pub use typelift_promote as promote;
 pub use weights::Weights;

@@ -194,6 +194,13 @@ impl Graph {
         self.storage.add_edge(source, target, wire);
     }
 
+    /// Feeds an input that nothing feeds yet; both ends are there.
+    pub(crate) fn feed(&mut self, source: Output, target: Input) {
+        if let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) {
+            self.storage.add_edge(from, to, Wire::new(source.port, target.port, None));
+        }
+    }
+
     /// Gives every wire new ends, or takes it out where `map` gives none. The wires keep their order and their places in
     /// the file. All at once, because taking a wire from a tensor with many consumers costs as much as their number.
     pub(crate) fn rewire(&mut self, mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {
@@ -229,6 +236,14 @@ impl Graph {
         let node = self.node(output.layer).ok_or(EditError::NoLayer(output.layer))?;
         let layer = self.weight(node).ok_or(EditError::NoLayer(output.layer))?;
         layer.outputs.get(output.port).map(|_| node).ok_or(EditError::NoOutput(output))
+    }
+
+    /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.
+    pub(crate) fn mark_ports_changed(&mut self, node: NodeIndex) {
+        let consumers: Vec<_> = self.storage.neighbors_directed(node, Outgoing).collect();
+        for node in consumers.into_iter().chain([node]) {
+            self.mark_rewired(node);
+        }
     }
 
     fn mark_rewired(&mut self, node: NodeIndex) {

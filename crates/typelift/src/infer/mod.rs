@@ -1,5 +1,6 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
+mod align;
 pub(crate) mod array;
 pub(crate) mod value;
 
@@ -10,11 +11,14 @@ use std::sync::Arc;
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
+use typelift_promote::{ElementType, RuleSet};
+
+use self::align::{Aligner, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
-use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
+use crate::passes::{self, Change};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -40,10 +44,61 @@ use crate::xml;
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
+    walk(model, None, false).0
+}
+
+/// Finds types and shapes anew after a change of the graph, and marks the layers whose ports that changes.
+pub(crate) fn refine(model: &mut Model) {
+    walk(model, None, true);
+}
+
+/// As [`infer`], and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
+/// and its bodies; gives also the Converts that came and went for it.
+///
+/// Where operations have the inputs that they take, which is where [`infer`] finds no error of types, nothing is changed.
+/// A layer that is refused gets a Convert in front of each input that has another type than
+/// [`RuleSet::promote_all`] gives the tied inputs of its row, in their order; a `Const` of rank 0 counts as a number
+/// there. An operation on floating point gets [`RuleSet::default_float`] instead of integers. What follows from the new
+/// type follows at once. There are as few Converts as that takes: one for a tensor and a type, none where a tensor is
+/// there that holds the values in that type.
+///
+/// Where the rules give no type that the operation takes, the layer gets an error that says which other rules would.
+///
+/// # Examples
+/// ```
+/// use typelift::promote::RuleSet;
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+///         <output><port id="0" precision="FP16"/></output></layer>
+///     <layer id="1" name="y" type="Parameter" version="opset1"><data shape="3" element_type="f32"/>
+///         <output><port id="0" precision="FP32"/></output></layer>
+///     <layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input>
+///         <output><port id="2" precision="FP32"/></output></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/></edges></net>"#)?;
+/// let rules = RuleSet::from_name("openvino").unwrap();
+/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, rules);
+/// assert!(diagnostics.is_empty());
+/// assert_eq!(changes[0].layer.name, "x/sum.0");
+/// assert_eq!(changes[0].reason, "Add 2 `sum` takes f16 and f32: openvino rules, f16 with f32 gives f32: the wider float");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
+    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)), false);
+    (diagnostics, aligner.map(|aligner| passes::align(model, &aligner.plan, &aligner.bodies)).unwrap_or_default())
+}
+
+fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
+    let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
     let mut walk = Walk {
+        aligner,
+        refining,
+        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        trusts_ports: model.weights.len().is_none() && !edited,
         source: model.source.clone(),
         lines: OnceCell::new(),
         weights: model.weights.clone(),
+        version: model.version,
         diagnostics: Vec::new(),
         read: None,
         variables: Variables::default(),
@@ -59,7 +114,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     walk.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
     walk.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
     walk.note_declared_outputs();
-    walk.diagnostics
+    (walk.diagnostics, walk.aligner)
 }
 
 /// So many layers of bodies may be inferred again, and one more for each byte of the file. No real model comes near.
@@ -71,6 +126,13 @@ pub(crate) struct Walk {
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
     pub(crate) weights: Weights,
+    version: IrVersion,
+    /// Who repairs what has the wrong types.
+    aligner: Option<Aligner>,
+    /// Whether to mark the layers whose ports change.
+    refining: bool,
+    /// Whether a port keeps what it says where less than that can be found.
+    trusts_ports: bool,
     /// What was found in the graph being walked, its bodies left out.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
@@ -108,8 +170,14 @@ struct Step {
     label: String,
 }
 
+impl Step {
+    fn place(&self) -> (LayerId, usize) {
+        (self.owner, self.body)
+    }
+}
+
 /// A body: the layers around it, outermost first, each with the position of the body among its bodies.
-type Place = Vec<(LayerId, usize)>;
+pub(crate) type Place = Vec<(LayerId, usize)>;
 
 /// What is kept of the runs of a body.
 #[derive(Default)]
@@ -161,10 +229,15 @@ impl Walk {
         self.spend(body.graph.len() + 1)?;
         self.path.push(Step { owner: owner.id, body: at, label: format!("{}/{}", owner.name, body.name) });
         let outside = (std::mem::take(&mut self.diagnostics), self.alone);
+        let plan = self.aligner.as_mut().map(|aligner| std::mem::take(&mut aligner.plan));
         self.alone &= given.is_none();
         self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
         let found = std::mem::replace(&mut self.diagnostics, outside.0);
         self.alone = outside.1;
+        if let (Some(aligner), Some(plan)) = (&mut self.aligner, plan) {
+            let place = self.path.iter().map(Step::place).collect();
+            aligner.bodies.insert(place, std::mem::replace(&mut aligner.plan, plan));
+        }
         self.path.pop();
         let run = self.run(owner, at);
         if !run.failed() {
@@ -180,7 +253,7 @@ impl Walk {
     }
 
     fn place(&self) -> impl Iterator<Item = (LayerId, usize)> {
-        self.path.iter().map(|step| (step.owner, step.body))
+        self.path.iter().map(Step::place)
     }
 
     /// Accounts for work that could have to be done over and over.
@@ -224,15 +297,23 @@ impl Walk {
         let Some(layer) = graph.weight_mut(node) else { return };
         layer.bodies = bodies;
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+        let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
-            let (element_type, shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
+            let (element_type, mut shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
+            if self.trusts_ports {
+                shape = shape.merge(&port.shape).unwrap_or(shape);
+            }
             if port.element_type == element_type && port.shape == shape {
                 continue;
             }
+            changed = true;
             port.element_type = element_type;
             port.shape = shape;
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
+        }
+        if self.refining && changed {
+            graph.mark_ports_changed(node);
         }
     }
 
@@ -255,7 +336,8 @@ impl Walk {
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let inputs: SmallVec<[&OutputPort; 4]> =
+        let aligned;
+        let mut inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
         check_input_count(layer, operation, inputs.len())?;
         let mut odd: SmallVec<[Fault; 1]> = SmallVec::new();
@@ -266,26 +348,74 @@ impl Walk {
                 odd.push(odd_attribute(row, &attribute.value));
             }
         }
-        let mut cx = Context {
-            walk: self,
-            graph,
-            node,
-            attributes: Attributes { layer, operation },
-            inputs: &inputs,
-            bodies,
-            given: given.get(&layer.id),
-            values,
-            outputs: SmallVec::new(),
-        };
         for lint in odd {
-            cx.lint(lint);
+            let lint = self.diagnose(graph, node, &lint);
+            self.diagnostics.push(lint);
         }
-        operation.infer(&mut cx)?;
-        let outputs = cx.outputs;
+        let mut apply_rule = |walk: &mut Self, inputs: &[&OutputPort]| {
+            let mut cx = Context {
+                walk,
+                graph,
+                node,
+                attributes: Attributes { layer, operation },
+                inputs,
+                bodies: &mut *bodies,
+                given: given.get(&layer.id),
+                values: &mut *values,
+                outputs: SmallVec::new(),
+            };
+            operation.infer(&mut cx)?;
+            Ok(cx.outputs)
+        };
+        let subject = Subject { graph, node, layer, operation };
+        let found = self.diagnostics.len();
+        let mut outputs = apply_rule(self, &inputs);
+        if let Some(ports) = self.align(&subject, &inputs, outputs.is_err()) {
+            aligned = ports?;
+            for (at, port) in &aligned {
+                inputs[*at] = port;
+            }
+            let found_again = self.diagnostics.split_off(found);
+            outputs = apply_rule(self, &inputs);
+            // What was already evaluated on the way is not found a second time, what the rule itself says is.
+            let lost = found_again.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
+            let lost: Vec<_> = lost.collect();
+            self.diagnostics.extend(lost);
+        }
+        let outputs = outputs?;
         if outputs.len() < layer.outputs.len() {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
+    }
+
+    /// The inputs that the aligner gives another type, with that type, after the rule of the layer refused them or not.
+    fn align(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        refused: bool,
+    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
+        let aligner = self.aligner.as_ref()?;
+        if !refused && !aligner.wants_floats(subject, inputs) || !self.is_read(subject.graph, subject.node) {
+            return None;
+        }
+        let alignment = match self.aligner.as_ref()?.align(subject, inputs)? {
+            Ok(alignment) => alignment,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
+            Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
+        });
+        let ports = ports.collect();
+        self.aligner.as_mut()?.plan.insert(subject.node, alignment);
+        Some(Ok(ports))
+    }
+
+    /// The inputs of a layer to which the aligner gave another type, with that type.
+    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
+        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
+        alignment.map_or(&[], |alignment| &alignment.inputs)
     }
 
     /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
@@ -311,22 +441,21 @@ impl Walk {
         self.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
     }
 
+    /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
     #[cold]
     fn check_output_count(&self, graph: &Graph, node: NodeIndex, layer: &Layer, count: usize) -> Result<(), Fault> {
         let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
-        match used {
-            true => Err(Fault::other(
-                Code::UnknownPort,
-                format!("`{}` has {count} outputs here, and an edge starts at one of the other ports", layer.ty),
-            )),
-            false => Ok(()),
+        if self.version == IrVersion::V10 && !used {
+            return Ok(());
         }
+        let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
+        Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
     }
 
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
+        let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
         let Some(layer) = graph.weight(node) else { return diagnostic };
         let path = self.path.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join("/");
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
@@ -334,7 +463,11 @@ impl Walk {
         let span = match fault.attribute {
             Some(attribute) => {
                 let value = xml::locate(&self.source, place, "data", attribute);
-                fault.part.clone().and_then(|part| value.part(part, layer.attribute(attribute)?)).unwrap_or(value)
+                fault
+                    .part
+                    .as_deref()
+                    .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
+                    .unwrap_or(value)
             }
             None => xml::locate(&self.source, place, "layer", "name"),
         };
@@ -352,7 +485,7 @@ impl Walk {
                 output.element_type, output.shape, producer.ty, producer.id, producer.name
             ));
         }
-        diagnostic.help.extend(fault.help.clone());
+        diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
         diagnostic
     }
 

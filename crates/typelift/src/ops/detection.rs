@@ -14,11 +14,13 @@ pub(super) const ROWS: &[Operation] = &[
         .until(7)
         .inputs(3, 5)
         .ties(Ties::Inputs(&[0, 1, 3, 4]))
+        .floats(&[2])
         .accepts(Accepts::Real)
         .attributes(DETECTION),
     Operation::new("DetectionOutput", 8, detection_output)
         .inputs(3, 5)
         .ties(Ties::Inputs(&[0, 1, 3, 4]))
+        .floats(&[2])
         .accepts(Accepts::Real)
         .attributes(DETECTION.split_at(1).1),
     Operation::new("PriorBox", 0, prior_box)
@@ -37,8 +39,13 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("offset", AttrKind::Float).default("0"),
         Attr::new("variance", AttrKind::Floats).default(""),
     ]),
-    Operation::new("Proposal", 0, proposal).until(3).inputs(3, 3).accepts(Accepts::Real).attributes(PROPOSAL),
-    Operation::new("Proposal", 4, proposal).inputs(3, 3).accepts(Accepts::Real).attributes(PROPOSAL),
+    Operation::new("Proposal", 0, proposal)
+        .until(3)
+        .inputs(3, 3)
+        .accepts(Accepts::Real)
+        .floats(&[1, 2])
+        .attributes(PROPOSAL),
+    Operation::new("Proposal", 4, proposal).inputs(3, 3).accepts(Accepts::Real).floats(&[1, 2]).attributes(PROPOSAL),
     Operation::new("GenerateProposals", 9, generate_proposals).inputs(4, 4).attributes(&[
         Attr::new("min_size", AttrKind::Float).default("0"),
         Attr::new("nms_threshold", AttrKind::Float).default("0"),

@@ -9,12 +9,12 @@ use crate::shape::{Dim, Shape};
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("EmbeddingBagOffsets", 15, bag_offsets)
         .inputs(3, 5)
-        .ties(Ties::Inputs(&[0, 4]))
+        .ties(Ties::Groups(&[&[0, 4], &[1, 2, 3]]))
         .attributes(REDUCTION),
-    Operation::new("EmbeddingBagOffsetsSum", 3, bag_offsets).inputs(3, 5).ties(Ties::Inputs(&[0, 4])),
+    Operation::new("EmbeddingBagOffsetsSum", 3, bag_offsets).inputs(3, 5).ties(Ties::Groups(&[&[0, 4], &[1, 2, 3]])),
     Operation::new("EmbeddingBagPacked", 15, bag_packed).inputs(2, 3).ties(Ties::Inputs(&[0, 2])).attributes(REDUCTION),
     Operation::new("EmbeddingBagPackedSum", 3, bag_packed).inputs(2, 3).ties(Ties::Inputs(&[0, 2])),
-    Operation::new("EmbeddingSegmentsSum", 3, segments_sum).inputs(4, 6).ties(Ties::Inputs(&[0, 5])),
+    Operation::new("EmbeddingSegmentsSum", 3, segments_sum).inputs(4, 6).ties(Ties::Groups(&[&[0, 5], &[1, 2, 3, 4]])),
 ];
 
 const REDUCTION: &[Attr] = &[Attr::new("reduction", AttrKind::Enum(&["sum", "mean"])).default("sum")];

@@ -109,6 +109,7 @@ pub struct Operation {
     attributes: &'static [Attr],
     ties: Ties,
     accepts: Accepts,
+    floats: &'static [usize],
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
 }
@@ -122,6 +123,34 @@ pub enum Ties {
     All,
     /// Those at these positions.
     Inputs(&'static [usize]),
+    /// Those at each of these lists of positions.
+    Groups(&'static [&'static [usize]]),
+    /// Those at these positions, and the one at `mask` unless it is boolean.
+    Mask {
+        /// The positions.
+        inputs: &'static [usize],
+        /// The position of the mask.
+        mask: usize,
+    },
+}
+
+impl Ties {
+    /// The groups of tied inputs of a layer whose inputs have these types.
+    pub fn groups(self, types: &[ElementType]) -> Vec<Vec<usize>> {
+        let there = |group: &[usize]| group.iter().copied().filter(|&input| input < types.len()).collect::<Vec<_>>();
+        match self {
+            Self::None => Vec::new(),
+            Self::All => vec![(0..types.len()).collect()],
+            Self::Inputs(inputs) => vec![there(inputs)],
+            Self::Groups(groups) => groups.iter().map(|inputs| there(inputs)).collect(),
+            Self::Mask { inputs, mask } => {
+                let boolean = types.get(mask).is_none_or(|&ty| ty == ElementType::Boolean);
+                let mut group = there(inputs);
+                group.extend((!boolean).then_some(mask));
+                vec![group]
+            }
+        }
+    }
 }
 
 /// Which element types an operation takes in its main input.
@@ -161,7 +190,7 @@ impl Accepts {
     }
 
     /// What it takes, in words.
-    fn description(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Any => "any type",
             Self::Numeric => "numbers",
@@ -179,7 +208,7 @@ impl Operation {
     /// 0 counting as 1. It is in every later set up to 16, unless the row says otherwise: set 17 holds few operations.
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
-        let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
+        let opsets = ((1 << LAST_OPSET) - (1 << since)) | (((since == LAST_OPSET) as u32) << LAST_OPSET);
         Self {
             name,
             revision,
@@ -188,6 +217,7 @@ impl Operation {
             attributes: &[],
             ties: Ties::None,
             accepts: Accepts::Any,
+            floats: &[],
             infer,
             evaluate: Evaluate::Never,
         }
@@ -241,6 +271,12 @@ impl Operation {
         self
     }
 
+    /// The same with inputs, besides the main one and those tied to it, that take floating point only.
+    const fn floats(mut self, inputs: &'static [usize]) -> Self {
+        self.floats = inputs;
+        self
+    }
+
     /// The same with a way to find values of its outputs; none where the row does not say.
     const fn evaluate(mut self, evaluate: Evaluate) -> Self {
         self.evaluate = evaluate;
@@ -276,6 +312,22 @@ impl Operation {
     /// Which element types it takes in its main input.
     pub fn accepted(&self) -> Accepts {
         self.accepts
+    }
+
+    /// Whether `input` is the main input, which is the first one, or tied to it.
+    pub fn is_main(&self, input: usize) -> bool {
+        input == 0
+            || match self.ties {
+                Ties::None => false,
+                Ties::All => true,
+                Ties::Inputs(group) | Ties::Mask { inputs: group, .. } => group.contains(&0) && group.contains(&input),
+                Ties::Groups(groups) => groups.iter().any(|group| group.contains(&0) && group.contains(&input)),
+            }
+    }
+
+    /// Whether `input` takes floating point only.
+    pub fn takes_only_floats(&self, input: usize) -> bool {
+        self.accepts == Accepts::Real && self.is_main(input) || self.floats.contains(&input)
     }
 
     /// What an attribute says where a file does not; `None` where a file must, or the operation does not have it.

@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
-use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
@@ -12,11 +12,11 @@ pub(super) const ROWS: &[Operation] = &[
         AUTO_BROADCAST,
         AXIS,
     ]),
-    Operation::new("FakeConvert", 13, fake_convert).inputs(2, 3).ties(Ties::All).attributes(&[Attr::new(
-        "destination_type",
-        AttrKind::Enum(&["f8e4m3", "f8e5m2"]),
-    )
-    .default("f8e4m3")]),
+    Operation::new("FakeConvert", 13, fake_convert)
+        .inputs(2, 3)
+        .ties(Ties::All)
+        .accepts(Accepts::Real)
+        .attributes(&[Attr::new("destination_type", AttrKind::Enum(&["f8e4m3", "f8e5m2"])).default("f8e4m3")]),
 ];
 
 /// The ranges must broadcast with the data, yet the output has the data's shape: so do OpenVINO's specification and all

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("trans_std", AttrKind::Float).default("1"),
         Attr::new("part_size", AttrKind::Int).default("1"),
     ]),
-    Operation::new("PSROIPooling", 0, psroi_pooling).inputs(2, 2).accepts(Accepts::Real).attributes(&[
+    Operation::new("PSROIPooling", 0, psroi_pooling).inputs(2, 2).accepts(Accepts::Real).floats(&[1]).attributes(&[
         OUTPUT_DIM,
         Attr::new("group_size", AttrKind::Int).default("0"),
         SPATIAL_SCALE,

@@ -4,7 +4,7 @@ use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 use typelift_promote::ElementType;
 
-use super::{Action, Changes};
+use super::{Action, Changes, remove_unused};
 use crate::graph::{Graph, Input, Layer, LayerId, Output};
 
 /// The Converts that stand for one ConvertPromoteTypes, by output; `None` for an output that nothing uses.
@@ -58,7 +58,7 @@ pub(super) fn rewrite(graph: &mut Graph, changes: &mut Changes) {
         // Nothing uses it any more, so nothing can refuse.
         let _ = graph.remove(id);
     }
-    remove_unused(graph, unused);
+    remove_unused(graph, unused, changes);
 }
 
 /// Whether it is a ConvertPromoteTypes whose type is known.
@@ -80,22 +80,6 @@ fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> HashSet<(NodeIndex, us
         }
     }
     used
-}
-
-/// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's pass leaves them behind
-/// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
-fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>) {
-    while let Some(id) = candidates.pop() {
-        let keeps =
-            |layer: &Layer| ["Parameter", "Result", "Assign"].iter().any(|ty| layer.ty.eq_ignore_ascii_case(ty));
-        if graph.layer(id).is_none_or(keeps) {
-            continue;
-        }
-        let producers = graph.producers(id);
-        if graph.remove(id).is_ok() {
-            candidates.extend(producers.into_iter().flatten().map(|output| output.layer));
-        }
-    }
 }
 
 /// The Convert for one output of `layer`, and the types it converts from and to.

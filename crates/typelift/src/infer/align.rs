@@ -1,0 +1,270 @@
+//! Which type inputs get that must agree and do not, or that an operation does not take as they are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+use typelift_promote::openvino::Attributes;
+use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
+
+use crate::diagnostic::Code;
+use crate::graph::{Graph, Layer, OutputPort};
+use crate::ops::{Accepts, Fault, Operation};
+use crate::passes::align::{Alignment, Plan};
+
+/// Gives inputs their common types while a graph is walked.
+pub(crate) struct Aligner {
+    pub(crate) rules: RuleSet,
+    /// What is wanted in the graph being walked.
+    pub(crate) plan: Plan,
+    /// What was wanted in each body when it was last walked.
+    pub(crate) bodies: BTreeMap<super::Place, Plan>,
+}
+
+/// A layer about to be inferred.
+pub(crate) struct Subject<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) node: NodeIndex,
+    pub(crate) layer: &'a Layer,
+    pub(crate) operation: &'static Operation,
+}
+
+impl Aligner {
+    pub(crate) fn new(rules: RuleSet) -> Self {
+        Self { rules, plan: Plan::default(), bodies: BTreeMap::new() }
+    }
+
+    /// Whether the layer is an operation that PyTorch does on floats, and gets something else that OpenVINO takes.
+    pub(crate) fn wants_floats(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+        let is_whole = |port: &&OutputPort| port.element_type.is_integer() || port.element_type == ElementType::Boolean;
+        matches!(self.rules, RuleSet::PyTorch(_))
+            && inputs.first().is_some_and(is_whole)
+            && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
+    }
+
+    /// The inputs of a layer that need another type; `None` where it is not their types that are wrong.
+    ///
+    /// # Errors
+    /// The rules give no type that the operation takes.
+    pub(crate) fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Alignment, Fault>> {
+        let Subject { node, operation, .. } = *subject;
+        let operand = |(input, port): (usize, &&OutputPort)| Operand {
+            element_type: port.element_type,
+            category: category(subject.graph, node, input, port),
+        };
+        let operands: Vec<Operand> = inputs.iter().enumerate().map(operand).collect();
+        let types: Vec<ElementType> = operands.iter().map(|operand| operand.element_type).collect();
+        let mut groups = operation.tied_inputs().groups(&types);
+        let alone = (0..inputs.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
+        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
+        groups.extend(alone);
+        let Layer { id, name, ty, .. } = subject.layer;
+        let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
+        for inputs in groups {
+            let group = Group { operation, operands: &operands, inputs: &inputs };
+            let (target, rule) = match group.common_type(&self.rules) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(trouble) => return Some(Err(group.fault(&self.rules, ty, &trouble))),
+            };
+            let changed = inputs.iter().filter(|&&input| ![target, ElementType::Dynamic].contains(&types[input]));
+            alignment.inputs.extend(changed.map(|&input| (input, target)));
+            let separator = if alignment.reason.is_empty() { "" } else { "; " };
+            let _ = write!(alignment.reason, "{separator}{ty} {id} `{name}` takes {}: {rule}", group.types());
+        }
+        (!alignment.inputs.is_empty()).then_some(Ok(alignment))
+    }
+}
+
+/// How much say an input has in a promotion: a constant of rank 0 counts as a number.
+fn category(graph: &Graph, node: NodeIndex, input: usize, port: &OutputPort) -> Category {
+    let is_constant = || {
+        let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
+        producer.is_some_and(|layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name)))
+    };
+    match port.shape.rank() {
+        None => Category::UnknownRank,
+        Some(0) if is_constant() => Category::Number,
+        Some(0) => Category::ZeroDim,
+        Some(_) => Category::Dimensioned,
+    }
+}
+
+/// Inputs of one operation that must have one type, or one input that is tied to none.
+struct Group<'a> {
+    operation: &'static Operation,
+    /// Every input of the layer.
+    operands: &'a [Operand],
+    /// The positions of those of the group.
+    inputs: &'a [usize],
+}
+
+/// Why a group of inputs gets no common type.
+enum Trouble {
+    /// The rules refuse.
+    Refused(Refusal),
+    /// The rules give a type that the operation does not take.
+    NotTaken(ElementType),
+    /// It depends on a type or a rank that is not known.
+    Unknown,
+}
+
+impl Group<'_> {
+    /// The type that the operation works on under these rules, where it is not what the input has: floating point
+    /// instead of integers, truth values instead of numbers.
+    fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, &'static str)> {
+        let input = *self.inputs.first()?;
+        let operation = self.operation;
+        let is_whole = ty.is_integer() || ty == ElementType::Boolean;
+        let is_number = ty.is_integer() || ty.is_float();
+        match rules {
+            _ if is_whole && operation.takes_only_floats(input) => {
+                Some((rules.default_float(), "the operation takes floating-point numbers only"))
+            }
+            RuleSet::PyTorch(_) if is_whole && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name()) => {
+                Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
+            }
+            RuleSet::PyTorch(_) | RuleSet::Paddle(_)
+                if is_number && operation.accepted() == Accepts::Boolean && operation.is_main(input) =>
+            {
+                Some((ElementType::Boolean, "the operation takes what is not zero for true"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The type that the inputs are to have, and the rule that says so; `None` where they are well as they are.
+    fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, Trouble> {
+        let required = |ty| self.required(rules, ty);
+        let types = self.inputs.iter().map(|&input| self.element_type(input));
+        let mut known = types.clone().filter(|&ty| ty != ElementType::Dynamic);
+        if let Some((boolean, rule)) = known.clone().find_map(required).filter(|found| found.0 == ElementType::Boolean)
+        {
+            return Ok(Some((boolean, rule.to_owned())));
+        }
+        let Some(ty) = known.next() else { return Ok(None) };
+        let agree = known.all(|other| other == ty);
+        if agree && required(ty).is_none() {
+            return Ok(None);
+        }
+        if !agree && types.into_iter().any(|ty| ty == ElementType::Dynamic) {
+            return Err(Trouble::Unknown);
+        }
+        let mut rule = String::new();
+        let mut common = ty;
+        if !agree {
+            let operands: SmallVec<[Operand; 4]> =
+                self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
+            let _ = write!(rule, "{} rules, ", rules.name());
+            let mut separator = "";
+            let found = rules.promote_all(self.promotion_name(rules), &operands, &mut |step| {
+                let _ = write!(rule, "{separator}{}", rules.describe(step));
+                separator = "; ";
+            });
+            common = found.map_err(Trouble::Refused)?.unwrap_or(ty);
+        }
+        if let Some((float, because)) = required(common) {
+            let separator = if rule.is_empty() { "" } else { "; " };
+            let _ = write!(rule, "{separator}{common} becomes {float}: {because}");
+            common = float;
+        }
+        let main = self.inputs.first().is_some_and(|&input| self.operation.is_main(input));
+        if common == ElementType::Dynamic {
+            return Err(Trouble::Unknown);
+        }
+        if common.port_name().is_none() || main && !self.operation.accepted().takes(common) {
+            return Err(Trouble::NotTaken(common));
+        }
+        Ok(Some((common, rule)))
+    }
+
+    fn element_type(&self, input: usize) -> ElementType {
+        self.operands.get(input).map_or(ElementType::Dynamic, |operand| operand.element_type)
+    }
+
+    /// The rule set's name for the way the operation promotes: true division for `Divide`, no booleans for differences,
+    /// the ordinary way for all others.
+    fn promotion_name(&self, rules: &RuleSet) -> &'static str {
+        match (rules, self.operation.name()) {
+            (RuleSet::PyTorch(_), "Divide") => "div",
+            (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",
+            (RuleSet::PyTorch(_), _) => "result_type",
+            (RuleSet::Paddle(_), "Divide") => "operator /",
+            (RuleSet::Paddle(_), _) => "operator +",
+            (RuleSet::OpenVino(_), _) => "add",
+        }
+    }
+
+    /// The types of the inputs, each once: `f16 and f32`.
+    fn types(&self) -> String {
+        let types: Vec<_> = self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect();
+        types.join(" and ")
+    }
+
+    /// The first input of each type.
+    fn distinct(&self) -> SmallVec<[usize; 2]> {
+        let mut first = SmallVec::<[usize; 2]>::new();
+        for &input in self.inputs {
+            if !first.iter().any(|&seen| self.element_type(seen) == self.element_type(input)) {
+                first.push(input);
+            }
+        }
+        first
+    }
+
+    #[cold]
+    fn fault(&self, rules: &RuleSet, ty: &str, trouble: &Trouble) -> Fault {
+        let message = match trouble {
+            Trouble::Refused(refusal) => refusal.to_string(),
+            Trouble::NotTaken(common) => format!(
+                "`{ty}` takes {}, and its inputs are {}, which make {common} under {} rules",
+                self.operation.accepted().description(),
+                self.types(),
+                rules.name()
+            ),
+            Trouble::Unknown => {
+                format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
+            }
+        };
+        let ways: Vec<_> = alternatives(rules)
+            .filter_map(|(option, other)| match self.common_type(&other) {
+                Ok(Some((common, _))) => Some(format!("`{option}` would make them {common}")),
+                _ => None,
+            })
+            .collect();
+        let help = match trouble {
+            _ if !ways.is_empty() => ways.join(", "),
+            Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
+            _ => "put a Convert before the input whose type should change".to_owned(),
+        };
+        let fault = Fault { inputs: self.distinct(), ..Fault::other(Code::NoCommonType, message) };
+        fault.rule("these inputs must have one element type").help(help)
+    }
+}
+
+/// The rules to choose instead, with the options of the program that choose them.
+fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (&'static str, RuleSet)> {
+    let unsafely = match rules {
+        RuleSet::OpenVino(attributes) if !attributes.promote_unsafe => {
+            Some(("--promote-unsafe", RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes })))
+        }
+        _ => None,
+    };
+    let name = rules.name();
+    let others = RuleSet::all().into_iter().filter_map(move |other| match other.name() {
+        other if other == name => None,
+        "openvino" => Some(("--align openvino", other)),
+        "pytorch" => Some(("--align pytorch", other)),
+        "paddle" => Some(("--align paddle", other)),
+        _ => None,
+    });
+    unsafely.into_iter().chain(others)
+}
+
+/// Operations that PyTorch does on floating point only, making integers and booleans of its default type, where OpenVINO
+/// goes on with integers.
+const PYTORCH_FLOAT_FUNCTIONS: &[&str] = &[
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Log", "Sigmoid", "Sin", "Sinh",
+    "Sqrt", "Tan", "Tanh",
+];

@@ -1,0 +1,76 @@
+//! Which tensors of a graph hold the same values, one being a conversion of the other.
+
+use rustc_hash::FxHashMap as HashMap;
+use typelift_promote::{ElementType, Loss, fidelity};
+
+use crate::graph::{Graph, Layer, Output};
+
+/// The conversions of a graph, each found under the tensor that the values come from.
+#[derive(Default)]
+pub(super) struct Conversions {
+    /// For the output of a Convert that keeps every value, the first tensor of a chain of such Converts.
+    origins: HashMap<Output, Output>,
+    /// The tensor that holds another one's values in another type.
+    known: HashMap<(Output, ElementType), Output>,
+}
+
+impl Conversions {
+    /// Those of all the Converts that are in the graph.
+    pub(super) fn of(graph: &Graph) -> Self {
+        let mut conversions = Self::default();
+        for node in graph.topological_order().unwrap_or_default() {
+            let Some(layer) = graph.weight(node).filter(|layer| is_convert(layer)) else { continue };
+            let (Some(Some(from)), Some(port)) = (graph.producers(layer.id).first().copied(), layer.outputs.first())
+            else {
+                continue;
+            };
+            let made = Output { layer: layer.id, port: 0 };
+            conversions.add(graph, from, port.element_type, made);
+        }
+        conversions
+    }
+
+    /// The tensor to convert to `to` instead of `tensor`: the first one of a chain of conversions that keep every value,
+    /// where what comes out is the same.
+    ///
+    /// It is not where a float beyond the range of an integer type would be converted to it: what that gives depends on
+    /// the type of the float.
+    pub(super) fn origin(&self, graph: &Graph, tensor: Output, to: ElementType) -> Output {
+        let origin = self.origins.get(&tensor).copied().unwrap_or(tensor);
+        let wraps = |from| fidelity(from, to).is_none_or(|fidelity| fidelity.can(Loss::Wraps));
+        let depends = |from: ElementType, origin| from.is_float() && wraps(origin);
+        match (element_type(graph, tensor), element_type(graph, origin)) {
+            (Some(from), Some(origin)) if depends(from, origin) => tensor,
+            _ => origin,
+        }
+    }
+
+    /// A tensor that is there and holds what a conversion of `tensor` to `to` would give.
+    pub(super) fn find(&self, graph: &Graph, tensor: Output, to: ElementType) -> Option<Output> {
+        let origin = self.origin(graph, tensor, to);
+        if element_type(graph, origin) == Some(to) {
+            return Some(origin);
+        }
+        self.known.get(&(origin, to)).copied()
+    }
+
+    /// Takes in `made`, the conversion of `tensor` to `to`, where there was none.
+    pub(super) fn add(&mut self, graph: &Graph, tensor: Output, to: ElementType, made: Output) {
+        let Some(from) = element_type(graph, tensor).filter(|_| to != ElementType::Dynamic) else { return };
+        let origin = self.origin(graph, tensor, to);
+        self.known.entry((origin, to)).or_insert(made);
+        if fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact()) {
+            let origin = self.origins.get(&tensor).copied().unwrap_or(tensor);
+            self.origins.insert(made, origin);
+        }
+    }
+}
+
+/// The element type of a tensor, where it is known.
+fn element_type(graph: &Graph, tensor: Output) -> Option<ElementType> {
+    graph.output(tensor).map(|port| port.element_type).filter(|&ty| ty != ElementType::Dynamic)
+}
+
+pub(super) fn is_convert(layer: &Layer) -> bool {
+    layer.ty.eq_ignore_ascii_case("Convert")
+}

@@ -1,0 +1,99 @@
+use petgraph::stable_graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+use rustc_hash::FxHashMap as HashMap;
+use typelift_promote::ElementType;
+
+use super::conversions::{Conversions, is_convert};
+use super::{Action, Changes, remove_unused};
+use crate::graph::{Graph, Output, OutputPort};
+
+/// Takes out the Converts to the type that their input already has.
+pub(super) fn noops(graph: &mut Graph, changes: &mut Changes) {
+    rewrite(graph, changes, false);
+}
+
+/// Takes out every Convert whose output another tensor can stand for, and lets each of the others start as early as it
+/// can.
+pub(super) fn all(graph: &mut Graph, changes: &mut Changes) {
+    rewrite(graph, changes, true);
+}
+
+fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
+    let Ok(order) = graph.topological_order() else { return };
+    let mut conversions = Conversions::default();
+    // What stands for the output of each Convert that goes, and in whose place it went, first ones first.
+    let mut replaced = HashMap::<Output, Output>::default();
+    let mut moved = HashMap::<Output, Output>::default();
+    let mut gone = Vec::new();
+    for node in order {
+        let Some(layer) = graph.weight(node).filter(|layer| is_convert(layer)) else { continue };
+        let feed = graph.feeds(node).first().copied().flatten();
+        let (Some((source, port)), Some(output)) = (feed, layer.outputs.first()) else { continue };
+        let Some(producer) = graph.weight(source) else { continue };
+        let Some(input) = producer.outputs.get(port) else { continue };
+        let (from, to) = (input.element_type, output.element_type);
+        let made = Output { layer: layer.id, port: 0 };
+        let direct = Output { layer: producer.id, port };
+        let direct = replaced.get(&direct).copied().unwrap_or(direct);
+        let stand_in = match chains {
+            true => conversions.find(graph, direct, to),
+            false => (from == to).then_some(direct),
+        };
+        match stand_in.filter(|_| to != ElementType::Dynamic && !names_a_result(graph, node, source)) {
+            Some(stand_in) => {
+                replaced.insert(made, stand_in);
+                gone.push((layer.id, stand_in));
+                let holder = graph.layer(stand_in.layer).map(|layer| layer.name()).unwrap_or_default();
+                let reason = match from == to {
+                    true => format!("`{holder}` already is {to}"),
+                    false => format!("`{holder}` holds the same values as {to}"),
+                };
+                changes.add(Action::Removed, layer, [from, to], reason);
+            }
+            None if chains => {
+                let origin = conversions.origin(graph, direct, to);
+                if origin != direct {
+                    moved.insert(made, origin);
+                }
+                conversions.add(graph, direct, to, made);
+            }
+            None => {}
+        }
+    }
+    if gone.is_empty() && moved.is_empty() {
+        return;
+    }
+    let mut unused = Vec::new();
+    graph.rewire(|from, to| {
+        let made = Output { layer: to.layer, port: 0 };
+        if replaced.contains_key(&made) {
+            unused.push(from.layer);
+            return None;
+        }
+        let source = moved.get(&made).or_else(|| replaced.get(&from)).copied().unwrap_or(from);
+        if source != from {
+            unused.push(from.layer);
+        }
+        Some((source, to))
+    });
+    for (id, source) in gone {
+        let Ok(layer) = graph.remove(id) else { continue };
+        let names: Vec<String> = layer.outputs.iter().flat_map(OutputPort::names).collect();
+        if !names.is_empty() {
+            let mut all = graph.output(source).map(OutputPort::names).unwrap_or_default();
+            all.extend(names);
+            // The producer is there: it fed the Convert.
+            let _ = graph.set_names(source, all);
+        }
+    }
+    if chains {
+        remove_unused(graph, unused, changes);
+    }
+}
+
+/// Whether a Result would lose its name with this Convert of an output of `source`.
+fn names_a_result(graph: &Graph, convert: NodeIndex, source: NodeIndex) -> bool {
+    let is = |node, ty: &str| graph.weight(node).is_some_and(|layer| layer.ty.eq_ignore_ascii_case(ty));
+    let feeds_result = graph.petgraph().edges(convert).any(|edge| is(edge.target(), "Result"));
+    feeds_result && (is(source, "Parameter") || graph.petgraph().edges(source).nth(1).is_some())
+}

@@ -1,0 +1,134 @@
+//! Small graphs for tests, written as the files that they would be.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use typelift::promote::ElementType;
+use typelift::{Graph, Model, Weights};
+
+/// A graph in the making. Layers are named when they are used; of two with one name the later is meant.
+#[derive(Clone, Default)]
+pub(crate) struct Net {
+    layers: Vec<Spec>,
+    weights: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Spec {
+    name: String,
+    ty: &'static str,
+    version: &'static str,
+    data: Vec<(&'static str, String)>,
+    inputs: Vec<usize>,
+}
+
+impl Net {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// `parameter("x", "f16[2,?]")`
+    pub(crate) fn parameter(self, name: &str, tensor: &str) -> Self {
+        let (ty, shape) = split(tensor);
+        self.layer(name, "Parameter", "opset1", &[]).data("shape", shape).data("element_type", ty)
+    }
+
+    /// Zeros.
+    pub(crate) fn constant(self, name: &str, tensor: &str) -> Self {
+        let (ty, shape) = split(tensor);
+        let count: u32 =
+            shape.split(',').filter(|dim| !dim.is_empty()).map(|dim| dim.parse::<u32>().unwrap()).product();
+        let bits = ElementType::from_name(ty).unwrap().bits() * count;
+        self.bytes(name, tensor, &vec![0; bits.div_ceil(8) as usize])
+    }
+
+    /// A constant with these bytes.
+    pub(crate) fn bytes(mut self, name: &str, tensor: &str, bytes: &[u8]) -> Self {
+        let (ty, shape) = split(tensor);
+        let offset = self.weights.len().next_multiple_of(8);
+        self.weights.resize(offset, 0);
+        self.weights.extend_from_slice(bytes);
+        self.layer(name, "Const", "opset1", &[])
+            .data("element_type", ty)
+            .data("shape", &shape.replace(',', ", "))
+            .data("offset", &offset.to_string())
+            .data("size", &bytes.len().to_string())
+    }
+
+    pub(crate) fn converted(self, name: &str, from: &str, ty: &str) -> Self {
+        self.layer(name, "Convert", "opset1", &[from]).data("destination_type", ty)
+    }
+
+    pub(crate) fn layer(mut self, name: &str, ty: &'static str, version: &'static str, inputs: &[&str]) -> Self {
+        let find = |name: &&str| self.layers.iter().rposition(|layer| layer.name == *name).expect("an earlier layer");
+        let inputs = inputs.iter().map(find).collect();
+        self.layers.push(Spec { name: name.to_owned(), ty, version, data: Vec::new(), inputs });
+        self
+    }
+
+    /// An attribute of the last layer.
+    pub(crate) fn data(mut self, name: &'static str, value: &str) -> Self {
+        self.layers.last_mut().unwrap().data.push((name, value.to_owned()));
+        self
+    }
+
+    /// The file. What nothing uses goes to a Result.
+    pub(crate) fn xml(&self) -> String {
+        let unused = (0..self.layers.len())
+            .filter(|at| self.layers[*at].ty != "Result" && !self.layers.iter().any(|layer| layer.inputs.contains(at)));
+        let results = unused.map(|at| Spec {
+            name: format!("{}/result", self.layers[at].name),
+            ty: "Result",
+            version: "opset1",
+            data: Vec::new(),
+            inputs: vec![at],
+        });
+        let layers: Vec<Spec> = self.layers.iter().cloned().chain(results).collect();
+        let (mut text, mut edges) =
+            (String::from("<?xml version=\"1.0\"?>\n<net name=\"test\" version=\"11\">\n<layers>\n"), String::new());
+        for (id, Spec { name, ty, version, data, inputs }) in layers.iter().enumerate() {
+            write!(text, r#"<layer id="{id}" name="{name}" type="{ty}" version="{version}">"#).unwrap();
+            if !data.is_empty() {
+                let data: Vec<String> = data.iter().map(|(name, value)| format!(r#"{name}="{value}""#)).collect();
+                write!(text, "<data {}/>", data.join(" ")).unwrap();
+            }
+            if !inputs.is_empty() {
+                let ports: String = (0..inputs.len()).map(|port| format!(r#"<port id="{port}"/>"#)).collect();
+                write!(text, "<input>{ports}</input>").unwrap();
+            }
+            if *ty != "Result" {
+                write!(text, r#"<output><port id="{}" precision="UNSPECIFIED"/></output>"#, inputs.len()).unwrap();
+            }
+            text.push_str("</layer>\n");
+            for (port, &source) in inputs.iter().enumerate() {
+                let from = layers[source].inputs.len();
+                writeln!(edges, r#"<edge from-layer="{source}" from-port="{from}" to-layer="{id}" to-port="{port}"/>"#)
+                    .unwrap();
+            }
+        }
+        text + "</layers>\n<edges>\n" + &edges + "</edges>\n</net>\n"
+    }
+
+    pub(crate) fn model(&self) -> Model {
+        let mut model = Model::from_xml(self.xml()).unwrap();
+        model.weights = Weights::Memory(Arc::from(self.weights.as_slice()));
+        model
+    }
+}
+
+fn split(tensor: &str) -> (&str, &str) {
+    tensor.strip_suffix(']').and_then(|tensor| tensor.split_once('[')).expect("a type with a shape, such as f16[2,3]")
+}
+
+/// A line a layer, Parameters and Results left out: `sum = Add(a, b/sum.1) : f32[2]`.
+pub(crate) fn listing(graph: &Graph) -> String {
+    let lines = graph.layers().filter(|layer| !["Parameter", "Const", "Result"].contains(&layer.ty())).map(|layer| {
+        let producers = graph.producers(layer.id());
+        let name = |output: &Option<typelift::Output>| graph.layer(output.unwrap().layer).unwrap().name().to_owned();
+        let inputs: Vec<String> = producers.iter().map(name).collect();
+        let outputs: Vec<String> =
+            layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape())).collect();
+        format!("{} = {}({}) : {}", layer.name(), layer.ty(), inputs.join(", "), outputs.join(", "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
