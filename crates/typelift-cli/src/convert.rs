@@ -76,15 +76,15 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let plan = Plan::new(&diagnostics.file, changes);
     let summary = summary(&plan, before, after);
-    if let Some(target) = &target {
-        let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
-        target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
-        terminal.say(&format!("{}: {summary}\n", diagnostics.file));
-    }
     match args.report.as_deref() {
         Some(_) if report_on_stdout => terminal.print_json(&plan)?,
         Some(path) => write_report(path, &plan)?,
         None => {}
+    }
+    if let Some(target) = &target {
+        let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
+        target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
+        terminal.say(&format!("{}: {summary}\n", diagnostics.file));
     }
     if args.dry_run && !report_on_stdout {
         terminal.print(&format!("{plan}{}: {summary}\n", diagnostics.file))?;

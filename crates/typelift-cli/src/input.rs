@@ -1,6 +1,7 @@
 //! Reading models: files, standard input, and what is given instead of them.
 
 use std::io::Read;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,8 +63,9 @@ fn parse_shape(text: &str) -> Result<(String, Shape), String> {
 
 /// A text that was read, with the model in it and what is to be said about it.
 pub(crate) struct Loaded {
-    /// As much of the model as could be made out; `None` where the text is no IR at all.
-    pub(crate) model: Option<Model>,
+    /// As much of the model as could be made out; `None` where the text is no IR at all. The process ends with the run, so
+    /// it is not taken apart.
+    pub(crate) model: Option<ManuallyDrop<Model>>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -97,7 +99,7 @@ impl Input {
         diagnostics.source = Arc::from(text);
         let reading = typelift::xml::parse(diagnostics.source.clone());
         diagnostics.list = reading.diagnostics;
-        let mut model = reading.model;
+        let mut model = reading.model.map(ManuallyDrop::new);
         if let Some(model) = &mut model {
             model.weights = self.open_weights()?;
         }

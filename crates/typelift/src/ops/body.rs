@@ -42,6 +42,31 @@ struct Entrance {
     carried: Option<LayerId>,
 }
 
+impl Entrance {
+    /// The shape of what enters the body in one iteration.
+    fn cut(&self, mut shape: Shape) -> Result<Shape, Fault> {
+        if let (Some(slices), Some(_)) = (self.slices, shape.rank()) {
+            let axis = usize::try_from(slices.axis).ok();
+            match axis.and_then(|axis| shape.dims_mut()?.get_mut(axis)) {
+                Some(dim) => *dim = Dim::from(slices.part_size),
+                None => return Err(no_axis(&[self.input], slices.axis, &shape)),
+            }
+        }
+        Ok(shape)
+    }
+
+    /// As [`cut`](Self::cut), for a Loop: a tensor without elements that is handed from one iteration to the next is
+    /// there to be filled.
+    fn cut_or_open(&self, shape: Shape) -> Result<Shape, Fault> {
+        let mut shape = self.cut(shape)?;
+        if self.carried.is_some() {
+            let dims = shape.dims_mut().unwrap_or_default().iter_mut();
+            dims.filter(|dim| dim.value() == Some(0)).for_each(|dim| *dim = Dim::ANY);
+        }
+        Ok(shape)
+    }
+}
+
 /// A Result of the body that becomes an output of the layer.
 struct Exit {
     result: LayerId,
@@ -67,7 +92,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     let count = then.outputs.len();
     if let Some(taken) = truth(cx.exact(0).as_deref(), "condition of an If")? {
         let taken = if taken { then } else { otherwise };
-        taken.run(cx, &taken.given(cx)?)?;
+        taken.run(cx, &taken.given(cx, |_, shape| Ok(shape))?)?;
         for exit in &taken.outputs {
             let (element_type, shape) = taken.value(cx, exit.result);
             cx.output(element_type, shape);
@@ -78,7 +103,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     }
     for branch in [&then, &otherwise] {
-        branch.run(cx, &branch.given(cx)?)?;
+        branch.run(cx, &branch.given(cx, |_, shape| Ok(shape))?)?;
         branch.check_distinct_results(cx)?;
     }
     for (output, left) in then.outputs.iter().enumerate() {
@@ -129,12 +154,7 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     };
     joints.check_inputs(cx, 2)?;
-    let mut given = joints.given_slices(cx)?;
-    // An empty tensor to begin with is there to be filled.
-    for parameter in joints.inputs.iter().filter_map(|entrance| entrance.carried.and(Some(entrance.parameter))) {
-        let dims = given.get_mut(&parameter).and_then(|input| input.shape.dims_mut()).unwrap_or_default();
-        dims.iter_mut().filter(|dim| dim.value() == Some(0)).for_each(|dim| *dim = Dim::ANY);
-    }
+    let given = joints.given(cx, Entrance::cut_or_open)?;
     // Whether the loop goes on can hang on shapes inside the body, and those are not yet the ones given from outside.
     let expected = joints.iterations(cx, condition)?;
     joints.settle(cx, given.clone(), expected)?;
@@ -187,7 +207,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
             .rule("OpenVINO allows no TensorIterator in the body of another")
             .help("make one of them a Loop"));
     }
-    let mut given = joints.given_slices(cx)?;
+    let mut given = joints.given(cx, Entrance::cut)?;
     // OpenVINO leaves the types of the body alone here, and all of a Parameter that no Result needs.
     given.values_mut().for_each(|input| input.element_type = None);
     let body = &cx.bodies[joints.body].graph;
@@ -288,34 +308,19 @@ impl Joints {
         Ok(joints)
     }
 
-    /// What the layer gives the Parameters.
-    fn given(&self, cx: &Context) -> Result<Given, Fault> {
+    /// What the layer gives the Parameters: the shapes that `shape` makes of those of its inputs. Where several inputs
+    /// reach one Parameter, the last one counts.
+    fn given(&self, cx: &Context, shape: impl Fn(&Entrance, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
                 let (parameter, count) = (entrance.parameter, cx.inputs.len());
-                return Err(invalid(format!(
-                    "the port map gives Parameter {parameter} an input that is none of the {count}"
-                ))
-                .rule("`external_port_id` counts the inputs of the layer from 0"));
+                let message = format!("the port map gives Parameter {parameter} an input that is none of the {count}");
+                return Err(invalid(message).rule("`external_port_id` counts the inputs of the layer from 0"));
             };
-            let given = BodyInput { shape: input.shape().clone(), element_type: Some(input.element_type()) };
-            Ok((entrance.parameter, given))
+            let shape = shape(entrance, input.shape().clone())?;
+            Ok((entrance.parameter, BodyInput { shape, element_type: Some(input.element_type()) }))
         });
         given.collect()
-    }
-
-    /// As [`given`](Self::given), with tensors that are cut into slices cut.
-    fn given_slices(&self, cx: &Context) -> Result<Given, Fault> {
-        let mut given = self.given(cx)?;
-        for entrance in &self.inputs {
-            let (Some(slices), Some(input)) = (entrance.slices, given.get_mut(&entrance.parameter)) else { continue };
-            let Some(dims) = input.shape.dims_mut() else { continue };
-            match usize::try_from(slices.axis).ok().and_then(|axis| dims.get_mut(axis)) {
-                Some(dim) => *dim = Dim::from(slices.part_size),
-                None => return Err(no_axis(&[entrance.input], slices.axis, cx.shape(entrance.input))),
-            }
-        }
-        Ok(given)
     }
 
     /// Checks that every input of the layer, of which the first `own` are its own, goes into the body once.
