@@ -9,17 +9,20 @@ use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
 
 use crate::diagnostic::Code;
-use crate::graph::{Graph, Layer, OutputPort};
+use super::{Place, Walk};
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort};
 use crate::ops::{Accepts, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
 
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
-    pub(crate) rules: RuleSet,
+    rules: RuleSet,
     /// What is wanted in the graph being walked.
-    pub(crate) plan: Plan,
+    pub(super) plan: Plan,
+    /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
+    alone: BTreeMap<Place, Plan>,
     /// What was wanted in each body when it was last walked.
-    pub(crate) bodies: BTreeMap<super::Place, Plan>,
+    bodies: BTreeMap<Place, Plan>,
 }
 
 /// A layer about to be inferred.
@@ -31,16 +34,34 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Aligner {
-    pub(crate) fn new(rules: RuleSet) -> Self {
-        Self { rules, plan: Plan::default(), bodies: BTreeMap::new() }
+    pub(super) fn new(rules: RuleSet) -> Self {
+        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new() }
     }
 
-    /// Whether the layer is an operation that PyTorch does on floats, and gets something else that OpenVINO takes.
-    pub(crate) fn wants_floats(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+    /// Keeps what is wanted in a body after a walk through it.
+    pub(super) fn keep(&mut self, place: Place, plan: Plan, alone: bool) {
+        if alone {
+            self.alone.insert(place.clone(), plan.clone());
+        }
+        self.bodies.insert(place, plan);
+    }
+
+    /// What is wanted in the model, and in its bodies.
+    pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>) {
+        for (place, plan) in self.bodies {
+            self.alone.entry(place).or_default().extend(plan);
+        }
+        (self.plan, self.alone)
+    }
+
+    /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
+    /// floating point only, and OpenVINO some that it reads and cannot run.
+    pub(super) fn wants(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let is_whole = |port: &&OutputPort| port.element_type.is_integer() || port.element_type == ElementType::Boolean;
-        matches!(self.rules, RuleSet::PyTorch(_))
-            && inputs.first().is_some_and(is_whole)
-            && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
+        subject.operation.is_tied_when_run()
+            || matches!(self.rules, RuleSet::PyTorch(_))
+                && inputs.first().is_some_and(is_whole)
+                && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
     }
 
     /// The inputs of a layer that need another type; `None` where it is not their types that are wrong.
@@ -48,10 +69,10 @@ impl Aligner {
     /// # Errors
     /// The rules give no type that the operation takes.
     pub(crate) fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Alignment, Fault>> {
-        let Subject { node, operation, .. } = *subject;
-        let operand = |(input, port): (usize, &&OutputPort)| Operand {
-            element_type: port.element_type,
-            category: category(subject.graph, node, input, port),
+        let Subject { graph, node, operation, .. } = *subject;
+        let operand = |(input, port): (usize, &&OutputPort)| {
+            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
+            operand(producer, port)
         };
         let operands: Vec<Operand> = inputs.iter().enumerate().map(operand).collect();
         let types: Vec<ElementType> = operands.iter().map(|operand| operand.element_type).collect();
@@ -77,18 +98,121 @@ impl Aligner {
     }
 }
 
-/// How much say an input has in a promotion: a constant of rank 0 counts as a number.
-fn category(graph: &Graph, node: NodeIndex, input: usize, port: &OutputPort) -> Category {
-    let is_constant = || {
-        let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
-        producer.is_some_and(|layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name)))
-    };
-    match port.shape.rank() {
+/// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
+fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
+    let is_constant = |layer: &Layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name));
+    let category = match port.shape.rank() {
         None => Category::UnknownRank,
-        Some(0) if is_constant() => Category::Number,
+        Some(0) if producer.is_some_and(is_constant) => Category::Number,
         Some(0) => Category::ZeroDim,
         Some(_) => Category::Dimensioned,
+    };
+    Operand { element_type: port.element_type, category }
+}
+
+impl Walk {
+    /// The inputs of a layer that the aligner gives another type, with that type.
+    pub(super) fn align(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        entrances: Option<Alignment>,
+    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
+        self.aligner.as_ref()?;
+        if !self.is_read(subject.graph, subject.node) {
+            return None;
+        }
+        let aligner = self.aligner.as_mut()?;
+        let alignment = match entrances.map(Ok).or_else(|| aligner.align(subject, inputs))? {
+            Ok(alignment) => alignment,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
+            Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
+        });
+        let ports = ports.collect();
+        aligner.plan.insert(subject.node, alignment);
+        Some(Ok(ports))
     }
+
+    /// The inputs of a layer to which the aligner gave another type, with that type.
+    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
+        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
+        alignment.map_or(&[], |alignment| &alignment.inputs)
+    }
+
+    /// The inputs of a layer that go into a body which had to be repaired by itself, in the types that its Parameters
+    /// declare: the repair holds for those.
+    pub(super) fn align_entrances(&self, layer: &Layer, inputs: &[&OutputPort], bodies: &[Body]) -> Option<Alignment> {
+        let aligner = self.aligner.as_ref()?;
+        let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
+        for (at, body) in bodies.iter().enumerate() {
+            let place: Place = self.place().chain([(layer.id, at)]).collect();
+            if aligner.alone.get(&place).is_none_or(Plan::is_empty) {
+                continue;
+            }
+            for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
+                let Ok(input) = usize::try_from(entry.external_port_id) else { continue };
+                let parameter = body.graph.layer(entry.internal_layer_id);
+                let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+                let (Some(port), Some(declared)) = (inputs.get(input), declared) else { continue };
+                let known = ![port.element_type, declared].contains(&ElementType::Dynamic);
+                if known && port.element_type != declared && !alignment.inputs.iter().any(|&(at, _)| at == input) {
+                    alignment.inputs.push((input, declared));
+                }
+            }
+        }
+        alignment.reason = format!("the Parameters in {} {} `{}` declare it", layer.ty, layer.id, layer.name);
+        (!alignment.inputs.is_empty()).then_some(alignment)
+    }
+
+    /// Gives the Results of two bodies of a layer the common type of what they take, and tells that type; `None` where
+    /// nothing is aligned, or there is none.
+    pub(crate) fn align_results(
+        &mut self,
+        owner: &Layer,
+        bodies: &[Body],
+        results: [(usize, LayerId); 2],
+    ) -> Option<ElementType> {
+        let rules = self.aligner.as_ref()?.rules;
+        let mut operands = SmallVec::<[Operand; 2]>::new();
+        for (body, result) in results {
+            let graph = &bodies.get(body)?.graph;
+            let source = graph.producers(result).first().copied().flatten()?;
+            operands.push(operand(graph.layer(source.layer), graph.output(source)?));
+        }
+        let mut reason = format!("If {} `{}` gives {} and {}: ", owner.id, owner.name, operands[0].element_type, operands[1].element_type);
+        let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).ok().filter(|ty| ty.port_name().is_some())?;
+        for ((body, result), operand) in results.into_iter().zip(operands) {
+            let place: Place = self.place().chain([(owner.id, body)]).collect();
+            let node = bodies.get(body)?.graph.node(result)?;
+            if operand.element_type != common {
+                let inputs = SmallVec::from_iter([(0, common)]);
+                self.aligner.as_mut()?.bodies.entry(place).or_default().insert(node, Alignment { inputs, reason: reason.clone() });
+            }
+        }
+        Some(common)
+    }
+}
+
+/// The rule set's name for the way that operations promote which have none of their own.
+fn ordinary_name(rules: &RuleSet) -> &'static str {
+    match rules {
+        RuleSet::OpenVino(_) => "add",
+        RuleSet::PyTorch(_) => "result_type",
+        RuleSet::Paddle(_) => "operator +",
+    }
+}
+
+/// The common type of tensors; what leads to it is written to `reason`.
+fn common_type(rules: &RuleSet, name: &str, operands: &[Operand], reason: &mut String) -> Result<ElementType, Refusal> {
+    let _ = write!(reason, "{} rules, ", rules.name());
+    let mut separator = "";
+    let found = rules.promote_all(name, operands, &mut |step| {
+        let _ = write!(reason, "{separator}{}", rules.describe(step));
+        separator = "; ";
+    });
+    Ok(found?.unwrap_or(ElementType::Dynamic))
 }
 
 /// Inputs of one operation that must have one type, or one input that is tied to none.
@@ -156,13 +280,7 @@ impl Group<'_> {
         if !agree {
             let operands: SmallVec<[Operand; 4]> =
                 self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
-            let _ = write!(rule, "{} rules, ", rules.name());
-            let mut separator = "";
-            let found = rules.promote_all(self.promotion_name(rules), &operands, &mut |step| {
-                let _ = write!(rule, "{separator}{}", rules.describe(step));
-                separator = "; ";
-            });
-            common = found.map_err(Trouble::Refused)?.unwrap_or(ty);
+            common = common_type(rules, self.promotion_name(rules), &operands, &mut rule).map_err(Trouble::Refused)?;
         }
         if let Some((float, because)) = required(common) {
             let separator = if rule.is_empty() { "" } else { "; " };
@@ -189,10 +307,8 @@ impl Group<'_> {
         match (rules, self.operation.name()) {
             (RuleSet::PyTorch(_), "Divide") => "div",
             (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",
-            (RuleSet::PyTorch(_), _) => "result_type",
             (RuleSet::Paddle(_), "Divide") => "operator /",
-            (RuleSet::Paddle(_), _) => "operator +",
-            (RuleSet::OpenVino(_), _) => "add",
+            (rules, _) => ordinary_name(rules),
         }
     }
 

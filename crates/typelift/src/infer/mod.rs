@@ -80,7 +80,11 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
     let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
-    (diagnostics, aligner.map(|aligner| passes::align(model, &aligner.plan, &aligner.bodies)).unwrap_or_default())
+    let changes = aligner.map(|aligner| {
+        let (plan, bodies) = aligner.finish();
+        passes::align(model, &plan, &bodies)
+    });
+    (diagnostics, changes.unwrap_or_default())
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
@@ -218,11 +222,12 @@ impl Walk {
         self.alone &= given.is_none();
         self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
         let found = std::mem::replace(&mut self.diagnostics, outside.0);
-        self.alone = outside.1;
         if let (Some(aligner), Some(plan)) = (&mut self.aligner, plan) {
             let place = self.path.iter().map(Step::place).collect();
-            aligner.bodies.insert(place, std::mem::replace(&mut aligner.plan, plan));
+            let plan = std::mem::replace(&mut aligner.plan, plan);
+            aligner.keep(place, plan, self.alone);
         }
+        self.alone = outside.1;
         self.path.pop();
         let run = self.run(owner, at);
         if !run.failed() {
@@ -329,6 +334,8 @@ impl Walk {
             let lint = self.diagnose(graph, node, &lint);
             self.diagnostics.push(lint);
         }
+        let subject = Subject { graph, node, layer, operation };
+        let entrances = self.align_entrances(layer, &inputs, bodies);
         let mut apply_rule = |walk: &mut Self, inputs: &[&OutputPort]| {
             let mut cx = Context {
                 walk,
@@ -344,55 +351,28 @@ impl Walk {
             operation.infer(&mut cx)?;
             Ok(cx.outputs)
         };
-        let subject = Subject { graph, node, layer, operation };
         let found = self.diagnostics.len();
-        let mut outputs = apply_rule(self, &inputs);
-        if let Some(ports) = self.align(&subject, &inputs, outputs.is_err()) {
+        let wanted = entrances.is_some() || self.aligner.as_ref().is_some_and(|aligner| aligner.wants(&subject, &inputs));
+        let mut outputs = if wanted { None } else { Some(apply_rule(self, &inputs)) };
+        if !matches!(outputs, Some(Ok(_)))
+            && let Some(ports) = self.align(&subject, &inputs, entrances)
+        {
             aligned = ports?;
             for (at, port) in &aligned {
                 inputs[*at] = port;
             }
-            let found_again = self.diagnostics.split_off(found);
-            outputs = apply_rule(self, &inputs);
-            // What was already evaluated on the way is not found a second time, what the rule itself says is.
-            let lost = found_again.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
+            let found_first = self.diagnostics.split_off(found);
+            outputs = Some(apply_rule(self, &inputs));
+            // What was evaluated on the way is not found a second time, what the rule itself says is.
+            let lost = found_first.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
             let lost: Vec<_> = lost.collect();
             self.diagnostics.extend(lost);
         }
-        let outputs = outputs?;
+        let outputs = outputs.unwrap_or_else(|| apply_rule(self, &inputs))?;
         if outputs.len() < layer.outputs.len() {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
-    }
-
-    /// The inputs that the aligner gives another type, with that type, after the rule of the layer refused them or not.
-    fn align(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-        refused: bool,
-    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
-        let aligner = self.aligner.as_ref()?;
-        if !refused && !aligner.wants_floats(subject, inputs) || !self.is_read(subject.graph, subject.node) {
-            return None;
-        }
-        let alignment = match self.aligner.as_ref()?.align(subject, inputs)? {
-            Ok(alignment) => alignment,
-            Err(fault) => return Some(Err(fault)),
-        };
-        let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
-            Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
-        });
-        let ports = ports.collect();
-        self.aligner.as_mut()?.plan.insert(subject.node, alignment);
-        Some(Ok(ports))
-    }
-
-    /// The inputs of a layer to which the aligner gave another type, with that type.
-    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
-        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
-        alignment.map_or(&[], |alignment| &alignment.inputs)
     }
 
     /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
