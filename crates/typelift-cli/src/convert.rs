@@ -154,5 +154,10 @@ fn summary(plan: &Plan, before: usize, after: usize) -> String {
             count => done.push(format!("{} {word}", converts(count))),
         }
     }
+    match plan.count(Action::Retyped) {
+        0 => {}
+        1 => done.push("1 Parameter of a body retyped".to_owned()),
+        count => done.push(format!("{count} Parameters of bodies retyped")),
+    }
     if done.is_empty() { "nothing to convert".to_owned() } else { done.join(", ") }
 }

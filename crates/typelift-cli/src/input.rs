@@ -207,7 +207,7 @@ fn nearest(model: &Model, name: &str) -> Option<String> {
         let tensors = layer.outputs().iter().flat_map(|port| port.names());
         std::iter::once(layer.name().to_owned()).chain(tensors)
     });
-    let scored = names.filter(|known| known != name).map(|known| (strsim::jaro_winkler(&known, name), known));
+    let scored = names.map(|known| (strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase()), known));
     scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 

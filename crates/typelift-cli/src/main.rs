@@ -34,7 +34,7 @@ struct Cli {
     #[command(subcommand)]
     verb: Verb,
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
 }
 

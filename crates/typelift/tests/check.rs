@@ -1,41 +1,15 @@
 //! The lints of `check`, each on the smallest model that has it, and their silence on what OpenVINO writes.
 
+mod small;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use small::{X, layer, result, source};
 use typelift::{Code, Diagnostic, Model, Severity, Weights, check, infer};
 
-/// A model of these layers and edges: `source:port target:port`.
 fn model(layers: &str, edges: &[&str]) -> Model {
-    let edge = |edge: &&str| {
-        let [from, from_port, to, to_port] = edge.split([' ', ':']).collect::<Vec<_>>()[..] else { panic!("{edge}") };
-        format!("<edge from-layer=\"{from}\" from-port=\"{from_port}\" to-layer=\"{to}\" to-port=\"{to_port}\"/>\n")
-    };
-    let edges: String = edges.iter().map(edge).collect();
-    Model::from_xml(format!(
-        "<net name=\"n\" version=\"11\">\n<layers>\n{layers}</layers>\n<edges>\n{edges}</edges>\n</net>\n"
-    ))
-    .unwrap()
-}
-
-const X: &str =
-    "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"2\" element_type=\"f32\"/>
-<output><port id=\"0\" precision=\"FP32\"><dim>2</dim></port></output></layer>
-";
-
-/// A layer with `data`, one input and one output of `f32[2]`.
-fn layer(id: u64, name: &str, ty: &str, version: &str, data: &str) -> String {
-    format!(
-        "<layer id=\"{id}\" name=\"{name}\" type=\"{ty}\" version=\"{version}\">{data}
-<input><port id=\"0\" precision=\"FP32\"><dim>2</dim></port></input>
-<output><port id=\"1\" precision=\"FP32\"><dim>2</dim></port></output></layer>\n"
-    )
-}
-
-fn result(id: u64) -> String {
-    format!(
-        "<layer id=\"{id}\" name=\"out{id}\" type=\"Result\" version=\"opset1\"><input><port id=\"0\" precision=\"FP32\"><dim>2</dim></port></input></layer>\n"
-    )
+    Model::from_xml(source(layers, edges)).unwrap()
 }
 
 fn constant(id: u64, offset: u64, size: u64) -> String {

@@ -1,15 +1,10 @@
 //! Malformed and odd files, each against what OpenVINO makes of it: what it refuses is an error with a place, what it takes is
 //! not, and what it takes although it cannot be meant is a warning. The snapshot has every diagnostic, to be judged.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::sync::Arc;
+mod hostile;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use flate2::read::MultiGzDecoder;
-use serde_json::Value;
-use typelift::{Diagnostic, Severity, Weights, check, infer, xml};
+use hostile::cases;
+use typelift::{Code, Severity};
 
 /// What OpenVINO refuses and we only warn of: an extension may have the operation, and a constant's value may not matter.
 const WARNED_OF: &[&str] =
@@ -34,38 +29,9 @@ const FINE: &[&str] = &[
     "version 10",
 ];
 
-struct Case {
-    name: String,
-    source: Arc<str>,
-    accepted: bool,
-    diagnostics: Vec<Diagnostic>,
-}
-
-fn cases() -> Vec<Case> {
-    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/hostile/cases.jsonl.gz")).unwrap();
-    let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
-    let cases: Vec<_> = lines.map(|line| case(&serde_json::from_str(&line.unwrap()).unwrap())).collect();
-    assert_eq!(cases.len(), 108);
-    cases
-}
-
-fn case(case: &Value) -> Case {
-    let source: Arc<str> = case["xml"].as_str().unwrap().into();
-    let reading = xml::parse(source.clone());
-    let mut diagnostics = reading.diagnostics;
-    if let Some(mut model) = reading.model {
-        if let Some(bytes) = case["bin"].as_str() {
-            model.weights = Weights::Memory(STANDARD.decode(bytes).unwrap().into());
-        }
-        diagnostics.extend(infer(&mut model));
-        diagnostics.extend(check(&model));
-    }
-    let accepted = case["accepts"].as_bool().unwrap();
-    Case { name: case["name"].as_str().unwrap().to_owned(), source, accepted, diagnostics }
-}
-
 #[test]
 fn what_openvino_refuses_is_an_error_with_a_place() {
+    assert_eq!(cases().len(), 108);
     for case in cases().iter().filter(|case| !case.accepted) {
         let wanted = if WARNED_OF.contains(&case.name.as_str()) { Severity::Warning } else { Severity::Error };
         let worst = case.diagnostics.iter().map(|diagnostic| diagnostic.severity).max();
@@ -102,7 +68,7 @@ fn what_is_said_of_each() {
         let verdict = if case.accepted { "OpenVINO takes it" } else { "OpenVINO refuses it" };
         text += &format!("{} ({verdict})\n", case.name);
         // The oldest release is a note of every file.
-        for diagnostic in case.diagnostics.iter().filter(|d| d.code != typelift::Code::RequiredRelease) {
+        for diagnostic in case.diagnostics.iter().filter(|d| d.code != Code::RequiredRelease) {
             let mut places = diagnostic.labels.iter().map(|label| {
                 let (line, column) = label.span.line_column(&case.source);
                 format!("{line}:{column} {}", label.message)

@@ -238,6 +238,14 @@ impl Graph {
         layer.outputs.get(output.port).map(|_| node).ok_or(EditError::NoOutput(output))
     }
 
+    /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.
+    pub(crate) fn mark_ports_changed(&mut self, node: NodeIndex) {
+        let consumers: Vec<_> = self.storage.neighbors_directed(node, Outgoing).collect();
+        for node in consumers.into_iter().chain([node]) {
+            self.mark_rewired(node);
+        }
+    }
+
     fn mark_rewired(&mut self, node: NodeIndex) {
         if let Some(layer) = self.storage.node_weight_mut(node) {
             layer.rewired = true;

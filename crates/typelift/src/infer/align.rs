@@ -9,9 +9,9 @@ use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
 
 use crate::diagnostic::Code;
-use super::{Place, Walk};
-use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort};
-use crate::ops::{Accepts, Fault, Operation};
+use super::{Place, Run, Walk};
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::ops::{Accepts, BodyInput, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
 
 /// Gives inputs their common types while a graph is walked.
@@ -23,6 +23,16 @@ pub(crate) struct Aligner {
     alone: BTreeMap<Place, Plan>,
     /// What was wanted in each body when it was last walked.
     bodies: BTreeMap<Place, Plan>,
+    /// The Parameters of bodies that got another type.
+    retyped: Vec<Retyped>,
+}
+
+/// A Parameter of a body that got another type.
+pub(crate) struct Retyped {
+    pub(crate) body: Place,
+    pub(crate) parameter: LayerId,
+    pub(crate) types: [ElementType; 2],
+    pub(crate) reason: String,
 }
 
 /// A layer about to be inferred.
@@ -31,11 +41,13 @@ pub(crate) struct Subject<'a> {
     pub(crate) node: NodeIndex,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
+    /// What it is given from outside, where it is a Parameter of a body.
+    pub(crate) given: Option<&'a BodyInput>,
 }
 
 impl Aligner {
     pub(super) fn new(rules: RuleSet) -> Self {
-        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new() }
+        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new(), retyped: Vec::new() }
     }
 
     /// Keeps what is wanted in a body after a walk through it.
@@ -46,12 +58,12 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
-    /// What is wanted in the model, and in its bodies.
-    pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>) {
+    /// What is wanted in the model and in its bodies, and what was done to Parameters already.
+    pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>, Vec<Retyped>) {
         for (place, plan) in self.bodies {
             self.alone.entry(place).or_default().extend(plan);
         }
-        (self.plan, self.alone)
+        (self.plan, self.alone, self.retyped)
     }
 
     /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
@@ -111,28 +123,33 @@ fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
 }
 
 impl Walk {
+    /// Whether a layer is aligned before its rule is asked.
+    pub(super) fn wants_alignment(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+        let wants = |aligner: &Aligner| aligner.plan.contains_key(&subject.node) || aligner.wants(subject, inputs);
+        self.aligner.as_ref().is_some_and(wants)
+    }
+
     /// The inputs of a layer that the aligner gives another type, with that type.
     pub(super) fn align(
         &mut self,
         subject: &Subject,
         inputs: &[&OutputPort],
-        entrances: Option<Alignment>,
     ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
-        self.aligner.as_ref()?;
         if !self.is_read(subject.graph, subject.node) {
             return None;
         }
         let aligner = self.aligner.as_mut()?;
-        let alignment = match entrances.map(Ok).or_else(|| aligner.align(subject, inputs))? {
-            Ok(alignment) => alignment,
-            Err(fault) => return Some(Err(fault)),
-        };
+        if !aligner.plan.contains_key(&subject.node) {
+            match aligner.align(subject, inputs)? {
+                Ok(alignment) => aligner.plan.insert(subject.node, alignment),
+                Err(fault) => return Some(Err(fault)),
+            };
+        }
+        let alignment = aligner.plan.get(&subject.node)?;
         let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
             Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
         });
-        let ports = ports.collect();
-        aligner.plan.insert(subject.node, alignment);
-        Some(Ok(ports))
+        Some(Ok(ports.collect()))
     }
 
     /// The inputs of a layer to which the aligner gave another type, with that type.
@@ -141,29 +158,89 @@ impl Walk {
         alignment.map_or(&[], |alignment| &alignment.inputs)
     }
 
-    /// The inputs of a layer that go into a body which had to be repaired by itself, in the types that its Parameters
-    /// declare: the repair holds for those.
-    pub(super) fn align_entrances(&self, layer: &Layer, inputs: &[&OutputPort], bodies: &[Body]) -> Option<Alignment> {
-        let aligner = self.aligner.as_ref()?;
+    /// How many Parameters of bodies got another type so far.
+    pub(super) fn retyped(&self) -> usize {
+        self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())
+    }
+
+    /// Whether the bodies of a layer, which was inferred, had to be repaired or cannot be.
+    pub(super) fn is_ill_typed_inside(&mut self, layer: &Layer, bodies: &[Body], ill_typed: bool) -> bool {
+        let place: Place = self.place().collect();
+        let Some(aligner) = &self.aligner else { return false };
+        (0..bodies.len()).any(|at| {
+            let place: Place = place.iter().copied().chain([(layer.id, at)]).collect();
+            let is_wanted = |plans: &BTreeMap<Place, Plan>| plans.get(&place).is_some_and(|plan| !plan.is_empty());
+            ill_typed
+                || is_wanted(&aligner.alone)
+                || is_wanted(&aligner.bodies)
+                || self.runs.get(&place).is_some_and(Run::failed)
+        })
+    }
+
+    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and tells whether any differed.
+    /// OpenVINO does not ask for that, but it reads a body with the types that its Parameters declare, and most often
+    /// once more with those that come in: what repairs the one need not repair the other.
+    ///
+    /// # Errors
+    /// The rules give them no common type.
+    pub(super) fn tie_entrances(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+    ) -> Result<bool, Fault> {
+        let place: Place = self.place().collect();
+        let &Subject { graph, node, layer, .. } = subject;
+        let Some(aligner) = &mut self.aligner else { return Ok(false) };
+        let rules = aligner.rules;
         let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
-        for (at, body) in bodies.iter().enumerate() {
-            let place: Place = self.place().chain([(layer.id, at)]).collect();
-            if aligner.alone.get(&place).is_none_or(Plan::is_empty) {
-                continue;
-            }
-            for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
-                let Ok(input) = usize::try_from(entry.external_port_id) else { continue };
-                let parameter = body.graph.layer(entry.internal_layer_id);
-                let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
-                let (Some(port), Some(declared)) = (inputs.get(input), declared) else { continue };
-                let known = ![port.element_type, declared].contains(&ElementType::Dynamic);
-                if known && port.element_type != declared && !alignment.inputs.iter().any(|&(at, _)| at == input) {
-                    alignment.inputs.push((input, declared));
+        let mut differ = false;
+        for (input, port) in inputs.iter().enumerate() {
+            let reached = parameters(bodies, input);
+            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
+            let outside = operand(producer, port);
+            let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
+            let mut operands = vec![outside];
+            for &(_, _, element_type) in &reached {
+                if operands.iter().all(|operand| operand.element_type != element_type) {
+                    operands.push(Operand { element_type, category });
                 }
             }
+            if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {
+                continue;
+            }
+            let Layer { id, name, ty, .. } = layer;
+            let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
+            let declared = declared.join(" and ");
+            let mut reason =
+                format!("input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ", port.element_type);
+            let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).map_err(|refusal| {
+                let message =
+                    format!("input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}", port.element_type);
+                let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
+                fault.help(refusal.remedy().to_string())
+            })?;
+            differ = true;
+            if port.element_type != common {
+                alignment.inputs.push((input, common));
+                let separator = if alignment.reason.is_empty() { "" } else { "; " };
+                let _ = write!(alignment.reason, "{separator}{reason}");
+            }
+            for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
+                // It is there: its type was just read.
+                let _ = bodies[at].graph.set_attribute(parameter, "element_type", common.name());
+                let body = place.iter().copied().chain([(layer.id, at)]).collect();
+                aligner.retyped.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
+            }
         }
-        alignment.reason = format!("the Parameters in {} {} `{}` declare it", layer.ty, layer.id, layer.name);
-        (!alignment.inputs.is_empty()).then_some(alignment)
+        if differ {
+            aligner.plan.insert(node, alignment);
+            let inside = |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
+            aligner.alone.retain(|body, _| !inside(body));
+            aligner.bodies.retain(|body, _| !inside(body));
+            self.runs.retain(|body, _| !inside(body));
+        }
+        Ok(differ)
     }
 
     /// Gives the Results of two bodies of a layer the common type of what they take, and tells that type; `None` where
@@ -193,6 +270,21 @@ impl Walk {
         }
         Some(common)
     }
+}
+
+/// The Parameters of bodies that an input of their layer goes to, each with the position of its body and the type that it
+/// declares.
+fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
+    let mut found = Vec::new();
+    for (at, body) in bodies.iter().enumerate() {
+        let enters = |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
+        for entry in body.port_map.iter().filter(enters) {
+            let parameter = body.graph.layer(entry.internal_layer_id);
+            let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+            found.extend(declared.map(|declared| (at, entry.internal_layer_id, declared)));
+        }
+    }
+    found
 }
 
 /// The rule set's name for the way that operations promote which have none of their own.

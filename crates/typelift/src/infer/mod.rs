@@ -13,10 +13,11 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
+pub(crate) use self::align::Retyped;
 use self::align::{Aligner, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
-use crate::graph::{Body, Graph, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::passes::{self, Change};
 use crate::shape::Shape;
@@ -44,7 +45,12 @@ use crate::xml;
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
-    walk(model, None).0
+    walk(model, None, false).0
+}
+
+/// Finds types and shapes anew after a change of the graph, and marks the layers whose ports that changes.
+pub(crate) fn refine(model: &mut Model) {
+    walk(model, None, true);
 }
 
 /// As [`infer`], and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
@@ -79,20 +85,25 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
+    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)), false);
     let changes = aligner.map(|aligner| {
-        let (plan, bodies) = aligner.finish();
-        passes::align(model, &plan, &bodies)
+        let (plan, bodies, retyped) = aligner.finish();
+        passes::align(model, &plan, &bodies, retyped)
     });
     (diagnostics, changes.unwrap_or_default())
 }
 
-fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
+fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
+    let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
     let mut walk = Walk {
         aligner,
+        refining,
+        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        trusts_ports: model.weights.len().is_none() && !edited,
         source: model.source.clone(),
         lines: OnceCell::new(),
         weights: model.weights.clone(),
+        version: model.version,
         diagnostics: Vec::new(),
         read: None,
         variables: Variables::default(),
@@ -120,8 +131,13 @@ pub(crate) struct Walk {
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
     pub(crate) weights: Weights,
+    version: IrVersion,
     /// Who repairs what has the wrong types.
     aligner: Option<Aligner>,
+    /// Whether to mark the layers whose ports change.
+    refining: bool,
+    /// Whether a port keeps what it says where less than that can be found.
+    trusts_ports: bool,
     /// What was found in the graph being walked, its bodies left out.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
@@ -167,6 +183,9 @@ impl Step {
 
 /// A body: the layers around it, outermost first, each with the position of the body among its bodies.
 pub(crate) type Place = Vec<(LayerId, usize)>;
+
+/// Types and shapes of the outputs of a layer.
+type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
 /// What is kept of the runs of a body.
 #[derive(Default)]
@@ -287,15 +306,23 @@ impl Walk {
         let Some(layer) = graph.weight_mut(node) else { return };
         layer.bodies = bodies;
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+        let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
-            let (element_type, shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
+            let (element_type, mut shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
+            if self.trusts_ports {
+                shape = shape.merge(&port.shape).unwrap_or(shape);
+            }
             if port.element_type == element_type && port.shape == shape {
                 continue;
             }
+            changed = true;
             port.element_type = element_type;
             port.shape = shape;
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
+        }
+        if self.refining && changed {
+            graph.mark_ports_changed(node);
         }
     }
 
@@ -307,19 +334,13 @@ impl Walk {
         bodies: &mut [Body],
         given: &HashMap<LayerId, BodyInput>,
         values: &mut value::Cache,
-    ) -> Result<SmallVec<[(ElementType, Shape); 2]>, Fault> {
-        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(SmallVec::new()) };
-        // OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
-        if self.alone {
-            for (at, body) in bodies.iter_mut().enumerate() {
-                self.body(layer, at, body, None)?;
-            }
-        }
+    ) -> Result<Outputs, Fault> {
+        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
+        self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let aligned;
-        let mut inputs: SmallVec<[&OutputPort; 4]> =
+        let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
         check_input_count(layer, operation, inputs.len())?;
         let mut odd: SmallVec<[Fault; 1]> = SmallVec::new();
@@ -334,45 +355,90 @@ impl Walk {
             let lint = self.diagnose(graph, node, &lint);
             self.diagnostics.push(lint);
         }
-        let subject = Subject { graph, node, layer, operation };
-        let entrances = self.align_entrances(layer, &inputs, bodies);
-        let mut apply_rule = |walk: &mut Self, inputs: &[&OutputPort]| {
-            let mut cx = Context {
-                walk,
-                graph,
-                node,
-                attributes: Attributes { layer, operation },
-                inputs,
-                bodies: &mut *bodies,
-                given: given.get(&layer.id),
-                values: &mut *values,
-                outputs: SmallVec::new(),
-            };
-            operation.infer(&mut cx)?;
-            Ok(cx.outputs)
-        };
-        let found = self.diagnostics.len();
-        let wanted = entrances.is_some() || self.aligner.as_ref().is_some_and(|aligner| aligner.wants(&subject, &inputs));
-        let mut outputs = if wanted { None } else { Some(apply_rule(self, &inputs)) };
-        if !matches!(outputs, Some(Ok(_)))
-            && let Some(ports) = self.align(&subject, &inputs, entrances)
+        let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
+        let retyped = self.retyped();
+        let mut outputs = self.attempt(&subject, &inputs, bodies, values);
+        if self.is_ill_typed_inside(layer, bodies, outputs.is_err() || self.retyped() > retyped)
+            && self.tie_entrances(&subject, &inputs, bodies)?
         {
-            aligned = ports?;
-            for (at, port) in &aligned {
-                inputs[*at] = port;
-            }
-            let found_first = self.diagnostics.split_off(found);
-            outputs = Some(apply_rule(self, &inputs));
-            // What was evaluated on the way is not found a second time, what the rule itself says is.
-            let lost = found_first.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
-            let lost: Vec<_> = lost.collect();
-            self.diagnostics.extend(lost);
+            let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
+            let read = self.read_bodies(layer, bodies);
+            (self.alone, self.declared) = before;
+            read?;
+            outputs = self.attempt(&subject, &inputs, bodies, values);
         }
-        let outputs = outputs.unwrap_or_else(|| apply_rule(self, &inputs))?;
+        let outputs = outputs?;
         if outputs.len() < layer.outputs.len() {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
+    }
+
+    /// Infers the bodies of a layer by themselves: OpenVINO reads a body, and refuses what is wrong in it, before it knows
+    /// of anything around it.
+    fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
+        if self.alone {
+            for (at, body) in bodies.iter_mut().enumerate() {
+                self.body(layer, at, body, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the rule of a layer, and once more to inputs of other types where it refuses and they can be aligned.
+    fn attempt(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+        values: &mut value::Cache,
+    ) -> Result<Outputs, Fault> {
+        let found = self.diagnostics.len();
+        let first = match self.wants_alignment(subject, inputs) {
+            true => None,
+            false => Some(self.apply_rule(subject, inputs, bodies, values)),
+        };
+        if self.aligner.is_none() || matches!(first, Some(Ok(_))) {
+            return first.unwrap_or_else(|| Ok(Outputs::new()));
+        }
+        let Some(aligned) = self.align(subject, inputs) else {
+            return first.unwrap_or_else(|| self.apply_rule(subject, inputs, bodies, values));
+        };
+        let aligned = aligned?;
+        let mut inputs: SmallVec<[&OutputPort; 4]> = inputs.into();
+        for (at, port) in &aligned {
+            inputs[*at] = port;
+        }
+        let found_first = self.diagnostics.split_off(found);
+        let outputs = self.apply_rule(subject, &inputs, bodies, values);
+        // What was evaluated on the way is not found a second time, what the rule itself says is.
+        let lost = found_first.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
+        let lost: Vec<_> = lost.collect();
+        self.diagnostics.extend(lost);
+        outputs
+    }
+
+    fn apply_rule(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+        values: &mut value::Cache,
+    ) -> Result<Outputs, Fault> {
+        let &Subject { graph, node, layer, operation, given } = subject;
+        let mut cx = Context {
+            walk: self,
+            graph,
+            node,
+            attributes: Attributes { layer, operation },
+            inputs,
+            bodies,
+            given,
+            values,
+            outputs: Outputs::new(),
+        };
+        operation.infer(&mut cx)?;
+        Ok(cx.outputs)
     }
 
     /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
@@ -398,22 +464,21 @@ impl Walk {
         self.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
     }
 
+    /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
     #[cold]
     fn check_output_count(&self, graph: &Graph, node: NodeIndex, layer: &Layer, count: usize) -> Result<(), Fault> {
         let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
-        match used {
-            true => Err(Fault::other(
-                Code::UnknownPort,
-                format!("`{}` has {count} outputs here, and an edge starts at one of the other ports", layer.ty),
-            )),
-            false => Ok(()),
+        if self.version == IrVersion::V10 && !used {
+            return Ok(());
         }
+        let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
+        Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
     }
 
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone());
+        let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
         let Some(layer) = graph.weight(node) else { return diagnostic };
         let path = self.path.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join("/");
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
@@ -421,7 +486,11 @@ impl Walk {
         let span = match fault.attribute {
             Some(attribute) => {
                 let value = xml::locate(&self.source, place, "data", attribute);
-                fault.part.clone().and_then(|part| value.part(part, layer.attribute(attribute)?)).unwrap_or(value)
+                fault
+                    .part
+                    .as_deref()
+                    .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
+                    .unwrap_or(value)
             }
             None => xml::locate(&self.source, place, "layer", "name"),
         };
@@ -439,7 +508,7 @@ impl Walk {
                 output.element_type, output.shape, producer.ty, producer.id, producer.name
             ));
         }
-        diagnostic.help.extend(fault.help.clone());
+        diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
         diagnostic
     }
 

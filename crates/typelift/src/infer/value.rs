@@ -97,6 +97,7 @@ pub(crate) struct Evaluation<'a> {
     /// Which output it is.
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
+    source: &'a str,
     fault: RefCell<Option<Fault>>,
 }
 
@@ -104,6 +105,12 @@ impl Evaluation<'_> {
     /// The element type of the output.
     pub(crate) fn element_type(&self) -> ElementType {
         self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
+    }
+
+    /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
+    pub(crate) fn is_decompression(&self) -> bool {
+        let rt_info = self.layer.rt_info.as_ref().map(|info| info.text(self.source));
+        rt_info.is_some_and(|info| info.contains("\"decompression\""))
     }
 
     /// Tells that OpenVINO refuses a model in which this must be evaluated.
@@ -146,7 +153,7 @@ pub(crate) fn bounds(walk: &mut Walk, graph: &Graph, cache: &mut Cache, output: 
             pending.pop();
             continue;
         }
-        let Some((operation, feeds)) = open(graph, tensor) else { return None };
+        let (operation, feeds) = open(graph, tensor)?;
         let waiting = pending.len();
         pending.extend(feeds.iter().rev().filter(|feed| matches!(cache.get(feed), Some(State::Possible))));
         if pending.len() > waiting {
@@ -234,6 +241,7 @@ fn find(
         inputs: feeds.into_iter().flatten().filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect(),
         port,
         weights: &walk.weights,
+        source: &walk.source,
         fault: RefCell::default(),
     };
     let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
@@ -269,4 +277,102 @@ pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) ->
     let lower: SmallVec<[_; 4]> = known.iter().map(|bounds| &bounds.lower).collect();
     let upper: SmallVec<[_; 4]> = known.iter().map(|bounds| bounds.upper()).collect();
     Some(Bounds::new(by(evaluation, &lower)?, by(evaluation, &upper)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::sync::Arc;
+
+    use crate::graph::{LayerId, Model};
+    use crate::infer;
+    use crate::weights::Weights;
+
+    /// A model whose layers are `type attributes inputs`, each of one output from opset3, numbered in order.
+    fn model(layers: &[(&str, &str, &[usize])], weights: &[u8]) -> Model {
+        let (mut text, mut edges) = (String::new(), String::new());
+        for (id, (ty, attributes, inputs)) in layers.iter().enumerate() {
+            write!(text, r#"<layer id="{id}" name="n{id}" type="{ty}" version="opset3"><data {attributes}/><input>"#)
+                .unwrap();
+            for (port, from) in inputs.iter().enumerate() {
+                write!(text, r#"<port id="{port}"/>"#).unwrap();
+                write!(edges, r#"<edge from-layer="{from}" from-port="9" to-layer="{id}" to-port="{port}"/>"#).unwrap();
+            }
+            text += r#"</input><output><port id="9" precision="UNSPECIFIED"/></output></layer>"#;
+        }
+        let text = format!(r#"<net name="n" version="11"><layers>{text}</layers><edges>{edges}</edges></net>"#);
+        let mut model = Model::from_xml(text).unwrap();
+        model.weights = Weights::Memory(Arc::from(weights));
+        model
+    }
+
+    fn shape(model: &Model, id: usize) -> String {
+        model.graph.layer(LayerId(id as u64)).unwrap().outputs()[0].shape().to_string()
+    }
+
+    const SCALAR: (&str, &str, &[usize]) = ("Parameter", r#"shape="" element_type="f32""#, &[]);
+
+    #[test]
+    fn chains_of_any_length_are_evaluated_without_recursion() {
+        let mut layers = vec![SCALAR, ("Const", r#"element_type="i8" shape="1" offset="0" size="1""#, &[])];
+        let links: Vec<[usize; 1]> = (1..30_000).map(|link| [link]).collect();
+        layers.extend(links.iter().map(|link| ("Abs", "", &link[..])));
+        layers[2] = ("Convert", r#"destination_type="i64""#, &[1]);
+        let target = [0, layers.len() - 1];
+        layers.push(("Broadcast", "", &target));
+        let mut model = model(&layers, &[7]);
+        assert_eq!(infer(&mut model), []);
+        assert_eq!(shape(&model, target[1] + 1), "[7]");
+    }
+
+    #[test]
+    fn a_model_cannot_ask_for_more_than_a_budget_of_values() {
+        let mut layers = vec![
+            SCALAR,
+            ("Const", r#"element_type="i8" shape="512, 512" offset="0" size="262144""#, &[]),
+            ("Convert", r#"destination_type="i64""#, &[1]),
+            ("Const", r#"element_type="i8" shape="1" offset="262144" size="1""#, &[]),
+        ];
+        let asked: Vec<[usize; 2]> = (0..40).flat_map(|ask| [[2, 3], [0, 4 + ask * 2]]).collect();
+        for inputs in asked.chunks(2) {
+            layers.push(("ReduceMax", "", &inputs[0]));
+            layers.push(("Broadcast", "", &inputs[1]));
+        }
+        let mut weights = vec![5; 1 << 18];
+        weights.push(0);
+        let mut model = model(&layers, &weights);
+        assert_eq!(infer(&mut model), []);
+        assert!(shape(&model, 5).starts_with("[5,5,"), "{}", shape(&model, 5));
+        assert!(shape(&model, layers.len() - 1).starts_with("[?,?,"));
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_a_shape_has_no_values() {
+        let mut layers = vec![SCALAR, ("Const", r#"element_type="i64" shape="2" offset="0" size="16""#, &[])];
+        let doubled: Vec<[usize; 2]> = (1..60).map(|link| [link, link]).collect();
+        layers.extend(doubled.iter().map(|link| ("Concat", r#"axis="0""#, &link[..])));
+        let target = [0, layers.len() - 1];
+        layers.push(("Broadcast", "", &target));
+        let mut model = model(&layers, &[1; 16]);
+        assert_eq!(infer(&mut model), []);
+        assert_eq!(shape(&model, target[1] + 1), "[...]");
+    }
+
+    #[test]
+    fn an_integer_divided_by_zero_is_one_error_and_is_where_it_happens() {
+        let layers: &[(&str, &str, &[usize])] = &[
+            SCALAR,
+            ("Parameter", r#"shape="2..7" element_type="f32""#, &[]),
+            ("ShapeOf", r#"output_type="i64""#, &[1]),
+            ("Const", r#"element_type="i64" shape="1" offset="0" size="8""#, &[]),
+            ("Divide", "", &[2, 3]),
+            ("Broadcast", "", &[0, 4]),
+            ("Broadcast", "", &[0, 4]),
+        ];
+        let mut model = model(layers, &[0; 8]);
+        let diagnostics = infer(&mut model);
+        let [diagnostic] = &diagnostics[..] else { panic!("{diagnostics:?}") };
+        assert!(diagnostic.is_error());
+        assert_eq!(diagnostic.layer.as_ref().map(|layer| layer.name.as_str()), Some("n4"));
+    }
 }

@@ -180,7 +180,7 @@ impl<'a> Attributes<'a> {
 
     pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
         let (attribute, text) = self.text_of(name)?;
-        attribute.number(text).map(|(number, _)| number)
+        attribute.unsigned(text).map(|(number, _)| number)
     }
 
     pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {

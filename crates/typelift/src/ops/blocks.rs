@@ -36,27 +36,37 @@ fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fau
     })
 }
 
-/// The dims of the data of DepthToSpace or SpaceToDepth, the block size and the elements in a block.
-fn depth_blocks<'a>(cx: &Context<'a>) -> Result<Option<(&'a [Dim], i64, i64)>, Fault> {
-    let data = cx.shape(0);
-    let Some(dims) = data.dims() else { return Ok(None) };
-    let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
-        let message =
-            format!("the data of `{}` has the shape {data}; it needs axes behind batch and depth", cx.layer.ty());
-        return Err(Fault::shapes(&[0], message));
-    };
-    let size = cx.int("block_size")?;
-    let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
-    match elements.filter(|_| size > 0) {
-        Some(elements) => Ok(Some((dims, size, elements))),
-        None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, no length of a block"))),
+/// What DepthToSpace and SpaceToDepth work on.
+struct DepthBlocks<'a> {
+    dims: &'a [Dim],
+    /// The length of a block on each axis behind the depth.
+    size: i64,
+    /// How many elements of such a block go into the depth.
+    elements: i64,
+}
+
+impl<'a> DepthBlocks<'a> {
+    /// `None` where the rank of the data is dynamic: then nothing is checked.
+    fn new(cx: &Context<'a>) -> Result<Option<Self>, Fault> {
+        let data = cx.shape(0);
+        let Some(dims) = data.dims() else { return Ok(None) };
+        let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
+            let message = format!("`{}` needs axes behind batch and depth, and gets the shape {data}", cx.layer.ty());
+            return Err(Fault::shapes(&[0], message));
+        };
+        let size = cx.int("block_size")?;
+        let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
+        match elements.filter(|_| size > 0) {
+            Some(elements) => Ok(Some(Self { dims, size, elements })),
+            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, no length of a block"))),
+        }
     }
 }
 
 fn depth_to_space(cx: &mut Context) -> Result<(), Fault> {
-    let shape = match depth_blocks(cx)? {
+    let shape = match DepthBlocks::new(cx)? {
         None => Shape::dynamic(),
-        Some((dims, size, elements)) => {
+        Some(DepthBlocks { dims, size, elements }) => {
             let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
                 0 => Ok(dim),
                 1 => divided(cx, axis, dim, elements),
@@ -70,9 +80,9 @@ fn depth_to_space(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
-    let shape = match depth_blocks(cx)? {
+    let shape = match DepthBlocks::new(cx)? {
         None => Shape::dynamic(),
-        Some((dims, size, elements)) => {
+        Some(DepthBlocks { dims, size, elements }) => {
             let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
                 0 => Ok(dim),
                 1 => Ok(dim * Dim::fixed(elements)),

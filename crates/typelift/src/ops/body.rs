@@ -1,14 +1,15 @@
 //! Operations that have graphs inside: If, Loop, TensorIterator.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::{BodyInput, Context, Fault, Operation};
 use crate::diagnostic::Code;
-use crate::graph::{Body, Direction, LayerId, PortMapEntry};
+use crate::graph::{Body, Direction, Graph, LayerId, PortMapEntry};
 use crate::infer::value::Bounds;
 use crate::shape::{Dim, Shape};
 
@@ -66,7 +67,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     let count = then.outputs.len();
     if let Some(taken) = truth(cx.exact(0).as_deref(), "condition of an If")? {
         let taken = if taken { then } else { otherwise };
-        taken.run(cx, &taken.given(cx))?;
+        taken.run(cx, &taken.given(cx)?)?;
         for exit in &taken.outputs {
             let (element_type, shape) = taken.value(cx, exit.result);
             cx.output(element_type, shape);
@@ -77,7 +78,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     }
     for branch in [&then, &otherwise] {
-        branch.run(cx, &branch.given(cx))?;
+        branch.run(cx, &branch.given(cx)?)?;
         branch.check_distinct_results(cx)?;
     }
     for (output, left) in then.outputs.iter().enumerate() {
@@ -120,18 +121,6 @@ fn either(left: &Shape, right: &Shape) -> Shape {
 
 fn loop_(cx: &mut Context) -> Result<(), Fault> {
     let joints = Joints::new(cx, "body")?;
-    if let Some(parameter) = joints.iteration {
-        let shape = cx.bodies[joints.body]
-            .graph
-            .layer(parameter)
-            .and_then(|layer| layer.outputs().first())
-            .map(|port| port.shape());
-        if shape.is_some_and(|shape| shape.rank().is_some_and(|rank| rank > 1)) {
-            return Err(invalid(format!(
-                "the body's Parameter {parameter} counts the iterations, and is not a single number"
-            )));
-        }
-    }
     check_rank(cx, 1, "execution condition", &[0, 1])?;
     let never = truth(cx.exact(1).as_deref(), "execution condition of a Loop")? == Some(false);
     let Some(condition) = joints.condition else {
@@ -191,15 +180,18 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     if joints.outputs.is_empty() {
         return Err(invalid("the port map of this TensorIterator has no output"));
     }
-    let inside = cx.bodies[joints.body].graph.petgraph();
-    if let Some(inner) = inside.node_weights().find(|layer| layer.ty().eq_ignore_ascii_case("TensorIterator")) {
+    let used = leading_to_results(&cx.bodies[joints.body].graph);
+    let mut inside = used.iter().filter_map(|&node| cx.bodies[joints.body].graph.weight(node));
+    if let Some(inner) = inside.find(|layer| layer.ty().eq_ignore_ascii_case("TensorIterator")) {
         return Err(invalid(format!("the TensorIterator `{}` lies right inside this one", inner.name()))
             .rule("OpenVINO allows no TensorIterator in the body of another")
             .help("make one of them a Loop"));
     }
     let mut given = joints.given_slices(cx)?;
-    // OpenVINO leaves the types of the body alone here.
+    // OpenVINO leaves the types of the body alone here, and all of a Parameter that no Result needs.
     given.values_mut().for_each(|input| input.element_type = None);
+    let body = &cx.bodies[joints.body].graph;
+    given.retain(|&parameter, _| body.node(parameter).is_some_and(|node| used.contains(&node)));
     let mut iterations = None;
     for entrance in &joints.inputs {
         let Some(Slices { axis, start, end, part_size }) = entrance.slices else { continue };
@@ -235,6 +227,19 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The layers of a body that some Result needs.
+fn leading_to_results(graph: &Graph) -> HashSet<NodeIndex> {
+    let is_result = |&node: &NodeIndex| graph.weight(node).is_some_and(|layer| layer.ty() == "Result");
+    let mut pending: Vec<_> = graph.petgraph().node_indices().filter(is_result).collect();
+    let mut used = HashSet::new();
+    while let Some(node) = pending.pop() {
+        if used.insert(node) {
+            pending.extend(graph.petgraph().neighbors_directed(node, Incoming));
+        }
+    }
+    used
+}
+
 /// How many parts there are.
 fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     length.checked_div(part_size).ok_or_else(|| {
@@ -264,14 +269,9 @@ impl Joints {
             let parameter = check_joint(body, id, "Parameter")?;
             let carried = back_edge.filter(|_| slices.is_none());
             let carried = carried.map(|edge| check_joint(body, edge.from, "Result")).transpose()?;
-            let input = usize::try_from(entry.external_port_id).ok().filter(|&input| input < cx.inputs.len());
-            let Some(input) = input else {
-                let (port, count) = (entry.external_port_id, cx.inputs.len());
-                return Err(invalid(format!("the port map of `{name}` names input {port}, and there are {count}"))
-                    .rule("`external_port_id` counts the inputs of the layer from 0"));
-            };
+            let input = usize::try_from(entry.external_port_id).unwrap_or(usize::MAX);
             if slices.is_some_and(|slices| slices.axis < 0) {
-                return Err(invalid(format!("the port map of `{name}` slices input {input} along a negative axis"))
+                return Err(invalid(format!("the port map of `{name}` slices Parameter {id} along a negative axis"))
                     .help("count the axis from 0"));
             }
             joints.inputs.push(Entrance { input, parameter, slices, carried });
@@ -289,17 +289,24 @@ impl Joints {
     }
 
     /// What the layer gives the Parameters.
-    fn given(&self, cx: &Context) -> Given {
+    fn given(&self, cx: &Context) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
-            let (shape, element_type) = (cx.shape(entrance.input).clone(), Some(cx.element_type(entrance.input)));
-            (entrance.parameter, BodyInput { shape, element_type })
+            let Some(input) = cx.inputs.get(entrance.input) else {
+                let (parameter, count) = (entrance.parameter, cx.inputs.len());
+                return Err(invalid(format!(
+                    "the port map gives Parameter {parameter} an input that is none of the {count}"
+                ))
+                .rule("`external_port_id` counts the inputs of the layer from 0"));
+            };
+            let given = BodyInput { shape: input.shape().clone(), element_type: Some(input.element_type()) };
+            Ok((entrance.parameter, given))
         });
         given.collect()
     }
 
     /// As [`given`](Self::given), with tensors that are cut into slices cut.
     fn given_slices(&self, cx: &Context) -> Result<Given, Fault> {
-        let mut given = self.given(cx);
+        let mut given = self.given(cx)?;
         for entrance in &self.inputs {
             let (Some(slices), Some(input)) = (entrance.slices, given.get_mut(&entrance.parameter)) else { continue };
             let Some(dims) = input.shape.dims_mut() else { continue };
@@ -327,7 +334,7 @@ impl Joints {
 
     /// Refuses a Result that is two outputs.
     fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
             Some(exit) => {
                 let name = cx.bodies[self.body].name();
@@ -358,6 +365,11 @@ impl Joints {
 
     /// How often a Loop runs its body, where that is known, or was before its shapes were given from outside.
     fn iterations(&self, cx: &mut Context, condition: LayerId) -> Result<Option<i64>, Fault> {
+        let body = &cx.bodies[self.body].graph;
+        let counter = self.iteration.and_then(|parameter| body.layer(parameter)?.outputs().first());
+        if counter.and_then(|port| port.shape().rank()).is_some_and(|rank| rank > 1) {
+            return Err(invalid("the Parameter that counts the iterations is not a single number"));
+        }
         let (value, shape) = (self.source(cx, condition), self.value(cx, condition).1);
         if shape.rank().is_some_and(|rank| rank > 1) {
             return Err(Fault::shapes(&[], format!("the body's execution condition has the shape {shape}"))

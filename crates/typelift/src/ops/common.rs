@@ -119,15 +119,6 @@ pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
     }
 }
 
-/// The values of an input that are the dims of a shape. In a Constant -1 stands for any length, and other numbers below 0
-/// for 0; elsewhere neither may be possible.
-pub(super) fn target_shape(cx: &mut Context, input: usize) -> Result<Option<Shape>, Fault> {
-    if cx.is_constant(input) {
-        return Ok(cx.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
-    }
-    cx.shape_value(input)
-}
-
 /// The dim of an input on an axis; any, where that is not known.
 pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
     dim(cx.shape(input), axis)

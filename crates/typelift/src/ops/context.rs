@@ -15,6 +15,7 @@ use super::Attributes;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
+use crate::infer::array::Array;
 use crate::infer::value::{self, Bounds, Cache};
 use crate::shape::{Dim, Oddity, Shape};
 
@@ -24,22 +25,30 @@ use crate::shape::{Dim, Oddity, Shape};
 pub(crate) struct Fault {
     pub(crate) code: Code,
     /// One sentence without a full stop.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// The inputs it is about, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
     /// The bytes of the attribute's value that it is about, where they are not all.
-    pub(crate) part: Option<Range<usize>>,
+    pub(crate) part: Option<Box<Range<usize>>>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
-    pub(crate) help: Option<String>,
+    pub(crate) help: Option<Box<str>>,
 }
 
 impl Fault {
     fn new(code: Code, message: String) -> Self {
-        Self { code, message, inputs: SmallVec::new(), attribute: None, part: None, rule: None, help: None }
+        Self {
+            code,
+            message: message.into(),
+            inputs: SmallVec::new(),
+            attribute: None,
+            part: None,
+            rule: None,
+            help: None,
+        }
     }
 
     /// Inputs must agree in type and do not.
@@ -90,7 +99,7 @@ impl Fault {
     }
 
     /// The same with what can be done.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -210,9 +219,9 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
         }
-        let exact = self.exact(input);
+        let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| bounds.lower.to_integers()))
+        Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
     }
 
     /// As [`numbers`](Self::numbers), with fractions.
@@ -220,7 +229,7 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
         }
-        let exact = self.exact(input);
+        let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
@@ -234,7 +243,7 @@ impl<'a> Context<'a> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
         }
-        let bounds = self.bounds(input);
+        let bounds = self.bounds_of_list(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
         let widen = |end: i64| match end {
@@ -243,7 +252,8 @@ impl<'a> Context<'a> {
             end => end,
         };
         Ok(bounds.map(|bounds| {
-            let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
+            let read = |end: &Array| as_read(end.element_type, end.to_integers());
+            let (lower, upper) = (read(&bounds.lower), read(bounds.upper()));
             lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
         }))
     }
@@ -264,7 +274,7 @@ impl<'a> Context<'a> {
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
     fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
-        if self.element_type(input).bits() != 4 {
+        if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
         }
         let constant = self.constant(input)?;
@@ -276,6 +286,17 @@ impl<'a> Context<'a> {
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
+    }
+
+    /// As [`bounds`](Self::bounds), for a list of axes, of dims and the like. None is longer than a rank can be; nothing is
+    /// known of one that is, so that many layers can read it.
+    fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        let count = self.shape(input).element_count();
+        if count.is_some_and(|count| count > Shape::MAX_RANK as u64) { None } else { self.bounds(input) }
+    }
+
+    fn exact_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
+        self.bounds_of_list(input).filter(|bounds| bounds.is_exact())
     }
 
     fn check_readable(&self, input: usize, known: bool) -> Result<(), Fault> {
@@ -298,13 +319,18 @@ impl<'a> Context<'a> {
         if self.is_constant(input) {
             return Ok(self.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
         }
-        let Some(bounds) = self.bounds(input) else { return Ok(None) };
+        self.computed_shape(input)
+    }
+
+    /// As [`shape_value`](Self::shape_value), with no exception for a Constant: no dim can be less than 0.
+    pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
+        let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
-        // OpenVINO counts the largest number of the type as no bound.
+        // The largest number of the type is no bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
             (lower, upper) if lower < 0 || upper < 0 => None,
-            (lower, upper) if upper >= open => Some(Dim::at_least(lower)),
+            (lower, upper) if upper == open && lower != upper => Some(Dim::at_least(lower)),
             (lower, upper) => Some(Dim::between(lower, upper)),
         });
         match dims.collect() {
@@ -315,6 +341,8 @@ impl<'a> Context<'a> {
 
     /// Adds an output.
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
+        // A chain of layers could make ever more dims, which no tensor has.
+        let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };
         self.outputs.push((element_type, shape));
     }
 
@@ -323,13 +351,13 @@ impl<'a> Context<'a> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
             let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
-            Fault { part: Some(error.span), ..fault }
+            Fault { part: Some(error.span.into()), ..fault }
         })?;
         for Oddity { kind, span, read_as } in oddities {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
             let lint = Fault::other(Code::OddDimension, message);
-            self.lint(Fault { attribute: Some(name), part: Some(span), ..lint });
+            self.lint(Fault { attribute: Some(name), part: Some(span.into()), ..lint });
         }
         Ok(shape)
     }
@@ -365,4 +393,15 @@ impl<'a> Context<'a> {
 /// Whether a layer is a Constant.
 pub(super) fn is_constant(layer: &Layer) -> bool {
     ["Const", "Constant"].contains(&layer.ty())
+}
+
+/// Numbers as OpenVINO reads them: from a tensor of 4-bit elements it takes the bytes, two elements in each.
+fn as_read(element_type: ElementType, values: Vec<i64>) -> Vec<i64> {
+    if element_type.bits() != 4 {
+        return values;
+    }
+    let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
+    let count = values.len();
+    // What lies behind the bytes cannot be told.
+    values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }

@@ -303,7 +303,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
         check_rank(cx, 2, "output shape", &[1])?;
         cx.numbers(2)?;
-        target = Some(match cx.shape_value(2)? {
+        target = Some(match cx.computed_shape(2)? {
             Some(shape) => shape,
             None => match cx.shape(2).dims().and_then(|dims| dims.first()?.value()) {
                 Some(length) => Shape::of_rank(usize::try_from(length).unwrap_or(usize::MAX)),

@@ -1,7 +1,6 @@
 //! Operations that pick elements by index: Gather, GatherElements, GatherND, GatherTree.
 
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
 use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};

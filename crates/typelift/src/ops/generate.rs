@@ -1,14 +1,12 @@
 //! Operations whose output has a shape that is data: Eye, Multinomial, OneHot, RandomUniform.
 
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
 use super::common::{
     INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_one_number, check_rank, check_type, check_type_in, dims_from,
     shape_of_length,
 };
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::infer::array::Data;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -65,7 +63,7 @@ fn eye(cx: &mut Context) -> Result<(), Fault> {
     if cx.inputs.len() == 4 {
         check_type_in(cx, 3, "batch shape", INDEX)?;
         check_rank(cx, 3, "batch shape", &[1])?;
-        let batch = if cx.shape(3).is_static() { dims_from(cx, 3, |dim| Ok(Dim::from(dim)))? } else { None };
+        let batch = if cx.shape(3).is_static() { cx.shape_value(3)? } else { None };
         let batch = batch.unwrap_or_else(|| shape_of_length(cx.shape(3)));
         let Some(dims) = batch.dims() else {
             cx.output(element_type, Shape::dynamic());
@@ -88,7 +86,7 @@ fn multinomial(cx: &mut Context) -> Result<(), Fault> {
     check_one_number(cx, 1, "number of samples")?;
     let shape = match cx.shape(0).dims() {
         Some(&[batch, _]) => {
-            let samples = dims_from(cx, 1, |count| Ok(Dim::from(count)))?;
+            let samples = cx.shape_value(1)?;
             let samples = samples.and_then(|samples| samples.dims()?.first().copied());
             [batch, samples.unwrap_or(Dim::ANY)].into_iter().collect()
         }
@@ -133,17 +131,17 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         check_one_number(cx, input, role)?;
     }
     check_rank(cx, 0, "shape", &[1])?;
-    let first = |data: &Data| match data {
-        Data::Ints(values) => values.first().map(|&value| value as f64),
-        Data::Floats(values) => values.first().copied(),
-    };
-    if let (Some(least), Some(most)) = (cx.exact(1), cx.exact(2))
-        && let (Some(least), Some(most)) = (first(&least.lower.data), first(&most.lower.data))
+    if let Some(&[least, ..]) = cx.reals(1)?.as_deref()
+        && let Some(&[most, ..]) = cx.reals(2)?.as_deref()
         && least >= most
     {
         return Err(Fault::value(&[1, 2], format!("`RandomUniform` has nothing to draw from {least} to below {most}")));
     }
-    let shape = dims_from(cx, 0, |dim| Ok(Dim::from(dim)))?;
-    cx.output(element_type, shape.unwrap_or_else(|| shape_of_length(cx.shape(0))));
+    let shape = cx.shape_value(0)?.unwrap_or_else(|| {
+        // OpenVINO takes the greatest length that the list can have for its length.
+        let length = cx.shape(0).dims().and_then(|dims| dims.first()?.upper());
+        length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
+    });
+    cx.output(element_type, shape);
     Ok(())
 }

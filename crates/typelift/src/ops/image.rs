@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, dim, divide, merge_dims, target_shape};
+use super::common::{attribute_axis, check_rank, check_type, dim, divide, merge_dims};
 use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
@@ -63,7 +63,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
             Fault::shapes(&[0, 2], message)
         })?;
     }
-    let size = target_shape(cx, 1)?.unwrap_or_else(|| Shape::of_rank(2));
+    let size = cx.shape_value(1)?.unwrap_or_else(|| Shape::of_rank(2));
     if let (Some(kernel), Some(blocks), Some(size)) = (&kernel, blocks.value(), size.to_static()) {
         let [strides, dilations] = [two(cx, "strides")?, two(cx, "dilations")?];
         let [begin, end] = [two(cx, "pads_begin")?, two(cx, "pads_end")?];

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, map_ends, target_shape};
+use super::common::{check_rank, check_type, map_ends};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
-use crate::infer::array::Data;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -150,7 +149,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
 
 /// Gives the axes the lengths that an input says.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
-    let sizes = target_shape(cx, input)?;
+    let sizes = cx.shape_value(input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {
         Some(sizes) => Cow::Borrowed(sizes),
         None => Cow::Owned(vec![Dim::ANY; axes.len()]),
@@ -164,16 +163,13 @@ fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Re
 fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
     /// So that 3 times 0.333333 does not become 0.
     const EPSILON: f32 = 1e-6;
-    let Some(scales) = cx.exact(input) else {
+    let Some(scales) = cx.reals(input)? else {
         for_axes(shape, axes, axes, |dim, _| *dim = Dim::ANY);
         return Ok(());
     };
-    let scales: Vec<f32> = match &scales.lower.data {
-        Data::Floats(scales) => scales.iter().map(|&scale| scale as f32).collect(),
-        Data::Ints(scales) => scales.iter().map(|&scale| scale as f32).collect(),
-    };
     check_count(input, "scales", scales.len(), axes.len())?;
     for_axes(shape, axes, &scales, |dim, &scale| {
+        let scale = scale as f32;
         if scale != 1.0 {
             *dim = map_ends(*dim, |length| to_length(length as f32 * (scale + EPSILON)));
         }

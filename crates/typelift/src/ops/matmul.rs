@@ -202,37 +202,26 @@ fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
         })
     };
     let (inputs, output) = match equation.split_once("->") {
-        Some((inputs, output)) => (inputs, Some(output)),
+        Some((inputs, output)) => (inputs, Some(parse(output)?)),
         None => (equation, None),
     };
-    let mut subscripts = inputs.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
-    // Nothing after the last comma is no subscript.
-    if subscripts.last().is_some_and(Vec::is_empty) {
-        subscripts.pop();
-    }
-    let has_ellipsis = subscripts.iter().any(|subscript| subscript.contains(&ELLIPSIS));
-    let Some(output) = output else {
-        // How many subscripts have a label.
-        let mut counts = [0_usize; 128];
-        for subscript in &subscripts {
-            let mut labels = subscript.clone();
-            labels.sort_unstable();
-            labels.dedup();
-            labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
-        }
-        let labels = subscripts.iter().flatten().copied();
-        let mut output: Vec<u8> =
-            labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
-        output.sort_unstable();
-        if has_ellipsis {
-            output.insert(0, ELLIPSIS);
-        }
+    let subscripts = inputs.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    if let Some(output) = output {
         return Ok((subscripts, output));
-    };
-    let output = parse(output)?;
-    if output.contains(&ELLIPSIS) != has_ellipsis {
-        let message = "the output of `equation` must have an ellipsis exactly if an input has one";
-        return Err(Fault::attribute("equation", message));
+    }
+    // Unless it is given, the output has the labels of one subscript alone, after the ellipsis, in their order.
+    let mut counts = [0_usize; 128];
+    for subscript in &subscripts {
+        let mut labels = subscript.clone();
+        labels.sort_unstable();
+        labels.dedup();
+        labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
+    }
+    let labels = subscripts.iter().flatten().copied();
+    let mut output: Vec<u8> = labels.filter(|&label| label != ELLIPSIS && counts[usize::from(label)] == 1).collect();
+    output.sort_unstable();
+    if counts[usize::from(ELLIPSIS)] > 0 {
+        output.insert(0, ELLIPSIS);
     }
     Ok((subscripts, output))
 }
@@ -257,8 +246,9 @@ fn parse_subscript(text: &str) -> Option<Vec<u8>> {
 /// Query, key and value, and as the model has them a mask, a scale and a sink.
 fn attention(cx: &mut Context) -> Result<(), Fault> {
     let count = cx.inputs.len();
-    // A mask of booleans is the one input of another type.
-    let tied = |&input: &usize| input != 3 || cx.element_type(3) != ElementType::Boolean;
+    let causal = cx.bool("causal")?;
+    // A mask can be of booleans, and anything where it is not used.
+    let tied = |&input: &usize| input != 3 || (!causal && cx.element_type(3) != ElementType::Boolean);
     let inputs: Vec<usize> = (0..count).filter(tied).collect();
     let element_type = cx.merge_types(&inputs)?;
     cx.check_accepted(0, element_type)?;
@@ -270,12 +260,14 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
     }
     merge_dims(&[0, 1], "last dim of query and key", query.last, key.last)?;
     let length = merge_dims(&[1, 2], "length of key and value", key.length, value.length)?;
-    if count > 3 && !cx.bool("causal")? {
+    if count > 3 && !causal {
         mask(cx, &mut query, length)?;
     }
-    if let Some(scale) = cx.try_shape(4).filter(|scale| scale.rank().is_some()) {
-        if scale.rank() != Some(0) && !(scale.rank() == Some(1) && dim(scale, 0).contains(1)) {
-            return Err(Fault::shapes(&[4], format!("the scale must be one number, and has shape {scale}")));
+    match cx.try_shape(4).and_then(Shape::dims) {
+        None | Some([]) => {}
+        Some([length]) if length.contains(1) => {}
+        Some(_) => {
+            return Err(Fault::shapes(&[4], format!("the scale must be one number, and has shape {}", cx.shape(4))));
         }
     }
     check_sink(cx, &query)?;

@@ -209,7 +209,7 @@ impl Operation {
     /// 0 counting as 1. It is in every later set up to 16, unless the row says otherwise: set 17 holds few operations.
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
-        let opsets = (1 << LAST_OPSET) - (1 << since) | ((since == LAST_OPSET) as u32) << LAST_OPSET;
+        let opsets = ((1 << LAST_OPSET) - (1 << since)) | (((since == LAST_OPSET) as u32) << LAST_OPSET);
         Self {
             name,
             revision,

@@ -84,7 +84,8 @@ fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
     check_boxes(cx, 4, false)?;
     let mut selected = Dim::ANY;
     if cx.shape(0).rank().is_some() {
-        let kept = kept_per_class(cx)?.map_or(Dim::ANY, Dim::from) * input_dim(cx, 1, 1);
+        let kept = kept_per_class(cx)?.map_or(Dim::ANY, Dim::from);
+        let kept = if cx.shape(1).rank().is_some() { kept * input_dim(cx, 1, 1) } else { kept };
         if let (Some(boxes), Some(kept)) = (input_dim(cx, 0, 1).value(), kept.value()) {
             selected = Dim::fixed(boxes.min(kept));
         }
@@ -264,8 +265,11 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
     require_dim(cx, 0, "boxes", 2, coordinates)
 }
 
-/// The number of boxes kept per class, where it is known.
+/// The number of boxes kept per class, where it is known: none where it is not given, until the fifth revision.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
+    if cx.inputs.len() < 3 && cx.operation.revision() < 5 {
+        return Ok(Some(0));
+    }
     Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))
 }
 

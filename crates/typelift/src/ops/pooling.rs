@@ -1,6 +1,6 @@
 //! Pooling, with a window or with a given output size.
 
-use super::common::{attribute_axis, check_rank, dim, dim_between, index_type, target_shape};
+use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
@@ -222,7 +222,7 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
             length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),
         }
     }
-    let target = match target_shape(cx, 1)? {
+    let target = match cx.shape_value(1)? {
         Some(target) if target.rank() != Some(spatial) => return Err(unfit(target.rank().unwrap_or(0).to_string())),
         Some(target) => target,
         None => Shape::of_rank(spatial),

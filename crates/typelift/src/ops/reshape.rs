@@ -188,25 +188,24 @@ impl Quotient {
 }
 
 fn squeeze(cx: &mut Context) -> Result<(), Fault> {
-    if cx.inputs.len() == 2 && !is_dynamic(cx.shape(1)) {
-        check_rank(cx, 1, "axes", &[0, 1])?;
-    }
     let data = cx.shape(0);
-    let shape = match data.dims() {
-        None => Shape::dynamic(),
-        Some(dims) if cx.inputs.len() == 1 => without_ones(dims),
-        Some(_) if is_dynamic(cx.shape(1)) => Shape::dynamic(),
-        Some(dims) => match cx.numbers(1)? {
-            Some(axes) => squeezed(cx, dims, &axes)?,
-            None => some_axis_squeezed(cx, data, dims),
-        },
+    let shape = match (data.dims(), cx.try_shape(1)) {
+        (Some(dims), None) => without_ones(dims),
+        // OpenVINO looks at axes only if it knows how many there are.
+        (dims, Some(axes)) if axes.is_static() => {
+            check_rank(cx, 1, "axes", &[0, 1])?;
+            match dims {
+                None => Shape::dynamic(),
+                Some(dims) => match cx.numbers(1)? {
+                    Some(axes) => squeezed(cx, dims, &axes)?,
+                    None => some_axis_squeezed(cx, data, dims),
+                },
+            }
+        }
+        _ => Shape::dynamic(),
     };
     cx.output(cx.element_type(0), shape);
     Ok(())
-}
-
-fn is_dynamic(shape: &Shape) -> bool {
-    !shape.is_static()
 }
 
 fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
@@ -233,11 +232,11 @@ fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
             *chosen = true;
         }
     }
-    let dims = || dims.iter().copied().zip(chosen.iter().copied());
+    let pairs = || dims.iter().copied().zip(chosen.iter().copied());
     Ok(match axes {
-        [] => without_ones(&dims().map(|(dim, _)| dim).collect::<SmallVec<[Dim; 6]>>()),
-        _ if allows_axis_skip(cx)? && dims().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
-        _ => dims().filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
+        [] => without_ones(dims),
+        _ if allows_axis_skip(cx)? && pairs().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
+        _ => pairs().filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
     })
 }
 
@@ -310,28 +309,20 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(order)) if order.is_empty() => dims.iter().rev().copied().collect(),
         (Some(dims), Some(order)) => permuted(dims, &order).ok_or_else(|| not_a_permutation(&order))?,
         (Some(dims), None) => Shape::of_rank(dims.len()),
-        (None, Some(order)) if order.is_empty() => Shape::scalar(),
-        (None, Some(order)) if !is_permutation(&order) => return Err(not_a_permutation(&order)),
-        (None, _) => match length.value() {
-            Some(rank @ 1..) => usize::try_from(rank).map_or_else(|_| Shape::dynamic(), Shape::of_rank),
-            _ => Shape::dynamic(),
-        },
+        (None, Some(order)) => Shape::of_rank(order.len()),
+        (None, None) => Shape::dynamic(),
     };
     cx.output(cx.element_type(0), shape);
     Ok(())
 }
 
 fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {
-    if order.len() != dims.len() || !is_permutation(order) {
-        return None;
-    }
-    order.iter().map(|&axis| usize::try_from(axis).ok().and_then(|axis| dims.get(axis).copied())).collect::<Option<_>>()
-}
-
-fn is_permutation(order: &[i64]) -> bool {
     let mut sorted: SmallVec<[i64; 8]> = order.into();
     sorted.sort_unstable();
-    sorted.iter().zip(0..).all(|(&axis, position)| axis == position)
+    if !sorted.iter().copied().eq(0..dims.len() as i64) {
+        return None;
+    }
+    order.iter().map(|&axis| usize::try_from(axis).ok().and_then(|axis| dims.get(axis).copied())).collect()
 }
 
 fn not_a_permutation(order: &[i64]) -> Fault {

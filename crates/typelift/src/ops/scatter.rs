@@ -1,7 +1,5 @@
 //! Operations that put elements into a tensor by index: ScatterUpdate and its like.
 
-use typelift_promote::ElementType;
-
 use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::infer::value::Evaluate;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use typelift_promote::ElementType;
 
-use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, dims_from};
+use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -38,16 +38,16 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::value(&[1], "the segment_ids of `SegmentMax` must be in ascending order"));
     }
     let segments = if cx.inputs.len() == 3 {
-        cx.integers(2).and_then(|count| count.first().copied())
+        cx.shape_value(2)?.and_then(|count| count.dims()?.first().copied())
     } else {
         match ids.as_deref() {
             Some([]) => return Err(Fault::value(&[1], "`SegmentMax` without segment_ids needs num_segments")),
-            ids => ids.and_then(|ids| ids.last()).map(|last| last.wrapping_add(1)),
+            ids => ids.and_then(|ids| ids.last()).map(|last| Dim::from(last.wrapping_add(1))),
         }
     };
     let mut shape = data.clone();
     if let Some(rows) = shape.dims_mut().and_then(<[Dim]>::first_mut) {
-        *rows = segments.map_or(Dim::ANY, Dim::from);
+        *rows = segments.unwrap_or(Dim::ANY);
     }
     cx.output(cx.element_type(0), shape);
     Ok(())
@@ -74,7 +74,7 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
         let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, and {count} values");
         return Err(Fault::shapes(&[0, 2], message));
     }
-    let size = dims_from(cx, 1, |dim| Ok(Dim::from(dim)))?;
+    let size = cx.shape_value(1)?;
     // A size that is known in part is not used.
     let size = size.and_then(|size| size.to_static());
     let mut counts = [Dim::ANY, Dim::ANY];

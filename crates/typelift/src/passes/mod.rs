@@ -18,20 +18,20 @@ use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 use self::align::Plan;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
-use crate::infer::Place;
+use crate::infer::{Place, Retyped};
 use crate::loss::Audit;
 use crate::weights::Weights;
 
 /// What a pass did to one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Whether the layer came or went.
+    /// What happened.
     pub action: Action,
-    /// The Convert.
+    /// The Convert, or the Parameter that was retyped.
     pub layer: LayerRef,
-    /// The element type that it converts from.
+    /// The element type that it converts from, or had.
     pub from: ElementType,
-    /// The element type that it converts to.
+    /// The element type that it converts to, or has.
     pub to: ElementType,
     /// Why.
     pub reason: String,
@@ -87,7 +87,7 @@ impl Serialize for Change {
     }
 }
 
-/// Whether a pass put a Convert in or took one out.
+/// What happened to a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -95,6 +95,8 @@ pub enum Action {
     Inserted,
     /// It is gone.
     Removed,
+    /// It is a Parameter of a body, and has another type.
+    Retyped,
 }
 
 /// A rewrite.
@@ -106,6 +108,8 @@ pub struct Pass {
     pub description: &'static str,
     /// Does it to the graph of a model.
     rewrite: fn(&mut Graph, &mut Changes),
+    /// Whether more can be known of types and shapes after it.
+    refines: bool,
 }
 
 /// Every pass.
@@ -113,11 +117,13 @@ pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, ELIM
 
 /// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
 /// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
-/// One whose type is dynamic stays, and an output that nothing uses gets no Convert.
+/// One whose type is dynamic stays, and an output that nothing uses gets no Convert. Values pass a Convert and not a
+/// ConvertPromoteTypes, so shapes that are computed behind it can become better known.
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
     rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::rewrite),
+    refines: true,
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -127,6 +133,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::noops),
+    refines: false,
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -138,6 +145,7 @@ pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::all),
+    refines: false,
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -146,6 +154,7 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
     description: "no two tensors share a name",
     rewrite: unique_tensor_names::rewrite,
+    refines: false,
 };
 
 /// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
@@ -165,25 +174,27 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
     (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
+    if pass.refines && !changes.list.is_empty() {
+        crate::infer::refine(model);
+    }
     Ok(changes.list)
 }
 
-/// Puts in the Converts that a model and its bodies need for `plan`.
-pub(crate) fn align(model: &mut Model, plan: &Plan, bodies: &BTreeMap<Place, Plan>) -> Vec<Change> {
+/// Puts in the Converts that a model and its bodies need for `plan`, and takes down which Parameters were retyped.
+pub(crate) fn align(
+    model: &mut Model,
+    plan: &Plan,
+    bodies: &BTreeMap<Place, Plan>,
+    retyped: Vec<Retyped>,
+) -> Vec<Change> {
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
-    changes.rewrite(&mut model.graph, |graph, changes| align::apply(graph, plan, changes));
-    for (place, plan) in bodies.iter().filter(|(_, plan)| !plan.is_empty()) {
-        let mut graph = Some(&mut model.graph);
-        changes.path.clear();
-        for &(owner, body) in place {
-            graph = graph.and_then(|graph| {
-                let layer = graph.node(owner).and_then(|node| graph.weight_mut(node))?;
-                let body = layer.bodies.get_mut(body)?;
-                changes.path.push(format!("{}/{}", layer.name, body.name()));
-                Some(&mut body.graph)
-            });
+    for Retyped { body, parameter, types, reason } in retyped {
+        if let Some(layer) = changes.enter(&mut model.graph, &body).and_then(|graph| graph.layer(parameter)) {
+            changes.add(Action::Retyped, layer, types, reason);
         }
-        if let Some(graph) = graph {
+    }
+    for (place, plan) in [(&Place::new(), plan)].into_iter().chain(bodies) {
+        if let Some(graph) = changes.enter(&mut model.graph, place).filter(|_| !plan.is_empty()) {
             changes.rewrite(graph, |graph, changes| align::apply(graph, plan, changes));
         }
     }
@@ -207,6 +218,17 @@ impl Changes {
             self.path.pop();
         }
         self.rewrite(graph, rewrite);
+    }
+
+    /// Goes to the graph at `place`.
+    fn enter<'a>(&mut self, graph: &'a mut Graph, place: &Place) -> Option<&'a mut Graph> {
+        self.path.clear();
+        place.iter().try_fold(graph, |graph, &(owner, body)| {
+            let layer = graph.node(owner).and_then(|node| graph.weight_mut(node))?;
+            let body = layer.bodies.get_mut(body)?;
+            self.path.push(format!("{}/{}", layer.name, body.name()));
+            Some(&mut body.graph)
+        })
     }
 
     /// Rewrites one graph, and looks at what the new Converts do to constants.

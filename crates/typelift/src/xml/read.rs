@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use compact_str::{CompactString, ToCompactString};
 use petgraph::Direction::Incoming;
-use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -138,14 +137,14 @@ pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
 }
 
-/// The dims that the text between a port's tags declares; -1 for one that is not fixed.
+/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less where it is no dim at all.
 pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
     let mut tokens = Tokens::new(source, content);
     let mut dims = SmallVec::new();
     while let Ok(Some(child)) = tokens.child(None) {
         let text = if child.name() == "dim" { tokens.text(&child) } else { tokens.skip(&child).map(|_| "".into()) };
         match text {
-            Ok(text) if child.name() == "dim" => dims.push(integer_prefix(&text).map_or(-1, |(dim, _)| dim)),
+            Ok(text) if child.name() == "dim" => dims.push(integer_prefix(&text).map_or(i64::MIN, |(dim, _)| dim)),
             Ok(_) => {}
             Err(_) => break,
         }
@@ -179,7 +178,9 @@ struct Edge {
 impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
-            let refusal = Diagnostic::new(Code::NotAnIr, "the text has no XML element");
+            let empty = self.source.trim().is_empty();
+            let message = if empty { "the file is empty" } else { "the text has no XML element" };
+            let refusal = Diagnostic::new(Code::NotAnIr, message);
             let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
             self.report(refusal.at(start, "no element from here on").help("an IR starts with <net>"));
             return Ok(None);
@@ -510,7 +511,8 @@ impl<'a> Read<'a> {
                             Some(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
                         }
                         _ => {
-                            let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no dimension"));
+                            let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+                            let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is no dimension"));
                             let span = self.tokens.span_since(&child);
                             self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
                             None

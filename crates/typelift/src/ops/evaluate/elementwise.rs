@@ -46,6 +46,9 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
 }
 
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    if evaluation.is_decompression() {
+        return None;
+    }
     converted(inputs.first()?, evaluation.element_type())
 }
 

@@ -152,9 +152,7 @@ fn slice_with_strides(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
             source += 1;
         }
     }
-    for rest in source..rank {
-        lists.push(array::steps(data.dims[rest], own[rest]));
-    }
+    lists.extend(data.dims.iter().zip(&own).skip(source).map(|(&dim, &stride)| array::steps(dim, stride)));
     let mut result = data.pick(&lists, ZERO)?;
     let mut at = 0;
     result.dims.retain(|_| {
@@ -290,7 +288,7 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
     let run: usize = data.dims.get(depth..)?.iter().product();
     let own = array::strides(&data.dims);
     let (values, mut result) = (indices.to_integers(), (*data).clone());
-    let tuples = if depth == 0 { 0 } else { values.len() / depth };
+    let tuples = values.len().checked_div(depth).unwrap_or(0);
     for at in 0..tuples {
         let tuple = &values[at * depth..][..depth];
         let start = tuple

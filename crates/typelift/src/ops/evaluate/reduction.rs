@@ -118,7 +118,7 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     };
     let mut dims = data.dims.clone();
     dims[at] = k;
-    let rows = if length == 0 { 0 } else { data.len() / length };
+    let rows = data.len().checked_div(length).unwrap_or(0);
     let chosen: Vec<Vec<(usize, usize)>> = (0..rows).map(chosen).collect();
     let in_order = |place: usize| chosen[place / (k * run) * run + place % run][place / run % k];
     let count = array::count(&dims)?;

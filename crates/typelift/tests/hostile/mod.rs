@@ -1,0 +1,49 @@
+//! Malformed and odd files, and all that is said of a file.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+use typelift::{Diagnostic, Weights, check, infer, xml};
+
+/// A file, and whether OpenVINO takes it.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) source: Arc<str>,
+    pub(crate) accepted: bool,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Every file, with what is said of it.
+pub(crate) fn cases() -> Vec<Case> {
+    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/hostile/cases.jsonl.gz")).unwrap();
+    let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
+    let cases = lines.map(|line| {
+        let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let source: Arc<str> = case["xml"].as_str().unwrap().into();
+        let weights = case["bin"].as_str().map(|bytes| STANDARD.decode(bytes).unwrap());
+        Case {
+            name: case["name"].as_str().unwrap().to_owned(),
+            accepted: case["accepts"].as_bool().unwrap(),
+            diagnostics: diagnose(source.clone(), weights),
+            source,
+        }
+    });
+    cases.collect()
+}
+
+/// What reading, inference and checking say of a file.
+pub(crate) fn diagnose(source: Arc<str>, weights: Option<Vec<u8>>) -> Vec<Diagnostic> {
+    let reading = xml::parse(source);
+    let mut diagnostics = reading.diagnostics;
+    if let Some(mut model) = reading.model {
+        model.weights = weights.map_or(Weights::None, |bytes| Weights::Memory(bytes.into()));
+        diagnostics.extend(infer(&mut model));
+        diagnostics.extend(check(&model));
+    }
+    diagnostics
+}
