@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
         let damaged = diagnostics.has_errors();
-        input::infer(model, diagnostics, &[]);
+        input::infer(model, diagnostics, &[], None);
         let mut lints = typelift::check(model);
         // Where an edge could not be read, what it leads to only seems to be unreachable.
         lints.retain(|lint| !damaged || ![Code::UnreachableLayer, Code::RequiredRelease].contains(&lint.code));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use typelift::passes::{self, Action, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, Pass, UNIQUE_TENSOR_NAMES};
+use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
 use typelift::{Graph, Model};
 
@@ -12,19 +13,22 @@ use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges};
 use crate::output::{OutputArgs, Target};
 use crate::plan::Plan;
+use crate::promote::OpenVinoArgs;
 use crate::render::{self, Show};
 use crate::terminal::Terminal;
 
 /// Put Converts in the place of every ConvertPromoteTypes
 ///
-/// Infers types and shapes, replaces each ConvertPromoteTypes in the model and its bodies by the Converts it stands for,
-/// takes out the Converts that do nothing, and writes the model. What is not changed stays as it is in the file, byte
-/// for byte. A model with errors is not written.
+/// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
+/// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
+/// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
+/// written.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
   typelift convert --dry-run model.xml
+  typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -36,6 +40,11 @@ pub(crate) struct Args {
     keep_noop_converts: bool,
     #[command(flatten)]
     changes: InputChanges,
+    /// Give inputs that must have one type, and do not, the common type of these rules, by inserting Converts
+    #[arg(long, value_name = "RULES", default_value = "openvino", value_parser = ["openvino", "pytorch", "paddle", "off"])]
+    align: String,
+    #[command(flatten)]
+    openvino: OpenVinoArgs,
     /// Print what would be done, and write no model
     #[arg(long, conflicts_with_all = ["output", "in_place"])]
     dry_run: bool,
@@ -58,15 +67,19 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
+    let mut changes = Vec::new();
     if let Some(model) = &mut loaded.model {
         let changed = args.changes.apply(model)?;
-        input::infer(model, diagnostics, &changed);
+        changes = input::infer(model, diagnostics, &changed, args.rule_set());
         diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, &args.input)));
     }
-    render::print(diagnostics, Show::Briefly, terminal);
-    let (Some(mut model), false) = (loaded.model, diagnostics.has_errors()) else { return Ok(Status::Faulty) };
+    let (Some(mut model), false) = (loaded.model, diagnostics.has_errors()) else {
+        render::print(diagnostics, Show::Briefly, terminal);
+        return Ok(Status::Faulty);
+    };
+    let refresh_ports = !args.changes.is_empty() || !changes.is_empty();
     let before = promotions(&model.graph);
-    let mut changes = run_pass(&mut model, LOWER_PROMOTE_TYPES)?;
+    changes.extend(run_pass(&mut model, LOWER_PROMOTE_TYPES)?);
     let after = promotions(&model.graph);
     // A model that promotes nothing comes back as it is.
     if before > after {
@@ -75,6 +88,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         changes.extend(run_pass(&mut model, pass)?);
     }
     let plan = Plan::new(&diagnostics.file, changes);
+    diagnostics.list.extend(plan.warnings(&model));
+    render::print(diagnostics, Show::Briefly, terminal);
     let summary = summary(&plan, before, after);
     match args.report.as_deref() {
         Some(_) if report_on_stdout => terminal.print_json(&plan)?,
@@ -82,7 +97,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         None => {}
     }
     if let Some(target) = &target {
-        let options = WriteOptions { canonical: args.output.canonical, refresh_ports: !args.changes.is_empty() };
+        let options = WriteOptions { canonical: args.output.canonical, refresh_ports };
         target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
         terminal.say(&format!("{}: {summary}\n", diagnostics.file));
     }
@@ -90,6 +105,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         terminal.print(&format!("{plan}{}: {summary}\n", diagnostics.file))?;
     }
     Ok(Status::Done)
+}
+
+impl Args {
+    /// The rules to align by, unless that is off.
+    fn rule_set(&self) -> Option<RuleSet> {
+        match RuleSet::from_name(&self.align)? {
+            RuleSet::OpenVino(_) => Some(RuleSet::OpenVino(self.openvino.attributes())),
+            rules => Some(rules),
+        }
+    }
 }
 
 fn run_pass(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Failure> {
@@ -128,6 +153,11 @@ fn summary(plan: &Plan, before: usize, after: usize) -> String {
             0 => {}
             count => done.push(format!("{} {word}", converts(count))),
         }
+    }
+    match plan.count(Action::Retyped) {
+        0 => {}
+        1 => done.push("1 Parameter of a body retyped".to_owned()),
+        count => done.push(format!("{count} Parameters of bodies retyped")),
     }
     if done.is_empty() { "nothing to convert".to_owned() } else { done.join(", ") }
 }

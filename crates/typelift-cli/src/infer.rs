@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
         let changed = args.changes.apply(model)?;
-        input::infer(model, diagnostics, &changed);
+        input::infer(model, diagnostics, &changed, None);
     }
     render::print(diagnostics, Show::Briefly, terminal);
     let faulty = diagnostics.has_errors();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
-use typelift::promote::ElementType;
+use typelift::passes::Change;
+use typelift::promote::{ElementType, RuleSet};
 use typelift::shape::Shape;
 use typelift::{LayerId, Model, Weights};
 
@@ -212,14 +213,23 @@ fn nearest(model: &Model, name: &str) -> Option<String> {
     scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
-/// Infers the types and shapes of what was read. Where reading already found errors, layers whose inputs it could not
-/// connect are left alone.
-pub(crate) fn infer(model: &mut Model, diagnostics: &mut Diagnostics, changed: &[LayerId]) {
+/// Infers the types and shapes of what was read, and by `rules` brings inputs that must agree to one type. Where reading
+/// already found errors, layers whose inputs it could not connect are left alone.
+pub(crate) fn infer(
+    model: &mut Model,
+    diagnostics: &mut Diagnostics,
+    changed: &[LayerId],
+    rules: Option<RuleSet>,
+) -> Vec<Change> {
     let damaged = diagnostics.has_errors();
-    let mut found = typelift::infer(model);
+    let (mut found, changes) = match rules {
+        Some(rules) => typelift::infer_aligned(model, rules),
+        None => (typelift::infer(model), Vec::new()),
+    };
     if damaged {
         found.retain(|diagnostic: &Diagnostic| diagnostic.code != Code::WrongInputCount);
     }
     typelift::trace_changes(&model.graph, changed, &mut found);
     diagnostics.list.append(&mut found);
+    changes
 }

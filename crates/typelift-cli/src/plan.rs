@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::Serialize;
-use typelift::diagnostic::LayerRef;
 use typelift::passes::{Action, Change};
-use typelift::promote::{Fidelity, fidelity};
+use typelift::{Diagnostic, Model};
 
 use crate::listing::Clean;
 
@@ -14,21 +13,7 @@ use crate::listing::Clean;
 #[derive(Serialize)]
 pub(crate) struct Plan<'a> {
     file: &'a str,
-    converts: Vec<Entry>,
-}
-
-/// One Convert.
-#[derive(Serialize)]
-struct Entry {
-    action: Action,
-    layer: LayerRef,
-    from: &'static str,
-    to: &'static str,
-    /// What values can lose; empty where every value comes out as it went in, `None` where that is not known.
-    can_lose: Option<Vec<&'static str>>,
-    reason: String,
-    #[serde(skip)]
-    fidelity: Option<Fidelity>,
+    converts: Vec<Change>,
 }
 
 impl<'a> Plan<'a> {
@@ -39,26 +24,16 @@ impl<'a> Plan<'a> {
         let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
         let passing = |change: &Change| inserted.contains(&key(change)) && removed.contains(&key(change));
         let lasting = changes.into_iter().filter(|change| !passing(change));
-        Self { file, converts: lasting.map(Entry::new).collect() }
+        Self { file, converts: lasting.collect() }
+    }
+
+    /// Warnings of constants that do not come out as they went in.
+    pub(crate) fn warnings(&self, model: &Model) -> impl Iterator<Item = Diagnostic> {
+        self.converts.iter().filter_map(|change| change.warning(model))
     }
 
     pub(crate) fn count(&self, action: Action) -> usize {
         self.converts.iter().filter(|entry| entry.action == action).count()
-    }
-}
-
-impl Entry {
-    fn new(change: Change) -> Self {
-        let fidelity = fidelity(change.from, change.to);
-        Self {
-            action: change.action,
-            layer: change.layer,
-            from: change.from.name(),
-            to: change.to.name(),
-            can_lose: fidelity.map(|fidelity| fidelity.losses().map(|loss| loss.name()).collect()),
-            reason: change.reason,
-            fidelity,
-        }
     }
 }
 
@@ -67,10 +42,17 @@ impl Display for Plan<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
         for entry in &self.converts {
-            let sign = if entry.action == Action::Inserted { '+' } else { '-' };
-            let loss = match entry.fidelity {
-                Some(fidelity) if entry.action == Action::Inserted => fidelity.to_string(),
-                _ => String::new(),
+            let sign = match entry.action {
+                Action::Inserted => '+',
+                Action::Removed => '-',
+                Action::Retyped => '~',
+            };
+            let loss = match (entry.audit, entry.can_lose()) {
+                _ if entry.action != Action::Inserted => String::new(),
+                (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
+                (Some(audit), _) => audit.to_string(),
+                (None, Some(fidelity)) => fidelity.to_string(),
+                (None, None) => String::new(),
             };
             groups.entry(&entry.layer.path).or_default().push([
                 format!("{sign} {} {}", entry.layer.id, Clean(&entry.layer.name)),

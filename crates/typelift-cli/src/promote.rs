@@ -43,18 +43,35 @@ pub(crate) struct Args {
     /// operands, every pair on which they disagree
     #[arg(long, conflicts_with_all = ["rules", "explain", "table"])]
     compare: bool,
-    /// openvino: the operation's promote_unsafe
-    #[arg(long)]
-    promote_unsafe: bool,
-    /// openvino: the operation's pytorch_scalar_promotion
-    #[arg(long)]
-    pytorch_scalar_promotion: bool,
-    /// openvino: the operation's u64_integer_promotion_target
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_type)]
-    u64_integer_promotion_target: ElementType,
+    #[command(flatten)]
+    openvino: OpenVinoArgs,
     /// pytorch: what torch.set_default_dtype has set, one of f16, bf16, f32, f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_default_dtype)]
     default_dtype: ElementType,
+}
+
+/// The attributes of ConvertPromoteTypes, for where no operation has them.
+#[derive(clap::Args)]
+pub(crate) struct OpenVinoArgs {
+    /// openvino: promote to types that cannot hold every value, too
+    #[arg(long)]
+    promote_unsafe: bool,
+    /// openvino: let the type of an input with dims win over that of a scalar
+    #[arg(long)]
+    pytorch_scalar_promotion: bool,
+    /// openvino: where u64 and a signed integer meet
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_type)]
+    u64_integer_promotion_target: ElementType,
+}
+
+impl OpenVinoArgs {
+    pub(crate) fn attributes(&self) -> openvino::Attributes {
+        openvino::Attributes {
+            promote_unsafe: self.promote_unsafe,
+            pytorch_scalar_promotion: self.pytorch_scalar_promotion,
+            u64_integer_promotion_target: self.u64_integer_promotion_target,
+        }
+    }
 }
 
 fn parse_type(text: &str) -> Result<ElementType, String> {
@@ -93,7 +110,7 @@ impl Args {
         match RuleSet::from_name(&self.rules) {
             Some(RuleSet::PyTorch(_)) => RuleSet::PyTorch(pytorch::Options { default_dtype: self.default_dtype }),
             Some(RuleSet::Paddle(version)) => RuleSet::Paddle(version),
-            Some(RuleSet::OpenVino(_)) | None => self.openvino(self.promote_unsafe, self.pytorch_scalar_promotion),
+            Some(RuleSet::OpenVino(_)) | None => RuleSet::OpenVino(self.openvino.attributes()),
         }
     }
 
@@ -101,7 +118,7 @@ impl Args {
         RuleSet::OpenVino(openvino::Attributes {
             promote_unsafe,
             pytorch_scalar_promotion,
-            u64_integer_promotion_target: self.u64_integer_promotion_target,
+            ..self.openvino.attributes()
         })
     }
 

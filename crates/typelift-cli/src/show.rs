@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
-        input::infer(model, diagnostics, &[]);
+        input::infer(model, diagnostics, &[], None);
     }
     render::print(diagnostics, Show::Briefly, terminal);
     match (&loaded.model, args.format) {

@@ -212,9 +212,9 @@ impl RuleSet {
     /// ```
     /// use typelift_promote::{ElementType::*, Operand, RuleSet};
     /// let operands = [Operand::dimensioned(F16), Operand::number(I64), Operand::dimensioned(F32)];
-    /// let all = |rules: &str| RuleSet::from_name(rules).unwrap().promote_all("add", &operands, &mut |_| {});
-    /// assert_eq!(all("pytorch"), Ok(Some(F32)));
-    /// assert_eq!(all("openvino").unwrap_err().code(), "integer-to-float");
+    /// let all = |rules: &str, name| RuleSet::from_name(rules).unwrap().promote_all(name, &operands, &mut |_| {});
+    /// assert_eq!(all("pytorch", "result_type"), Ok(Some(F32)));
+    /// assert_eq!(all("openvino", "add").unwrap_err().code(), "integer-to-float");
     /// ```
     ///
     /// # Errors

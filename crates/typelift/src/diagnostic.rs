@@ -244,6 +244,8 @@ codes! {
     IgnoredMetadata "ignored-metadata" Warning;
     /// OpenVINO calls this promotion safe, although values can be lost.
     LossySafePromotion "lossy-safe-promotion" Warning;
+    /// Values of a constant do not survive a conversion that was put in.
+    LossyConversion "lossy-conversion" Warning;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 

@@ -4,6 +4,7 @@ mod check;
 pub mod diagnostic;
 pub mod graph;
 mod infer;
+pub mod loss;
 mod inputs;
 pub mod ops;
 pub mod passes;

@@ -9,17 +9,30 @@ use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
 
 use crate::diagnostic::Code;
-use crate::graph::{Graph, Layer, OutputPort};
-use crate::ops::{Accepts, Fault, Operation};
+use super::{Place, Run, Walk};
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::ops::{Accepts, BodyInput, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
 
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
-    pub(crate) rules: RuleSet,
+    rules: RuleSet,
     /// What is wanted in the graph being walked.
-    pub(crate) plan: Plan,
+    pub(super) plan: Plan,
+    /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
+    alone: BTreeMap<Place, Plan>,
     /// What was wanted in each body when it was last walked.
-    pub(crate) bodies: BTreeMap<super::Place, Plan>,
+    bodies: BTreeMap<Place, Plan>,
+    /// The Parameters of bodies that got another type.
+    retyped: Vec<Retyped>,
+}
+
+/// A Parameter of a body that got another type.
+pub(crate) struct Retyped {
+    pub(crate) body: Place,
+    pub(crate) parameter: LayerId,
+    pub(crate) types: [ElementType; 2],
+    pub(crate) reason: String,
 }
 
 /// A layer about to be inferred.
@@ -28,19 +41,39 @@ pub(crate) struct Subject<'a> {
     pub(crate) node: NodeIndex,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
+    /// What it is given from outside, where it is a Parameter of a body.
+    pub(crate) given: Option<&'a BodyInput>,
 }
 
 impl Aligner {
-    pub(crate) fn new(rules: RuleSet) -> Self {
-        Self { rules, plan: Plan::default(), bodies: BTreeMap::new() }
+    pub(super) fn new(rules: RuleSet) -> Self {
+        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new(), retyped: Vec::new() }
     }
 
-    /// Whether the layer is an operation that PyTorch does on floats, and gets something else that OpenVINO takes.
-    pub(crate) fn wants_floats(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+    /// Keeps what is wanted in a body after a walk through it.
+    pub(super) fn keep(&mut self, place: Place, plan: Plan, alone: bool) {
+        if alone {
+            self.alone.insert(place.clone(), plan.clone());
+        }
+        self.bodies.insert(place, plan);
+    }
+
+    /// What is wanted in the model and in its bodies, and what was done to Parameters already.
+    pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>, Vec<Retyped>) {
+        for (place, plan) in self.bodies {
+            self.alone.entry(place).or_default().extend(plan);
+        }
+        (self.plan, self.alone, self.retyped)
+    }
+
+    /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
+    /// floating point only, and OpenVINO some that it reads and cannot run.
+    pub(super) fn wants(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let is_whole = |port: &&OutputPort| port.element_type.is_integer() || port.element_type == ElementType::Boolean;
-        matches!(self.rules, RuleSet::PyTorch(_))
-            && inputs.first().is_some_and(is_whole)
-            && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
+        subject.operation.is_tied_when_run()
+            || matches!(self.rules, RuleSet::PyTorch(_))
+                && inputs.first().is_some_and(is_whole)
+                && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
     }
 
     /// The inputs of a layer that need another type; `None` where it is not their types that are wrong.
@@ -48,10 +81,10 @@ impl Aligner {
     /// # Errors
     /// The rules give no type that the operation takes.
     pub(crate) fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Alignment, Fault>> {
-        let Subject { node, operation, .. } = *subject;
-        let operand = |(input, port): (usize, &&OutputPort)| Operand {
-            element_type: port.element_type,
-            category: category(subject.graph, node, input, port),
+        let Subject { graph, node, operation, .. } = *subject;
+        let operand = |(input, port): (usize, &&OutputPort)| {
+            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
+            operand(producer, port)
         };
         let operands: Vec<Operand> = inputs.iter().enumerate().map(operand).collect();
         let types: Vec<ElementType> = operands.iter().map(|operand| operand.element_type).collect();
@@ -77,18 +110,201 @@ impl Aligner {
     }
 }
 
-/// How much say an input has in a promotion: a constant of rank 0 counts as a number.
-fn category(graph: &Graph, node: NodeIndex, input: usize, port: &OutputPort) -> Category {
-    let is_constant = || {
-        let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
-        producer.is_some_and(|layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name)))
-    };
-    match port.shape.rank() {
+/// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
+fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
+    let is_constant = |layer: &Layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name));
+    let category = match port.shape.rank() {
         None => Category::UnknownRank,
-        Some(0) if is_constant() => Category::Number,
+        Some(0) if producer.is_some_and(is_constant) => Category::Number,
         Some(0) => Category::ZeroDim,
         Some(_) => Category::Dimensioned,
+    };
+    Operand { element_type: port.element_type, category }
+}
+
+impl Walk {
+    /// Whether a layer is aligned before its rule is asked.
+    pub(super) fn wants_alignment(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+        let wants = |aligner: &Aligner| aligner.plan.contains_key(&subject.node) || aligner.wants(subject, inputs);
+        self.aligner.as_ref().is_some_and(wants)
     }
+
+    /// The inputs of a layer that the aligner gives another type, with that type.
+    pub(super) fn align(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
+        if !self.is_read(subject.graph, subject.node) {
+            return None;
+        }
+        let aligner = self.aligner.as_mut()?;
+        if !aligner.plan.contains_key(&subject.node) {
+            match aligner.align(subject, inputs)? {
+                Ok(alignment) => aligner.plan.insert(subject.node, alignment),
+                Err(fault) => return Some(Err(fault)),
+            };
+        }
+        let alignment = aligner.plan.get(&subject.node)?;
+        let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
+            Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
+        });
+        Some(Ok(ports.collect()))
+    }
+
+    /// The inputs of a layer to which the aligner gave another type, with that type.
+    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
+        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
+        alignment.map_or(&[], |alignment| &alignment.inputs)
+    }
+
+    /// How many Parameters of bodies got another type so far.
+    pub(super) fn retyped(&self) -> usize {
+        self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())
+    }
+
+    /// Whether the bodies of a layer, which was inferred, had to be repaired or cannot be.
+    pub(super) fn is_ill_typed_inside(&mut self, layer: &Layer, bodies: &[Body], ill_typed: bool) -> bool {
+        let place: Place = self.place().collect();
+        let Some(aligner) = &self.aligner else { return false };
+        (0..bodies.len()).any(|at| {
+            let place: Place = place.iter().copied().chain([(layer.id, at)]).collect();
+            let is_wanted = |plans: &BTreeMap<Place, Plan>| plans.get(&place).is_some_and(|plan| !plan.is_empty());
+            ill_typed
+                || is_wanted(&aligner.alone)
+                || is_wanted(&aligner.bodies)
+                || self.runs.get(&place).is_some_and(Run::failed)
+        })
+    }
+
+    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and tells whether any differed.
+    /// OpenVINO does not ask for that, but it reads a body with the types that its Parameters declare, and most often
+    /// once more with those that come in: what repairs the one need not repair the other.
+    ///
+    /// # Errors
+    /// The rules give them no common type.
+    pub(super) fn tie_entrances(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+    ) -> Result<bool, Fault> {
+        let place: Place = self.place().collect();
+        let &Subject { graph, node, layer, .. } = subject;
+        let Some(aligner) = &mut self.aligner else { return Ok(false) };
+        let rules = aligner.rules;
+        let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
+        let mut differ = false;
+        for (input, port) in inputs.iter().enumerate() {
+            let reached = parameters(bodies, input);
+            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
+            let outside = operand(producer, port);
+            let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
+            let mut operands = vec![outside];
+            for &(_, _, element_type) in &reached {
+                if operands.iter().all(|operand| operand.element_type != element_type) {
+                    operands.push(Operand { element_type, category });
+                }
+            }
+            if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {
+                continue;
+            }
+            let Layer { id, name, ty, .. } = layer;
+            let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
+            let declared = declared.join(" and ");
+            let mut reason =
+                format!("input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ", port.element_type);
+            let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).map_err(|refusal| {
+                let message =
+                    format!("input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}", port.element_type);
+                let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
+                fault.help(refusal.remedy().to_string())
+            })?;
+            differ = true;
+            if port.element_type != common {
+                alignment.inputs.push((input, common));
+                let separator = if alignment.reason.is_empty() { "" } else { "; " };
+                let _ = write!(alignment.reason, "{separator}{reason}");
+            }
+            for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
+                // It is there: its type was just read.
+                let _ = bodies[at].graph.set_attribute(parameter, "element_type", common.name());
+                let body = place.iter().copied().chain([(layer.id, at)]).collect();
+                aligner.retyped.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
+            }
+        }
+        if differ {
+            aligner.plan.insert(node, alignment);
+            let inside = |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
+            aligner.alone.retain(|body, _| !inside(body));
+            aligner.bodies.retain(|body, _| !inside(body));
+            self.runs.retain(|body, _| !inside(body));
+        }
+        Ok(differ)
+    }
+
+    /// Gives the Results of two bodies of a layer the common type of what they take, and tells that type; `None` where
+    /// nothing is aligned, or there is none.
+    pub(crate) fn align_results(
+        &mut self,
+        owner: &Layer,
+        bodies: &[Body],
+        results: [(usize, LayerId); 2],
+    ) -> Option<ElementType> {
+        let rules = self.aligner.as_ref()?.rules;
+        let mut operands = SmallVec::<[Operand; 2]>::new();
+        for (body, result) in results {
+            let graph = &bodies.get(body)?.graph;
+            let source = graph.producers(result).first().copied().flatten()?;
+            operands.push(operand(graph.layer(source.layer), graph.output(source)?));
+        }
+        let mut reason = format!("If {} `{}` gives {} and {}: ", owner.id, owner.name, operands[0].element_type, operands[1].element_type);
+        let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).ok().filter(|ty| ty.port_name().is_some())?;
+        for ((body, result), operand) in results.into_iter().zip(operands) {
+            let place: Place = self.place().chain([(owner.id, body)]).collect();
+            let node = bodies.get(body)?.graph.node(result)?;
+            if operand.element_type != common {
+                let inputs = SmallVec::from_iter([(0, common)]);
+                self.aligner.as_mut()?.bodies.entry(place).or_default().insert(node, Alignment { inputs, reason: reason.clone() });
+            }
+        }
+        Some(common)
+    }
+}
+
+/// The Parameters of bodies that an input of their layer goes to, each with the position of its body and the type that it
+/// declares.
+fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
+    let mut found = Vec::new();
+    for (at, body) in bodies.iter().enumerate() {
+        let enters = |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
+        for entry in body.port_map.iter().filter(enters) {
+            let parameter = body.graph.layer(entry.internal_layer_id);
+            let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+            found.extend(declared.map(|declared| (at, entry.internal_layer_id, declared)));
+        }
+    }
+    found
+}
+
+/// The rule set's name for the way that operations promote which have none of their own.
+fn ordinary_name(rules: &RuleSet) -> &'static str {
+    match rules {
+        RuleSet::OpenVino(_) => "add",
+        RuleSet::PyTorch(_) => "result_type",
+        RuleSet::Paddle(_) => "operator +",
+    }
+}
+
+/// The common type of tensors; what leads to it is written to `reason`.
+fn common_type(rules: &RuleSet, name: &str, operands: &[Operand], reason: &mut String) -> Result<ElementType, Refusal> {
+    let _ = write!(reason, "{} rules, ", rules.name());
+    let mut separator = "";
+    let found = rules.promote_all(name, operands, &mut |step| {
+        let _ = write!(reason, "{separator}{}", rules.describe(step));
+        separator = "; ";
+    });
+    Ok(found?.unwrap_or(ElementType::Dynamic))
 }
 
 /// Inputs of one operation that must have one type, or one input that is tied to none.
@@ -156,13 +372,7 @@ impl Group<'_> {
         if !agree {
             let operands: SmallVec<[Operand; 4]> =
                 self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
-            let _ = write!(rule, "{} rules, ", rules.name());
-            let mut separator = "";
-            let found = rules.promote_all(self.promotion_name(rules), &operands, &mut |step| {
-                let _ = write!(rule, "{separator}{}", rules.describe(step));
-                separator = "; ";
-            });
-            common = found.map_err(Trouble::Refused)?.unwrap_or(ty);
+            common = common_type(rules, self.promotion_name(rules), &operands, &mut rule).map_err(Trouble::Refused)?;
         }
         if let Some((float, because)) = required(common) {
             let separator = if rule.is_empty() { "" } else { "; " };
@@ -189,10 +399,8 @@ impl Group<'_> {
         match (rules, self.operation.name()) {
             (RuleSet::PyTorch(_), "Divide") => "div",
             (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",
-            (RuleSet::PyTorch(_), _) => "result_type",
             (RuleSet::Paddle(_), "Divide") => "operator /",
-            (RuleSet::Paddle(_), _) => "operator +",
-            (RuleSet::OpenVino(_), _) => "add",
+            (rules, _) => ordinary_name(rules),
         }
     }
 

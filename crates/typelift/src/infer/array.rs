@@ -418,8 +418,22 @@ pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
         ElementType::F32 => f64::from(value as f32),
         ElementType::F16 => f16::from_f32(value as f32).to_f64(),
         ElementType::Bf16 => bf16::from_f32(value as f32).to_f64(),
+        ElementType::F8E4M3 => round_to_bits(value, 3, -6, 448.0, f64::NAN),
+        ElementType::F8E5M2 => round_to_bits(value, 2, -14, 57344.0, f64::INFINITY),
         _ => value,
     }
+}
+
+/// The nearest number with so many bits after the first one, the even one of two; `beyond` where it is larger than the
+/// largest of the type, whose smallest exponent is `lowest`.
+fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return if value.is_infinite() { beyond.copysign(value) } else { value };
+    }
+    let exponent = (value.abs().log2().floor() as i32).max(lowest);
+    let step = 2_f64.powi(exponent - bits);
+    let nearest = (value / step).round_ties_even() * step;
+    if nearest.abs() > largest { beyond.copysign(value) } else { nearest }
 }
 
 /// A number without its fraction in an integer type. Numbers out of range give what x86-64 gives: narrow types are cut

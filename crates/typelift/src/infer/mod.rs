@@ -13,6 +13,7 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
+pub(crate) use self::align::Retyped;
 use self::align::{Aligner, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
@@ -85,7 +86,11 @@ pub(crate) fn refine(model: &mut Model) {
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
     let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)), false);
-    (diagnostics, aligner.map(|aligner| passes::align(model, &aligner.plan, &aligner.bodies)).unwrap_or_default())
+    let changes = aligner.map(|aligner| {
+        let (plan, bodies, retyped) = aligner.finish();
+        passes::align(model, &plan, &bodies, retyped)
+    });
+    (diagnostics, changes.unwrap_or_default())
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
@@ -187,6 +192,9 @@ impl Step {
 /// A body: the layers around it, outermost first, each with the position of the body among its bodies.
 pub(crate) type Place = Vec<(LayerId, usize)>;
 
+/// Types and shapes of the outputs of a layer.
+type Outputs = SmallVec<[(ElementType, Shape); 2]>;
+
 /// What is kept of the runs of a body.
 #[derive(Default)]
 pub(crate) struct Run {
@@ -241,11 +249,12 @@ impl Walk {
         self.alone &= given.is_none();
         self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
         let found = std::mem::replace(&mut self.diagnostics, outside.0);
-        self.alone = outside.1;
         if let (Some(aligner), Some(plan)) = (&mut self.aligner, plan) {
             let place = self.path.iter().map(Step::place).collect();
-            aligner.bodies.insert(place, std::mem::replace(&mut aligner.plan, plan));
+            let plan = std::mem::replace(&mut aligner.plan, plan);
+            aligner.keep(place, plan, self.alone);
         }
+        self.alone = outside.1;
         self.path.pop();
         let run = self.run(owner, at);
         if !run.failed() {
@@ -334,19 +343,13 @@ impl Walk {
         bodies: &mut [Body],
         given: &HashMap<LayerId, BodyInput>,
         values: &mut value::Cache,
-    ) -> Result<SmallVec<[(ElementType, Shape); 2]>, Fault> {
-        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(SmallVec::new()) };
-        // OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
-        if self.alone {
-            for (at, body) in bodies.iter_mut().enumerate() {
-                self.body(layer, at, body, None)?;
-            }
-        }
+    ) -> Result<Outputs, Fault> {
+        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
+        self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let aligned;
-        let mut inputs: SmallVec<[&OutputPort; 4]> =
+        let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
         check_input_count(layer, operation, inputs.len())?;
         let mut odd: SmallVec<[Fault; 1]> = SmallVec::new();
@@ -361,35 +364,17 @@ impl Walk {
             let lint = self.diagnose(graph, node, &lint);
             self.diagnostics.push(lint);
         }
-        let mut apply_rule = |walk: &mut Self, inputs: &[&OutputPort]| {
-            let mut cx = Context {
-                walk,
-                graph,
-                node,
-                attributes: Attributes { layer, operation },
-                inputs,
-                bodies: &mut *bodies,
-                given: given.get(&layer.id),
-                values: &mut *values,
-                outputs: SmallVec::new(),
-            };
-            operation.infer(&mut cx)?;
-            Ok(cx.outputs)
-        };
-        let subject = Subject { graph, node, layer, operation };
-        let found = self.diagnostics.len();
-        let mut outputs = apply_rule(self, &inputs);
-        if let Some(ports) = self.align(&subject, &inputs, outputs.is_err()) {
-            aligned = ports?;
-            for (at, port) in &aligned {
-                inputs[*at] = port;
-            }
-            let found_again = self.diagnostics.split_off(found);
-            outputs = apply_rule(self, &inputs);
-            // What was already evaluated on the way is not found a second time, what the rule itself says is.
-            let lost = found_again.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
-            let lost: Vec<_> = lost.collect();
-            self.diagnostics.extend(lost);
+        let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
+        let retyped = self.retyped();
+        let mut outputs = self.attempt(&subject, &inputs, bodies, values);
+        if self.is_ill_typed_inside(layer, bodies, outputs.is_err() || self.retyped() > retyped)
+            && self.tie_entrances(&subject, &inputs, bodies)?
+        {
+            let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
+            let read = self.read_bodies(layer, bodies);
+            (self.alone, self.declared) = before;
+            read?;
+            outputs = self.attempt(&subject, &inputs, bodies, values);
         }
         let outputs = outputs?;
         if outputs.len() < layer.outputs.len() {
@@ -398,33 +383,71 @@ impl Walk {
         Ok(outputs)
     }
 
-    /// The inputs that the aligner gives another type, with that type, after the rule of the layer refused them or not.
-    fn align(
+    /// Infers the bodies of a layer by themselves: OpenVINO reads a body, and refuses what is wrong in it, before it knows
+    /// of anything around it.
+    fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
+        if self.alone {
+            for (at, body) in bodies.iter_mut().enumerate() {
+                self.body(layer, at, body, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the rule of a layer, and once more to inputs of other types where it refuses and they can be aligned.
+    fn attempt(
         &mut self,
         subject: &Subject,
         inputs: &[&OutputPort],
-        refused: bool,
-    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
-        let aligner = self.aligner.as_ref()?;
-        if !refused && !aligner.wants_floats(subject, inputs) || !self.is_read(subject.graph, subject.node) {
-            return None;
-        }
-        let alignment = match self.aligner.as_ref()?.align(subject, inputs)? {
-            Ok(alignment) => alignment,
-            Err(fault) => return Some(Err(fault)),
+        bodies: &mut [Body],
+        values: &mut value::Cache,
+    ) -> Result<Outputs, Fault> {
+        let found = self.diagnostics.len();
+        let first = match self.wants_alignment(subject, inputs) {
+            true => None,
+            false => Some(self.apply_rule(subject, inputs, bodies, values)),
         };
-        let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
-            Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
-        });
-        let ports = ports.collect();
-        self.aligner.as_mut()?.plan.insert(subject.node, alignment);
-        Some(Ok(ports))
+        if self.aligner.is_none() || matches!(first, Some(Ok(_))) {
+            return first.unwrap_or_else(|| Ok(Outputs::new()));
+        }
+        let Some(aligned) = self.align(subject, inputs) else {
+            return first.unwrap_or_else(|| self.apply_rule(subject, inputs, bodies, values));
+        };
+        let aligned = aligned?;
+        let mut inputs: SmallVec<[&OutputPort; 4]> = inputs.into();
+        for (at, port) in &aligned {
+            inputs[*at] = port;
+        }
+        let found_first = self.diagnostics.split_off(found);
+        let outputs = self.apply_rule(subject, &inputs, bodies, values);
+        // What was evaluated on the way is not found a second time, what the rule itself says is.
+        let lost = found_first.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
+        let lost: Vec<_> = lost.collect();
+        self.diagnostics.extend(lost);
+        outputs
     }
 
-    /// The inputs of a layer to which the aligner gave another type, with that type.
-    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
-        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
-        alignment.map_or(&[], |alignment| &alignment.inputs)
+    fn apply_rule(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+        values: &mut value::Cache,
+    ) -> Result<Outputs, Fault> {
+        let &Subject { graph, node, layer, operation, given } = subject;
+        let mut cx = Context {
+            walk: self,
+            graph,
+            node,
+            attributes: Attributes { layer, operation },
+            inputs,
+            bodies,
+            given,
+            values,
+            outputs: Outputs::new(),
+        };
+        operation.infer(&mut cx)?;
+        Ok(cx.outputs)
     }
 
     /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.

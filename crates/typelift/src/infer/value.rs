@@ -49,9 +49,13 @@ impl Bounds {
         self.upper.as_ref().unwrap_or(&self.lower)
     }
 
-    /// The same, each end as another type holds it.
+    /// What is known of them after a conversion.
     pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
-        Some(Self::new(self.lower.converted(to)?, self.upper().converted(to)?))
+        let lower = evaluate::converted(&self.lower, to)?;
+        match &self.upper {
+            None => Some(Self::exactly(lower)),
+            Some(upper) => Some(Self::new(lower, evaluate::converted(upper, to)?)),
+        }
     }
 
     /// The values, where they are known exactly.

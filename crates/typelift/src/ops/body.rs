@@ -118,9 +118,9 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             (ElementType::Dynamic, right) => right,
             (left, right) => {
                 let message = format!("output {output} is {left} from `then_body` and {right} from `else_body`");
-                return Err(Fault::types(&[], message)
-                    .rule("both branches must give one element type")
-                    .help("put a Convert before one of the Results"));
+                let fault = Fault::types(&[], message).rule("both branches must give one element type");
+                let results = [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
+                cx.align_results(results).ok_or_else(|| fault.help("put a Convert before one of the Results"))?
             }
         };
         cx.output(element_type, either(&left, &right));

@@ -362,6 +362,11 @@ impl<'a> Context<'a> {
         Ok(shape)
     }
 
+    /// The common type of what Results in two bodies of the layer give, where they are aligned.
+    pub(crate) fn align_results(&mut self, results: [(usize, LayerId); 2]) -> Option<ElementType> {
+        self.walk.align_results(self.attributes.layer, self.bodies, results)
+    }
+
     /// Infers a body of the layer with these Parameters given from outside.
     pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) -> Result<(), Fault> {
         let owner = self.attributes.layer;

@@ -110,6 +110,7 @@ pub struct Operation {
     ties: Ties,
     accepts: Accepts,
     floats: &'static [usize],
+    tied_when_run: bool,
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
 }
@@ -218,6 +219,7 @@ impl Operation {
             ties: Ties::None,
             accepts: Accepts::Any,
             floats: &[],
+            tied_when_run: false,
             infer,
             evaluate: Evaluate::Never,
         }
@@ -271,6 +273,12 @@ impl Operation {
         self
     }
 
+    /// The same with ties that OpenVINO's reader does not look at, but its plugins do.
+    const fn tied_when_run(mut self) -> Self {
+        self.tied_when_run = true;
+        self
+    }
+
     /// The same with inputs, besides the main one and those tied to it, that take floating point only.
     const fn floats(mut self, inputs: &'static [usize]) -> Self {
         self.floats = inputs;
@@ -312,6 +320,11 @@ impl Operation {
     /// Which element types it takes in its main input.
     pub fn accepted(&self) -> Accepts {
         self.accepts
+    }
+
+    /// Whether OpenVINO reads the operation with tied inputs that differ, and cannot run it.
+    pub fn is_tied_when_run(&self) -> bool {
+        self.tied_when_run
     }
 
     /// Whether `input` is the main input, which is the first one, or tied to it.

@@ -18,6 +18,8 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[EPSILON]),
     Operation::new("GroupNormalization", 12, group_norm)
         .inputs(3, 3)
+        .ties(Ties::All)
+        .tied_when_run()
         .attributes(&[Attr::new("num_groups", AttrKind::Int).default("0"), EPSILON]),
     Operation::new("GRN", 0, grn).attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
     Operation::new("LRN", 0, lrn).inputs(2, 2).attributes(&[

@@ -12,29 +12,82 @@ mod unique_tensor_names;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use typelift_promote::ElementType;
+use serde::ser::SerializeStruct;
+use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use self::align::Plan;
-use crate::diagnostic::LayerRef;
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
-use crate::infer::Place;
+use crate::infer::{Place, Retyped};
+use crate::loss::Audit;
+use crate::weights::Weights;
 
 /// What a pass did to one layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Whether the layer came or went.
+    /// What happened.
     pub action: Action,
-    /// The Convert.
+    /// The Convert, or the Parameter that was retyped.
     pub layer: LayerRef,
-    /// The element type that it converts from.
+    /// The element type that it converts from, or had.
     pub from: ElementType,
-    /// The element type that it converts to.
+    /// The element type that it converts to, or has.
     pub to: ElementType,
     /// Why.
     pub reason: String,
+    /// What happens to the values, where a Convert that can lose something was put behind a constant that can be read.
+    pub audit: Option<Audit>,
+    /// The constant.
+    constant: Option<Constant>,
 }
 
-/// Whether a pass put a Convert in or took one out.
+/// A constant whose values were looked at.
+#[derive(Clone, Debug, PartialEq)]
+struct Constant {
+    layer: LayerRef,
+    span: Span,
+}
+
+impl Change {
+    /// What a value can lose in the conversion, by the two types alone; `None` where one of them has no numbers.
+    #[must_use]
+    pub fn can_lose(&self) -> Option<Fidelity> {
+        fidelity(self.from, self.to)
+    }
+
+    /// A warning where values of a constant are really lost.
+    #[must_use]
+    pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
+        let audit = self.audit.filter(|audit| audit.changed() > 0)?;
+        let constant = self.constant.as_ref()?;
+        let Self { from, to, .. } = self;
+        let message = format!("values of `{}` are lost in the conversion from {from} to {to}", constant.layer.name);
+        let span = crate::xml::locate(&model.source, constant.span, "layer", "name");
+        let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
+        Some(Diagnostic { layer: Some(constant.layer.clone()), ..warning }.note(self.reason.clone()))
+    }
+}
+
+/// As data: the losses that the types allow as words, and the audit of a constant.
+impl Serialize for Change {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let losses = |fidelity: Fidelity| fidelity.losses().map(Loss::name).collect::<Vec<_>>();
+        let mut fields = serializer.serialize_struct("Change", 7)?;
+        fields.serialize_field("action", &self.action)?;
+        fields.serialize_field("layer", &self.layer)?;
+        fields.serialize_field("from", self.from.name())?;
+        fields.serialize_field("to", self.to.name())?;
+        fields.serialize_field("can_lose", &self.can_lose().map(losses))?;
+        match &self.audit {
+            Some(audit) => fields.serialize_field("audit", audit)?,
+            None => fields.skip_field("audit")?,
+        }
+        fields.serialize_field("reason", &self.reason)?;
+        fields.end()
+    }
+}
+
+/// What happened to a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -42,6 +95,8 @@ pub enum Action {
     Inserted,
     /// It is gone.
     Removed,
+    /// It is a Parameter of a body, and has another type.
+    Retyped,
 }
 
 /// A rewrite.
@@ -116,7 +171,7 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>> {
-    let mut changes = Changes::default();
+    let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
     (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
     if pass.refines && !changes.list.is_empty() {
@@ -125,23 +180,22 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
     Ok(changes.list)
 }
 
-/// Puts in the Converts that a model and its bodies need for `plan`.
-pub(crate) fn align(model: &mut Model, plan: &Plan, bodies: &BTreeMap<Place, Plan>) -> Vec<Change> {
-    let mut changes = Changes::default();
-    align::apply(&mut model.graph, plan, &mut changes);
-    for (place, plan) in bodies.iter().filter(|(_, plan)| !plan.is_empty()) {
-        let mut graph = Some(&mut model.graph);
-        changes.path.clear();
-        for &(owner, body) in place {
-            graph = graph.and_then(|graph| {
-                let layer = graph.node(owner).and_then(|node| graph.weight_mut(node))?;
-                let body = layer.bodies.get_mut(body)?;
-                changes.path.push(format!("{}/{}", layer.name, body.name()));
-                Some(&mut body.graph)
-            });
+/// Puts in the Converts that a model and its bodies need for `plan`, and takes down which Parameters were retyped.
+pub(crate) fn align(
+    model: &mut Model,
+    plan: &Plan,
+    bodies: &BTreeMap<Place, Plan>,
+    retyped: Vec<Retyped>,
+) -> Vec<Change> {
+    let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
+    for Retyped { body, parameter, types, reason } in retyped {
+        if let Some(layer) = changes.enter(&mut model.graph, &body).and_then(|graph| graph.layer(parameter)) {
+            changes.add(Action::Retyped, layer, types, reason);
         }
-        if let Some(graph) = graph {
-            align::apply(graph, plan, &mut changes);
+    }
+    for (place, plan) in [(&Place::new(), plan)].into_iter().chain(bodies) {
+        if let Some(graph) = changes.enter(&mut model.graph, place).filter(|_| !plan.is_empty()) {
+            changes.rewrite(graph, |graph, changes| align::apply(graph, plan, changes));
         }
     }
     changes.list
@@ -152,6 +206,7 @@ pub(crate) fn align(model: &mut Model, plan: &Plan, bodies: &BTreeMap<Place, Pla
 struct Changes {
     list: Vec<Change>,
     path: Vec<String>,
+    weights: Weights,
 }
 
 impl Changes {
@@ -162,12 +217,41 @@ impl Changes {
             self.innermost_first(&mut body.graph, rewrite);
             self.path.pop();
         }
+        self.rewrite(graph, rewrite);
+    }
+
+    /// Goes to the graph at `place`.
+    fn enter<'a>(&mut self, graph: &'a mut Graph, place: &Place) -> Option<&'a mut Graph> {
+        self.path.clear();
+        place.iter().try_fold(graph, |graph, &(owner, body)| {
+            let layer = graph.node(owner).and_then(|node| graph.weight_mut(node))?;
+            let body = layer.bodies.get_mut(body)?;
+            self.path.push(format!("{}/{}", layer.name, body.name()));
+            Some(&mut body.graph)
+        })
+    }
+
+    /// Rewrites one graph, and looks at what the new Converts do to constants.
+    fn rewrite(&mut self, graph: &mut Graph, rewrite: impl FnOnce(&mut Graph, &mut Self)) {
+        let before = self.list.len();
         rewrite(graph, self);
+        for change in self.list[before..].iter_mut().filter(|change| change.action == Action::Inserted) {
+            let source = graph.producers(change.layer.id).first().copied().flatten();
+            let Some(constant) = source.and_then(|source| graph.layer(source.layer)) else { continue };
+            if !["Const", "Constant"].iter().any(|ty| constant.ty.eq_ignore_ascii_case(ty)) {
+                continue;
+            }
+            change.audit = Audit::of(constant, &self.weights, change.to);
+            if change.audit.is_some() {
+                let layer = LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
+                change.constant = Some(Constant { layer, span: constant.span.unwrap_or_default() });
+            }
+        }
     }
 
     fn add(&mut self, action: Action, layer: &Layer, [from, to]: [ElementType; 2], reason: impl Into<String>) {
         let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
-        self.list.push(Change { action, layer, from, to, reason: reason.into() });
+        self.list.push(Change { action, layer, from, to, reason: reason.into(), audit: None, constant: None });
     }
 }
 

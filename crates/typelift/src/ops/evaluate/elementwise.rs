@@ -45,13 +45,15 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(x.map(|v| (v == 0).into(), |v| f64::from(v == 0.0)))
 }
 
-/// A conversion; "no upper end" stays what it is, unless one of the types is an integer of 16 bits or less.
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if evaluation.is_decompression() {
         return None;
     }
-    let x = *inputs.first()?;
-    let to = evaluation.element_type();
+    converted(inputs.first()?, evaluation.element_type())
+}
+
+/// A conversion; "no upper end" stays what it is, unless one of the types is an integer of 16 bits or less.
+pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
     let converted = x.converted(to)?;
     let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
     if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
