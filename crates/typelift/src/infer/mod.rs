@@ -92,11 +92,12 @@ pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec
 
 fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
     let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
+    let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
     let mut walk = Walk {
         aligner,
         refining,
         // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
-        trusts_ports: model.weights.len().is_none() && !edited,
+        trusts_ports: lacks_values && !edited,
         source: model.source.clone(),
         lines: OnceCell::new(),
         weights: model.weights.clone(),
@@ -117,6 +118,13 @@ fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Dia
     walk.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
     walk.note_declared_outputs();
     (walk.diagnostics, walk.aligner)
+}
+
+/// Whether the graph or a body in it has constants.
+fn has_constants(graph: &Graph) -> bool {
+    graph.petgraph().node_weights().any(|layer| {
+        ["Const", "Constant"].contains(&layer.ty()) || layer.bodies.iter().any(|body| has_constants(&body.graph))
+    })
 }
 
 /// So many layers of bodies may be inferred again, and one more for each byte of the file. No real model comes near.
@@ -301,10 +309,11 @@ impl Walk {
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
-            let (element_type, mut shape) = output.unwrap_or_else(|| (ElementType::Dynamic, Shape::dynamic()));
-            if self.trusts_ports {
-                shape = shape.merge(&port.shape).unwrap_or(shape);
-            }
+            let (element_type, shape) = match output {
+                None => (ElementType::Dynamic, Shape::dynamic()),
+                Some((ty, shape)) if self.trusts_ports => (ty, shape.merge(&port.shape).unwrap_or(shape)),
+                Some(known) => known,
+            };
             if port.element_type == element_type && port.shape == shape {
                 continue;
             }
