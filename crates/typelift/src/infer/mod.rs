@@ -75,8 +75,10 @@ pub(crate) fn refine(model: &mut Model) {
 ///         <output><port id="0" precision="FP32"/></output></layer>
 ///     <layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input>
 ///         <output><port id="2" precision="FP32"/></output></layer>
+///     <layer id="3" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
 /// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
-///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/></edges></net>"#)?;
+///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#)?;
 /// let rules = RuleSet::from_name("openvino").unwrap();
 /// let (diagnostics, changes) = typelift::infer_aligned(&mut model, rules);
 /// assert!(diagnostics.is_empty());
