@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
 
-use crate::diagnostic::Code;
 use super::{Place, Run, Walk};
+use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
 use crate::ops::{Accepts, BodyInput, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
@@ -212,11 +212,15 @@ impl Walk {
             let Layer { id, name, ty, .. } = layer;
             let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
             let declared = declared.join(" and ");
-            let mut reason =
-                format!("input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ", port.element_type);
+            let mut reason = format!(
+                "input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ",
+                port.element_type
+            );
             let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).map_err(|refusal| {
-                let message =
-                    format!("input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}", port.element_type);
+                let message = format!(
+                    "input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}",
+                    port.element_type
+                );
                 let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
                 fault.help(refusal.remedy().to_string())
             })?;
@@ -235,7 +239,8 @@ impl Walk {
         }
         if differ {
             aligner.plan.insert(node, alignment);
-            let inside = |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
+            let inside =
+                |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
             aligner.alone.retain(|body, _| !inside(body));
             aligner.bodies.retain(|body, _| !inside(body));
             self.runs.retain(|body, _| !inside(body));
@@ -258,14 +263,24 @@ impl Walk {
             let source = graph.producers(result).first().copied().flatten()?;
             operands.push(operand(graph.layer(source.layer), graph.output(source)?));
         }
-        let mut reason = format!("If {} `{}` gives {} and {}: ", owner.id, owner.name, operands[0].element_type, operands[1].element_type);
-        let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).ok().filter(|ty| ty.port_name().is_some())?;
+        let mut reason = format!(
+            "If {} `{}` gives {} and {}: ",
+            owner.id, owner.name, operands[0].element_type, operands[1].element_type
+        );
+        let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason)
+            .ok()
+            .filter(|ty| ty.port_name().is_some())?;
         for ((body, result), operand) in results.into_iter().zip(operands) {
             let place: Place = self.place().chain([(owner.id, body)]).collect();
             let node = bodies.get(body)?.graph.node(result)?;
             if operand.element_type != common {
                 let inputs = SmallVec::from_iter([(0, common)]);
-                self.aligner.as_mut()?.bodies.entry(place).or_default().insert(node, Alignment { inputs, reason: reason.clone() });
+                self.aligner
+                    .as_mut()?
+                    .bodies
+                    .entry(place)
+                    .or_default()
+                    .insert(node, Alignment { inputs, reason: reason.clone() });
             }
         }
         Some(common)
@@ -277,7 +292,8 @@ impl Walk {
 fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
     let mut found = Vec::new();
     for (at, body) in bodies.iter().enumerate() {
-        let enters = |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
+        let enters =
+            |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
         for entry in body.port_map.iter().filter(enters) {
             let parameter = body.graph.layer(entry.internal_layer_id);
             let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));

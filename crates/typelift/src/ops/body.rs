@@ -119,7 +119,8 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             (left, right) => {
                 let message = format!("output {output} is {left} from `then_body` and {right} from `else_body`");
                 let fault = Fault::types(&[], message).rule("both branches must give one element type");
-                let results = [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
+                let results =
+                    [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
                 cx.align_results(results).ok_or_else(|| fault.help("put a Convert before one of the Results"))?
             }
         };

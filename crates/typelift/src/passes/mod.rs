@@ -243,7 +243,8 @@ impl Changes {
             }
             change.audit = Audit::of(constant, &self.weights, change.to);
             if change.audit.is_some() {
-                let layer = LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
+                let layer =
+                    LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
                 change.constant = Some(Constant { layer, span: constant.span.unwrap_or_default() });
             }
         }
