@@ -20,7 +20,7 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     for layer in graph.layers() {
         let node = format!("\"{scope}{}\"", layer.id());
-        let _ = writeln!(out, "{indent}{node} [label={}, {}]", quoted(&label(graph, layer)), style(layer));
+        let _ = writeln!(out, "{indent}{node} [label={}, {}]", quoted(label(graph, layer)), style(layer));
         for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
             let Some(feed) = feed else { continue };
             let source = graph.layer(feed.layer);

@@ -1,4 +1,10 @@
 //! Repair of graphs whose types disagree.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 mod common;
 

@@ -2,6 +2,12 @@
 //! cost and say.
 //!
 //! `BODIES_FILE=… cargo test -p typelift --test bodies` takes other cases, made by `testdata/oracle/bodies/take.py`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,10 @@
 //! Laws that dimensions and shapes keep whatever their values.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 use proptest::prelude::*;
 use typelift::shape::{AutoBroadcast, BroadcastMode, Dim, ListInput, Shape, ShapeMismatch};

@@ -1,4 +1,10 @@
 //! `docs/diagnostics.md` has a heading for every code, and what it shows is what is said.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 mod hostile;
 mod small;

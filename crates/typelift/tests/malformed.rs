@@ -1,5 +1,11 @@
 //! Malformed and odd files, each against what OpenVINO makes of it: what it refuses is an error with a place, what it takes is
 //! not, and what it takes although it cannot be meant is a warning. The snapshot has every diagnostic, to be judged.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 mod hostile;
 

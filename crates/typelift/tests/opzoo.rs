@@ -2,6 +2,12 @@
 //!
 //! `OPZOO=Reshape,Concat cargo test -p typelift --test opzoo -- --nocapture` looks at some operations only and prints
 //! every difference.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
 
 mod zoo;
 

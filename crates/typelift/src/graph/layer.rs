@@ -22,7 +22,7 @@ pub struct Layer {
     pub(crate) inputs: Vec<InputPort>,
     pub(crate) outputs: Vec<OutputPort>,
     pub(crate) bodies: Vec<Body>,
-    pub(crate) rt_info: Option<Fragment>,
+    pub(crate) rt_info: Option<Span>,
     /// Where the file has it; `None` for a layer that was added.
     pub(crate) span: Option<Span>,
     /// Whether names or attributes may differ from the text of `span`.
@@ -173,7 +173,7 @@ pub struct OutputPort {
     pub(crate) names: Option<CompactString>,
     /// The text between the port's tags, which holds the declared dims.
     pub(crate) content: Span,
-    pub(crate) rt_info: Option<Fragment>,
+    pub(crate) rt_info: Option<Span>,
 }
 
 impl OutputPort {
@@ -307,22 +307,4 @@ pub struct BackEdge {
     pub from: LayerId,
     /// The body's Parameter.
     pub to: LayerId,
-}
-
-/// A piece of XML that is kept as text: metadata no rule looks into.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fragment {
-    /// In the model's source.
-    Source(Span),
-    /// Made here.
-    Text(Box<str>),
-}
-
-impl Fragment {
-    pub(crate) fn text<'a>(&'a self, source: &'a str) -> &'a str {
-        match self {
-            Self::Source(span) => span.text(source),
-            Self::Text(text) => text,
-        }
-    }
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 pub use edit::EditError;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
-pub(crate) use layer::{Fragment, join_names, split_names};
+pub(crate) use layer::{join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 
@@ -82,7 +82,7 @@ pub struct Graph {
     next_id: u64,
     /// The text of layers and wires that were removed.
     removed: Vec<Span>,
-    pub(crate) rt_info: Option<Fragment>,
+    pub(crate) rt_info: Option<Span>,
     /// The `<layers>` and `<edges>` elements.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::{Fragment, Graph};
+use super::Graph;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::weights::Weights;
 
@@ -33,7 +33,7 @@ pub struct Model {
     /// The root element.
     pub(crate) span: Span,
     /// Children of the root besides layers, edges and `rt_info`.
-    pub(crate) extras: Vec<Fragment>,
+    pub(crate) extras: Vec<Span>,
 }
 
 impl Model {

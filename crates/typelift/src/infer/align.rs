@@ -14,6 +14,9 @@ use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEn
 use crate::ops::{Accepts, BodyInput, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
 
+/// Inputs by position, as they are after their Converts.
+type Aligned = SmallVec<[(usize, OutputPort); 2]>;
+
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
     rules: RuleSet,
@@ -130,11 +133,7 @@ impl Walk {
     }
 
     /// The inputs of a layer that the aligner gives another type, with that type.
-    pub(super) fn align(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-    ) -> Option<Result<SmallVec<[(usize, OutputPort); 2]>, Fault>> {
+    pub(super) fn align(&mut self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Aligned, Fault>> {
         if !self.is_read(subject.graph, subject.node) {
             return None;
         }

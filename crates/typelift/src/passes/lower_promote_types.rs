@@ -100,6 +100,6 @@ fn convert(
     let mut convert =
         Layer::new("Convert", "opset1", &name).with_attribute("destination_type", output.element_type.name());
     convert.outputs = vec![output.clone()];
-    convert.rt_info = layer.rt_info.clone();
+    convert.rt_info = layer.rt_info;
     Some((convert, [from, output.element_type]))
 }

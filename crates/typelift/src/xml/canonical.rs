@@ -8,7 +8,8 @@ use typelift_promote::ElementType;
 
 use super::read::declared_dims;
 use super::tokens::{decode, encode};
-use crate::graph::{Body, Direction, Fragment, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::diagnostic::Span;
+use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::shape::Shape;
 
 /// Prints the whole model.
@@ -294,15 +295,14 @@ impl<'a> Printer<'a> {
     }
 
     /// Metadata, as it stands in the source but for white space between elements.
-    fn fragment(&mut self, fragment: &Fragment) {
+    fn fragment(&mut self, fragment: &Span) {
         let mut reader = Reader::from_str(fragment.text(self.source));
         reader.config_mut().allow_dangling_amp = true;
         let outer = self.depth;
         // Whether the innermost element has no content yet, and whether its last content was text.
         let (mut bare, mut after_text) = (false, false);
-        loop {
-            // The text was read once already, so it is well-formed.
-            let Ok(event) = reader.read_event() else { break };
+        // The text was read once already, so it is well-formed.
+        while let Ok(event) = reader.read_event() {
             if bare && !matches!(&event, Event::End(_)) && !is_blank(&event) {
                 self.out.push('>');
                 bare = false;

@@ -12,8 +12,7 @@ use super::tokens::{Element, Tokens, decode};
 use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::LayerRef;
 use crate::graph::{
-    Attribute, BackEdge, Body, Direction, Fragment, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort,
-    PortMapEntry, Wire,
+    Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
 use crate::shape::{Dim, Shape};
 use crate::weights::Weights;
@@ -244,8 +243,7 @@ impl<'a> Read<'a> {
     }
 
     fn lint_legacy_metadata(&mut self, model: &Model) {
-        for extra in &model.extras {
-            let Fragment::Source(span) = extra else { continue };
+        for span in &model.extras {
             let text = span.text(self.source);
             if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
             {
@@ -260,7 +258,7 @@ impl<'a> Read<'a> {
         &mut self,
         parent: &Element<'a>,
         mut graph: Graph,
-        mut extras: Option<&mut Vec<Fragment>>,
+        mut extras: Option<&mut Vec<Span>>,
     ) -> Result<Graph, Fatal> {
         let outer = (std::mem::take(&mut self.damaged), std::mem::take(&mut self.lost));
         let mut edges = Vec::new();
@@ -287,12 +285,12 @@ impl<'a> Read<'a> {
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
                 "rt_info" if graph.rt_info.is_none() => {
-                    graph.rt_info = Some(Fragment::Source(self.tokens.skip(&child)?));
+                    graph.rt_info = Some(self.tokens.skip(&child)?);
                 }
                 "meta_data" | "quantization_parameters" | "pre-process" | "statistics" if extras.is_some() => {
                     let span = self.tokens.skip(&child)?;
                     if let Some(extras) = &mut extras {
-                        extras.push(Fragment::Source(span));
+                        extras.push(span);
                     }
                 }
                 _ => self.unknown_element(&child)?,
@@ -372,7 +370,7 @@ impl<'a> Read<'a> {
                 "rt_info" if layer.rt_info.is_none() => {
                     let span = self.tokens.skip(&child)?;
                     self.check_rt_info(span, layer);
-                    layer.rt_info = Some(Fragment::Source(span));
+                    layer.rt_info = Some(span);
                 }
                 "back_edges" => back_edges = self.back_edges(&child)?,
                 name if name.contains("port_map") => {
@@ -475,7 +473,7 @@ impl<'a> Read<'a> {
         let mut shape = Some(SmallVec::new());
         let mut rt_info = None;
         self.dims(element, &mut shape, &mut rt_info)?;
-        if let Some(Fragment::Source(span)) = &rt_info {
+        if let Some(span) = &rt_info {
             self.check_rt_info(*span, layer);
         }
         let dims = shape.unwrap_or_default();
@@ -497,7 +495,7 @@ impl<'a> Read<'a> {
         &mut self,
         port: &Element<'a>,
         dims: &mut Option<SmallVec<[Dim; 6]>>,
-        rt_info: &mut Option<Fragment>,
+        rt_info: &mut Option<Span>,
     ) -> Result<(), Fatal> {
         while let Some(child) = self.tokens.child(Some(port))? {
             match child.name() {
@@ -522,7 +520,7 @@ impl<'a> Read<'a> {
                         dims.push(dim.unwrap_or(Dim::ANY));
                     }
                 }
-                "rt_info" => *rt_info = Some(Fragment::Source(self.tokens.skip(&child)?)),
+                "rt_info" => *rt_info = Some(self.tokens.skip(&child)?),
                 _ => self.unknown_element(&child)?,
             }
         }

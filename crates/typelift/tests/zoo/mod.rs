@@ -37,6 +37,7 @@ impl Case {
         self.0["version"].as_str().unwrap_or_default()
     }
 
+    #[allow(dead_code, reason = "not every test that reads cases names them")]
     pub(crate) fn number(&self) -> u64 {
         self.0["case"].as_u64().unwrap()
     }
