@@ -13,9 +13,12 @@ use typelift::promote::ElementType;
 
 const TABLE: &str = include_str!("../../../testdata/oracle/ties/ties.csv");
 
+/// By operation and revision, for each input: the first input it is tied to, and the types it takes.
+type Table = BTreeMap<(&'static str, u8), Vec<(usize, Vec<ElementType>)>>;
+
 /// For each input of an operation's revision: the first input that it is tied with, itself if none, and the types that
 /// it takes.
-fn table() -> BTreeMap<(&'static str, u8), Vec<(usize, Vec<ElementType>)>> {
+fn table() -> Table {
     let mut table = BTreeMap::<_, Vec<_>>::new();
     for line in TABLE.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
