@@ -140,7 +140,6 @@ fn promotions(graph: &Graph) -> usize {
 }
 
 fn summary(plan: &Plan, before: usize, after: usize) -> String {
-    let converts = |count: usize| if count == 1 { "1 Convert".to_owned() } else { format!("{count} Converts") };
     let mut done = Vec::new();
     if before > after {
         done.push(format!("{} ConvertPromoteTypes replaced", before - after));
@@ -148,16 +147,18 @@ fn summary(plan: &Plan, before: usize, after: usize) -> String {
     if after > 0 {
         done.push(format!("{after} ConvertPromoteTypes left, whose type is not known before run time"));
     }
-    for (action, word) in [(Action::Inserted, "inserted"), (Action::Removed, "removed")] {
+    let kinds = [
+        (Action::Inserted, "Convert inserted", "Converts inserted"),
+        (Action::Removed, "Convert removed", "Converts removed"),
+        (Action::Used, "layer used once more", "layers used once more"),
+        (Action::Retyped, "Parameter of a body retyped", "Parameters of bodies retyped"),
+    ];
+    for (action, one, more) in kinds {
         match plan.count(action) {
             0 => {}
-            count => done.push(format!("{} {word}", converts(count))),
+            1 => done.push(format!("1 {one}")),
+            count => done.push(format!("{count} {more}")),
         }
-    }
-    match plan.count(Action::Retyped) {
-        0 => {}
-        1 => done.push("1 Parameter of a body retyped".to_owned()),
-        count => done.push(format!("{count} Parameters of bodies retyped")),
     }
     if done.is_empty() { "nothing to convert".to_owned() } else { done.join(", ") }
 }

@@ -9,7 +9,7 @@ use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
 use typelift::passes::Change;
 use typelift::promote::{ElementType, RuleSet};
 use typelift::shape::Shape;
-use typelift::{LayerId, Model, Weights};
+use typelift::{Layer, LayerId, Model, Weights};
 
 use crate::failure::Failure;
 
@@ -205,7 +205,16 @@ impl InputChanges {
 
 /// The name of an input that is closest to one that does not exist.
 fn nearest(model: &Model, name: &str) -> Option<String> {
-    let names = model.inputs().flat_map(|layer| {
+    closest(model.inputs(), name)
+}
+
+/// The name of a layer or a tensor outside of bodies that is closest to one that does not exist.
+pub(crate) fn nearest_name(model: &Model, name: &str) -> Option<String> {
+    closest(model.graph.layers(), name)
+}
+
+fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<String> {
+    let names = layers.flat_map(|layer| {
         let tensors = layer.outputs().iter().flat_map(|port| port.names());
         std::iter::once(layer.name().to_owned()).chain(tensors)
     });

@@ -13,6 +13,7 @@ mod promote;
 mod render;
 mod show;
 mod terminal;
+mod why;
 
 use std::process::ExitCode;
 
@@ -45,6 +46,7 @@ enum Verb {
     Check(check::Args),
     Show(show::Args),
     Promote(promote::Args),
+    Why(why::Args),
 }
 
 /// How a run ended that did not fail.
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Check(args) => check::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
+        Verb::Why(args) => why::run(&args, &mut terminal),
     };
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => ExitCode::SUCCESS,

@@ -45,6 +45,7 @@ impl Display for Plan<'_> {
             let sign = match entry.action {
                 Action::Inserted => '+',
                 Action::Removed => '-',
+                Action::Used => '=',
                 Action::Retyped => '~',
             };
             let loss = match (entry.audit, entry.can_lose()) {

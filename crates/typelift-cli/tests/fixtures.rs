@@ -52,7 +52,7 @@ impl Directive {
             return Err("it does not run typelift".to_owned());
         }
         let verb = words.next().ok_or("it names no verb")?;
-        if !["convert", "infer", "check", "show"].contains(&verb.as_str()) {
+        if !["convert", "infer", "check", "show", "why"].contains(&verb.as_str()) {
             return Err(format!("{verb:?} is no verb that takes a model"));
         }
         Ok(Self { fails, verb, options: words.collect() })

@@ -10,6 +10,7 @@ pub mod ops;
 pub mod passes;
 pub mod shape;
 pub mod weights;
+pub mod why;
 pub mod xml;
 
 pub use check::check;
@@ -19,4 +20,5 @@ pub use infer::{infer, infer_aligned};
 pub use inputs::{InputError, trace_changes};
 pub use typelift_promote as promote;
 pub use weights::Weights;
+pub use why::why;
 pub use xml::ReadError;

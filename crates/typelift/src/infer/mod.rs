@@ -13,8 +13,8 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
-pub(crate) use self::align::Retyped;
-use self::align::{Aligner, Subject};
+use self::align::Aligner;
+pub(crate) use self::align::{Retyped, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
@@ -96,27 +96,7 @@ pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
-    let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
-    let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
-    let mut walk = Walk {
-        aligner,
-        refining,
-        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
-        trusts_ports: lacks_values && !edited,
-        source: model.source.clone(),
-        lines: OnceCell::new(),
-        weights: model.weights.clone(),
-        version: model.version,
-        diagnostics: Vec::new(),
-        read: None,
-        variables: Variables::default(),
-        path: Vec::new(),
-        runs: BTreeMap::new(),
-        alone: true,
-        allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
-        declared: BTreeMap::new(),
-        budget: value::BUDGET,
-    };
+    let mut walk = Walk::new(model, aligner, refining);
     walk.graph(&mut model.graph, &HashMap::new());
     let bodies = std::mem::take(&mut walk.runs).into_values();
     walk.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
@@ -195,7 +175,7 @@ impl Step {
 pub(crate) type Place = Vec<(LayerId, usize)>;
 
 /// Types and shapes of the outputs of a layer.
-type Outputs = SmallVec<[(ElementType, Shape); 2]>;
+pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
 /// What is kept of the runs of a body.
 #[derive(Default)]
@@ -213,6 +193,47 @@ impl Run {
 }
 
 impl Walk {
+    fn new(model: &Model, aligner: Option<Aligner>, refining: bool) -> Self {
+        let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
+        let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
+        Self {
+            aligner,
+            refining,
+            // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+            trusts_ports: lacks_values && !edited,
+            source: model.source.clone(),
+            lines: OnceCell::new(),
+            weights: model.weights.clone(),
+            version: model.version,
+            diagnostics: Vec::new(),
+            read: None,
+            variables: Variables::default(),
+            path: Vec::new(),
+            runs: BTreeMap::new(),
+            alone: true,
+            allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
+            declared: BTreeMap::new(),
+            budget: value::BUDGET,
+        }
+    }
+
+    /// A walk that goes nowhere, to ask single rules.
+    pub(crate) fn standing(model: &Model) -> Self {
+        Self::new(model, None, false)
+    }
+
+    /// What the rule of a layer without bodies gives for these inputs, or why it refuses.
+    pub(crate) fn ask(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        values: &mut value::Cache,
+    ) -> Result<Outputs, String> {
+        let outputs = self.apply_rule(subject, inputs, &mut [], values).map_err(|fault| fault.message.into());
+        self.diagnostics.clear();
+        outputs
+    }
+
     fn graph(&mut self, graph: &mut Graph, given: &HashMap<LayerId, BodyInput>) {
         // Circles are found and reported when a file is read, and the verbs make none.
         let Ok(mut order) = graph.topological_order() else { return };

@@ -5,6 +5,7 @@ use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
 
 use super::{Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::diagnostic::Code;
+use crate::graph::OutputPort;
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::Shape;
 
@@ -31,14 +32,25 @@ fn convert_like(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
+/// What a ConvertPromoteTypes is asked: its attributes and its operands.
+pub(crate) fn promotion(
+    attributes: &super::Attributes,
+    inputs: &[&OutputPort],
+) -> Result<(Attributes, [Operand; 2]), Fault> {
     let attributes = Attributes {
-        promote_unsafe: cx.bool("promote_unsafe")?,
-        pytorch_scalar_promotion: cx.bool("pytorch_scalar_promotion")?,
-        u64_integer_promotion_target: cx.type_attribute("u64_integer_promotion_target")?,
+        promote_unsafe: attributes.bool("promote_unsafe")?,
+        pytorch_scalar_promotion: attributes.bool("pytorch_scalar_promotion")?,
+        u64_integer_promotion_target: attributes.type_attribute("u64_integer_promotion_target")?,
     };
-    let operand = |input| Operand { element_type: cx.element_type(input), rank: rank_knowledge(cx.shape(input)) };
-    let (left, right) = (operand(0), operand(1));
+    let operand = |input: usize| match inputs.get(input) {
+        Some(port) => Operand { element_type: port.element_type, rank: rank_knowledge(&port.shape) },
+        None => Operand { element_type: ElementType::Dynamic, rank: RankKnowledge::Unknown },
+    };
+    Ok((attributes, [operand(0), operand(1)]))
+}
+
+fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
+    let (attributes, [left, right]) = promotion(&cx.attributes, cx.inputs)?;
     let common = openvino::promote(left, right, &attributes).map_err(|refusal| {
         Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, refusal.to_string()) }
             .rule("these inputs cannot be promoted")

@@ -50,6 +50,7 @@ use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
+pub(crate) use convert::promotion;
 
 use typelift_promote::ElementType;
 
@@ -355,6 +356,11 @@ impl Operation {
     /// The names of its attributes.
     pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.attributes.iter().map(|attribute| attribute.name)
+    }
+
+    /// Its attributes that are element types.
+    pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
+        self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }
 
     pub(crate) fn evaluator(&self) -> Evaluate {

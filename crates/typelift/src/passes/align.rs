@@ -32,13 +32,22 @@ pub(super) fn apply(graph: &mut Graph, plan: &Plan, changes: &mut Changes) {
     let mut names: HashSet<String> = graph.petgraph().node_weights().map(|layer| layer.name.to_string()).collect();
     let mut new_sources = HashMap::<Input, Output>::default();
     let mut made = Vec::new();
+    let mut used = HashSet::default();
     for (node, alignment) in order.into_iter().filter_map(|node| Some((node, plan.get(&node)?))) {
         let Some((id, name)) = graph.weight(node).map(|layer| (layer.id, layer.name.clone())) else { continue };
         let producers = graph.producers(id);
         for &(port, to) in &alignment.inputs {
             let Some(&Some(tensor)) = producers.get(port) else { continue };
             let source = match conversions.find(graph, tensor, to) {
-                Some(source) => source,
+                Some(source) => {
+                    let from = graph.output(tensor).map(|output| output.element_type);
+                    if let (Some(layer), Some(from)) = (graph.layer(source.layer).filter(|l| l.span.is_some()), from)
+                        && used.insert((tensor, to))
+                    {
+                        changes.add(Action::Used, layer, [from, to], &alignment.reason);
+                    }
+                    source
+                }
                 None => {
                     let Some((producer, output)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else {
                         continue;

@@ -8,7 +8,7 @@ use crate::graph::{Graph, Layer, Output};
 /// The conversions of a graph, each found under the tensor that the values come from.
 #[derive(Default)]
 pub(super) struct Conversions {
-    /// For the output of a Convert that keeps every value, the first tensor of a chain of such Converts.
+    /// For the output of a Convert, the first tensor of a chain of Converts that keep every value of that tensor.
     origins: HashMap<Output, Output>,
     /// The tensor that holds another one's values in another type.
     known: HashMap<(Output, ElementType), Output>,
@@ -56,11 +56,10 @@ impl Conversions {
 
     /// Takes in `made`, the conversion of `tensor` to `to`, where there was none.
     pub(super) fn add(&mut self, graph: &Graph, tensor: Output, to: ElementType, made: Output) {
-        let Some(from) = element_type(graph, tensor).filter(|_| to != ElementType::Dynamic) else { return };
         let origin = self.origin(graph, tensor, to);
+        let Some(from) = element_type(graph, origin).filter(|_| to != ElementType::Dynamic) else { return };
         self.known.entry((origin, to)).or_insert(made);
         if fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact()) {
-            let origin = self.origins.get(&tensor).copied().unwrap_or(tensor);
             self.origins.insert(made, origin);
         }
     }

@@ -39,7 +39,7 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
             true => conversions.find(graph, direct, to),
             false => (from == to).then_some(direct),
         };
-        match stand_in.filter(|_| to != ElementType::Dynamic && !names_a_result(graph, node, source)) {
+        match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !names_a_result(graph, node, stand_in)) {
             Some(stand_in) => {
                 replaced.insert(made, stand_in);
                 gone.push((layer.id, stand_in));
@@ -91,9 +91,10 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
     }
 }
 
-/// Whether a Result would lose its name with this Convert of an output of `source`.
-fn names_a_result(graph: &Graph, convert: NodeIndex, source: NodeIndex) -> bool {
+/// Whether a Result would lose its name with this Convert, were it to take `stand_in`.
+fn names_a_result(graph: &Graph, convert: NodeIndex, stand_in: Output) -> bool {
     let is = |node, ty: &str| graph.weight(node).is_some_and(|layer| layer.ty.eq_ignore_ascii_case(ty));
     let feeds_result = graph.petgraph().edges(convert).any(|edge| is(edge.target(), "Result"));
-    feeds_result && (is(source, "Parameter") || graph.petgraph().edges(source).nth(1).is_some())
+    let named = |source| is(source, "Parameter") || graph.petgraph().edges(source).nth(1).is_some();
+    feeds_result && graph.node(stand_in.layer).is_none_or(named)
 }

@@ -27,7 +27,7 @@ use crate::weights::Weights;
 pub struct Change {
     /// What happened.
     pub action: Action,
-    /// The Convert, or the Parameter that was retyped.
+    /// The Convert, the layer that is used in its stead, or the Parameter that was retyped.
     pub layer: LayerRef,
     /// The element type that it converts from, or had.
     pub from: ElementType,
@@ -64,7 +64,8 @@ impl Change {
         let message = format!("values of `{}` are lost in the conversion from {from} to {to}", constant.layer.name);
         let span = crate::xml::locate(&model.source, constant.span, "layer", "name");
         let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
-        Some(Diagnostic { layer: Some(constant.layer.clone()), ..warning }.note(self.reason.clone()))
+        let warning = Diagnostic { layer: Some(constant.layer.clone()), ..warning }.note(self.reason.clone());
+        Some(warning.help("change the type of the other input instead, where these values matter"))
     }
 }
 
@@ -95,6 +96,8 @@ pub enum Action {
     Inserted,
     /// It is gone.
     Removed,
+    /// It was there and holds the values that an input wants in another type, so that the input takes it.
+    Used,
     /// It is a Parameter of a body, and has another type.
     Retyped,
 }

@@ -1,4 +1,5 @@
 //! Small graphs for tests, written as the files that they would be.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;

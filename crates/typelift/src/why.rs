@@ -1,0 +1,409 @@
+//! How the element type of a tensor came to be.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+use typelift_promote::{ElementType, openvino};
+
+use crate::diagnostic::{LayerRef, Lines};
+use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
+use crate::infer::{Subject, Walk, value};
+use crate::ops::{self, Operation};
+use crate::shape::Shape;
+
+/// Where an element type comes from: a step for each tensor that has a say in it, the tensor asked for first.
+///
+/// Steps are shared: a tensor that has a say in many ways is one step. So there are no more steps than tensors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Derivation {
+    /// The tensor asked for, then those that decide its type, nearer ones first.
+    pub steps: Vec<Step>,
+}
+
+impl Derivation {
+    /// The steps that nothing else decides: Parameters, constants, attributes, operations with one type.
+    pub fn sources(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.from.is_empty())
+    }
+}
+
+/// Why one tensor has its element type.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// The layer that makes the tensor.
+    pub layer: LayerRef,
+    /// Its operation, as the file spells it.
+    pub operation: String,
+    /// Which of its outputs the tensor is.
+    pub output: usize,
+    /// The line of the file; `None` for a layer that was added.
+    pub line: Option<usize>,
+    /// The element type.
+    #[serde(serialize_with = "name")]
+    pub element_type: ElementType,
+    /// The shape, as far as it is known.
+    pub shape: Shape,
+    /// What decides the type.
+    pub rule: Rule,
+    /// The tensors that have a say in it.
+    pub from: Vec<Source>,
+}
+
+fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(ty.name())
+}
+
+/// A tensor that has a say in the type of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// The input by which it enters the layer; `None` for the Result of a body.
+    pub input: Option<usize>,
+    /// Its place among the steps of the derivation.
+    pub step: usize,
+}
+
+/// What decides an element type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Rule {
+    /// An attribute of the layer.
+    Attribute {
+        /// Its name.
+        name: String,
+        /// What it says.
+        value: String,
+        /// Whether the file has it; otherwise it is the default.
+        written: bool,
+    },
+    /// The type of one input.
+    Input {
+        /// Which.
+        input: usize,
+    },
+    /// The one type that these inputs must have.
+    Common {
+        /// Which.
+        inputs: Vec<usize>,
+    },
+    /// The promotion of two inputs, step by step.
+    Promotion {
+        /// `f16 with f32 gives f32: the wider float`.
+        steps: Vec<String>,
+    },
+    /// The operation gives this type, whatever it takes.
+    Fixed,
+    /// It is a Parameter of a body, and has the type of what goes in.
+    Given,
+    /// It is what comes out of a body.
+    Body,
+    /// The file declares it, and nothing is known of the operation.
+    Declared,
+    /// The operation refuses its inputs, so that the type is not known.
+    Refused {
+        /// Why.
+        message: String,
+    },
+}
+
+/// A clause: `attribute destination_type="f32"`, `the type of input 0`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attribute { name, value, written: true } => write!(f, "attribute {name}=\"{value}\""),
+            Self::Attribute { name, value, written: false } => {
+                write!(f, "attribute {name}, which is \"{value}\" where the file does not say")
+            }
+            Self::Input { input } => write!(f, "the type of input {input}"),
+            Self::Common { inputs } => write!(f, "the common type of inputs {}", list(inputs)),
+            Self::Promotion { steps } => f.write_str(&steps.join("; ")),
+            Self::Fixed => f.write_str("the operation always gives this type"),
+            Self::Given => f.write_str("what goes into the body here"),
+            Self::Body => f.write_str("what comes out of the body here"),
+            Self::Declared => f.write_str("the port of the file says so; the operation is not known"),
+            Self::Refused { message } => write!(f, "not known, because {message}"),
+        }
+    }
+}
+
+/// `0 and 1`, `0, 1 and 2`.
+fn list(numbers: &[usize]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// A model has no layer and no tensor of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no layer and no tensor `{0}`")]
+pub struct UnknownName(pub String);
+
+/// Tells how a tensor of an inferred model got its element type: from the Parameters, constants and attributes that decide
+/// it, through each rule that was applied. `name` is that of a tensor, or of a layer, whose first output is meant then, or
+/// of the layer of a Result, whose input is; those outside of bodies come first.
+///
+/// What decides is found by experiment: the rule of each operation is asked again with inputs and attributes of other types.
+///
+/// # Errors
+/// There is nothing of that name.
+///
+/// # Examples
+/// ```
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="f16"/>
+///         <output><port id="0" precision="FP16"/></output></layer>
+///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+///         <output><port id="1" precision="FP16"/></output></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+/// typelift::infer(&mut model);
+/// let derivation = typelift::why(&model, "y").unwrap();
+/// assert_eq!(derivation.steps[0].rule.to_string(), "the type of input 0");
+/// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
+    let mut search = Search {
+        rooms: vec![Room { graph: &model.graph, path: String::new(), door: None, values: value::Cache::default() }],
+        doors: HashMap::new(),
+        indices: HashMap::new(),
+        waiting: VecDeque::new(),
+        walk: Walk::standing(model),
+        lines: Lines::new(model.source().clone()),
+    };
+    search.open();
+    let asked = search.rooms.iter().enumerate().find_map(|(room, Room { graph, .. })| Some((room, find(graph, name)?)));
+    let (room, tensor) = asked.ok_or_else(|| UnknownName(name.to_owned()))?;
+    search.visit(None, room, tensor).ok_or_else(|| UnknownName(name.to_owned()))?;
+    let mut steps = Vec::new();
+    while let Some((room, tensor)) = search.waiting.pop_front() {
+        steps.extend(search.step(room, tensor));
+    }
+    Ok(Derivation { steps })
+}
+
+/// The tensor of that name in a graph.
+fn find(graph: &Graph, name: &str) -> Option<Output> {
+    let named = |layer: &&Layer| layer.name() == name;
+    if let Some(layer) = graph.petgraph().node_weights().find(named) {
+        return match layer.ty().eq_ignore_ascii_case("Result") || layer.outputs().is_empty() {
+            true => graph.producers(layer.id()).first().copied().flatten(),
+            false => Some(Output { layer: layer.id(), port: 0 }),
+        };
+    }
+    graph.petgraph().node_weights().find_map(|layer| {
+        let port = layer.outputs().iter().position(|port| port.names().iter().any(|known| known == name))?;
+        Some(Output { layer: layer.id(), port })
+    })
+}
+
+/// The way into a body: the room around it, its layer, and its position among the bodies of the layer.
+type Door = (usize, LayerId, usize);
+
+/// A graph of the model.
+struct Room<'a> {
+    graph: &'a Graph,
+    /// `loop/body`.
+    path: String,
+    /// `None` for the model itself.
+    door: Option<Door>,
+    values: value::Cache,
+}
+
+struct Search<'a> {
+    rooms: Vec<Room<'a>>,
+    /// The room behind each door.
+    doors: HashMap<Door, usize>,
+    /// The step of each tensor that was reached.
+    indices: HashMap<(usize, Output), usize>,
+    /// Those whose steps are not made yet, in the order of the steps.
+    waiting: VecDeque<(usize, Output)>,
+    walk: Walk,
+    lines: Lines,
+}
+
+impl<'a> Search<'a> {
+    /// Adds the bodies in the first room, and theirs.
+    fn open(&mut self) {
+        let mut next = 0;
+        while let Some(Room { graph, path, .. }) = self.rooms.get(next) {
+            let (graph, path) = (*graph, path.clone());
+            for layer in graph.petgraph().node_weights() {
+                for (at, body) in layer.bodies().iter().enumerate() {
+                    let separator = if path.is_empty() { "" } else { "/" };
+                    let path = format!("{path}{separator}{}/{}", layer.name(), body.name());
+                    let door = (next, layer.id(), at);
+                    self.doors.insert(door, self.rooms.len());
+                    let door = Some(door);
+                    self.rooms.push(Room { graph: &body.graph, path, door, values: value::Cache::default() });
+                }
+            }
+            next += 1;
+        }
+    }
+
+    /// A tensor as a source of another; `None` where there is no such tensor.
+    fn visit(&mut self, input: Option<usize>, room: usize, tensor: Output) -> Option<Source> {
+        self.rooms[room].graph.output(tensor)?;
+        let next = self.indices.len();
+        let step = *self.indices.entry((room, tensor)).or_insert_with(|| {
+            self.waiting.push_back((room, tensor));
+            next
+        });
+        Some(Source { input, step })
+    }
+
+    /// The step of a tensor that was visited.
+    fn step(&mut self, room: usize, tensor: Output) -> Option<Step> {
+        let graph = self.rooms[room].graph;
+        let layer = graph.layer(tensor.layer)?;
+        let port = layer.outputs().get(tensor.port)?;
+        let (rule, from) = self.decide(room, layer, tensor.port);
+        Some(Step {
+            layer: LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.rooms[room].path.clone() },
+            operation: layer.ty().to_owned(),
+            output: tensor.port,
+            line: layer.span().map(|span| self.lines.line_column(span.start).0),
+            element_type: port.element_type(),
+            shape: port.shape().clone(),
+            rule,
+            from,
+        })
+    }
+
+    /// What decides the type of an output, and the tensors that have a say in it.
+    fn decide(&mut self, room: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
+        let graph = self.rooms[room].graph;
+        let Some(operation) = ops::lookup(layer.ty(), layer.version()) else { return (Rule::Declared, Vec::new()) };
+        match operation.name() {
+            "Parameter" => {
+                if let Some((outside, input, tensor)) = self.given(room, layer.id()) {
+                    return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
+                }
+            }
+            "If" | "Loop" | "TensorIterator" => return (Rule::Body, self.results(room, layer, port)),
+            _ => {}
+        }
+        let (rule, inputs) = self.ask(room, layer, operation, port);
+        let producers = graph.producers(layer.id());
+        let tensors = inputs.into_iter().filter_map(|input| Some((input, producers.get(input).copied().flatten()?)));
+        (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), room, tensor)).collect())
+    }
+
+    /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
+    fn ask(&mut self, room: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
+        let Room { graph, values, .. } = &mut self.rooms[room];
+        let Some(node) = graph.node(layer.id()) else { return (Rule::Declared, Vec::new()) };
+        let feeds = graph.feeds(node);
+        let fed = feeds.iter().map_while(|feed| feed.as_ref());
+        let ports: Vec<&OutputPort> = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+        let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
+        let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
+        if operation.name() == "ConvertPromoteTypes"
+            && let Some(steps) = promotion(layer, operation, &ports)
+        {
+            return (Rule::Promotion { steps }, vec![0, 1]);
+        }
+        let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
+            let subject = Subject { graph, node, layer, operation, given: None };
+            let outputs = self.walk.ask(&subject, ports, values)?;
+            Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))
+        };
+        let found = match probe(layer, &ports) {
+            Ok(found) => found,
+            // A rule that looks at more than its layer, such as that of Assign, is not asked as it was.
+            Err(_) if known != ElementType::Dynamic => match types.first() {
+                Some(&first) if first == known => return (Rule::Input { input: 0 }, vec![0]),
+                _ => return (Rule::Fixed, Vec::new()),
+            },
+            Err(message) => return (Rule::Refused { message }, (0..ports.len()).collect()),
+        };
+        for attribute in operation.type_attributes() {
+            let written = layer.attribute(attribute.name);
+            let value = written.or(attribute.default).unwrap_or_default().to_owned();
+            let changes = OTHER_TYPES.iter().filter(|ty| ty.name() != value).find_map(|ty| {
+                let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
+                other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
+                probe(&other.with_attribute(attribute.name, ty.name()), &ports).ok()
+            });
+            if changes.is_some_and(|ty| ty != found) {
+                return (
+                    Rule::Attribute { name: attribute.name.to_owned(), value, written: written.is_some() },
+                    Vec::new(),
+                );
+            }
+        }
+        let mut groups = operation.tied_inputs().groups(&types);
+        let alone = (0..ports.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
+        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
+        groups.extend(alone);
+        let mut deciding = Vec::new();
+        for group in groups {
+            let others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
+            let changed = others.copied().find_map(|element_type| {
+                let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
+                let others: Vec<_> = group.iter().map(other).collect();
+                let mut ports = ports.clone();
+                for (input, port) in &others {
+                    ports[*input] = port;
+                }
+                probe(layer, &ports).ok()
+            });
+            if changed.is_some_and(|ty| ty != found) {
+                deciding.extend(group);
+            }
+        }
+        let rule = match deciding[..] {
+            [] => Rule::Fixed,
+            [input] => Rule::Input { input },
+            _ => Rule::Common { inputs: deciding.clone() },
+        };
+        (rule, deciding)
+    }
+
+    /// The tensor that is given to a Parameter of a body, with the room it is in and the input by which it comes.
+    /// TensorIterator leaves the types of its Parameters alone.
+    fn given(&self, room: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
+        let (outside, owner, at) = self.rooms[room].door?;
+        let graph = self.rooms[outside].graph;
+        let layer = graph.layer(owner).filter(|layer| !layer.ty().eq_ignore_ascii_case("TensorIterator"))?;
+        let entries = layer.bodies().get(at)?.port_map.iter().filter(|entry| entry.direction == Direction::Input);
+        let entry = entries.into_iter().find(|entry| entry.internal_layer_id == parameter)?;
+        let input = usize::try_from(entry.external_port_id).ok()?;
+        Some((outside, input, graph.producers(owner).get(input).copied().flatten()?))
+    }
+
+    /// What the Results of the bodies of a layer take that become one of its outputs.
+    fn results(&mut self, room: usize, layer: &Layer, port: usize) -> Vec<Source> {
+        let bodies = layer.bodies().iter().enumerate();
+        let sources = bodies.filter_map(|(at, body)| {
+            let room = *self.doors.get(&(room, layer.id(), at))?;
+            let leaves = |entry: &&PortMapEntry| entry.direction == Direction::Output && entry.external_port_id >= 0;
+            let entry = body.port_map.iter().filter(leaves).nth(port)?;
+            self.visit(None, room, body.graph.producers(entry.internal_layer_id).first().copied().flatten()?)
+        });
+        sources.collect()
+    }
+}
+
+/// Types to ask with: whatever an operation takes, it takes one of these besides the one it has.
+const OTHER_TYPES: [ElementType; 7] = [
+    ElementType::F32,
+    ElementType::F16,
+    ElementType::I64,
+    ElementType::I32,
+    ElementType::U8,
+    ElementType::Boolean,
+    ElementType::String,
+];
+
+/// The steps of a promotion that OpenVINO makes.
+fn promotion(layer: &Layer, operation: &'static Operation, ports: &[&OutputPort]) -> Option<Vec<String>> {
+    let (attributes, [left, right]) = ops::promotion(&ops::Attributes { layer, operation }, ports).ok()?;
+    let mut steps = Vec::new();
+    openvino::trace(left, right, &attributes, &mut |step| steps.push(step.to_string())).ok()?;
+    Some(steps)
+}
