@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use typelift::passes::{self, Action, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, Pass, UNIQUE_TENSOR_NAMES};
+use typelift::passes::{
+    self, Action, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass, UNIQUE_TENSOR_NAMES,
+};
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
 use typelift::{Graph, Model};
@@ -79,13 +81,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let refresh_ports = !args.changes.is_empty() || !changes.is_empty();
     let before = promotions(&model.graph);
-    changes.extend(run_pass(&mut model, LOWER_PROMOTE_TYPES)?);
+    // OpenVINO's reader makes names of tensors unique before its pass sees them.
+    let (lower, tidy) = match args.keep_noop_converts {
+        true => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+        false => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+    };
+    changes.extend(run_pass(&mut model, lower)?);
     let after = promotions(&model.graph);
     // A model that promotes nothing comes back as it is.
     if before > after {
-        // OpenVINO's reader makes names of tensors unique before its pass sees them.
-        let pass = if args.keep_noop_converts { UNIQUE_TENSOR_NAMES } else { ELIMINATE_NOOP_CONVERTS };
-        changes.extend(run_pass(&mut model, pass)?);
+        changes.extend(run_pass(&mut model, tidy)?);
     }
     let plan = Plan::new(&diagnostics.file, changes);
     diagnostics.list.extend(plan.warnings(&model));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use criterion::{BatchSize, Criterion};
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, run};
+use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, parse, write};
 use typelift::{Model, Weights, infer};
 
@@ -73,7 +73,7 @@ fn measure(criterion: &mut Criterion, subject: &Subject) {
 }
 
 fn lower(mut model: Model) -> Model {
-    for pass in [LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS] {
+    for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
         run(&mut model, pass).expect("the graph stays valid");
     }
     model

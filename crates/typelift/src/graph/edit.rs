@@ -114,7 +114,7 @@ impl Graph {
         let layer = self.storage.remove_node(node).ok_or(EditError::NoLayer(id))?;
         self.removed.extend(layer.span);
         // The entry stays, so that ids keep their places; it names no node any more.
-        if let Ok(at) = self.index.binary_search_by_key(&id, |entry| entry.0) {
+        if let Some(at) = self.position(id) {
             self.index[at].1 = NodeIndex::end();
         }
         Ok(layer)
@@ -203,29 +203,38 @@ impl Graph {
 
     /// Gives every wire new ends, or takes it out where `map` gives none. The wires keep their order and their places in
     /// the file. All at once, because taking a wire from a tensor with many consumers costs as much as their number.
-    pub(crate) fn rewire(&mut self, mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {
-        let mut wires = Vec::with_capacity(self.storage.edge_count());
-        for edge in self.storage.edge_references() {
-            let (Some(source), Some(target)) = (self.weight(edge.source()), self.weight(edge.target())) else {
+    pub(crate) fn rewire(&mut self, map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {
+        let wires = self.unwire();
+        self.wire(wires, map);
+    }
+
+    /// Takes all wires out, to be put back with [`wire`](Self::wire) when layers have come and gone.
+    pub(crate) fn unwire(&mut self) -> Vec<(Output, Input, Wire)> {
+        let ends = self.storage.edge_references().filter_map(|edge| {
+            let (source, target) = (self.weight(edge.source())?, self.weight(edge.target())?);
+            let from = Output { layer: source.id, port: edge.weight().from_port as usize };
+            Some((from, Input { layer: target.id, port: edge.weight().to_port as usize }, *edge.weight()))
+        });
+        let wires = ends.collect();
+        self.storage.clear_edges();
+        wires
+    }
+
+    /// Puts wires back, between other ends where `map` says so; those for which it gives none are gone.
+    pub(crate) fn wire(
+        &mut self,
+        wires: Vec<(Output, Input, Wire)>,
+        mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>,
+    ) {
+        for (from, to, mut wire) in wires {
+            let ends = map(from, to);
+            let nodes = ends.and_then(|(from, to)| Some((self.node(from.layer)?, self.node(to.layer)?)));
+            let (Some(ends), Some((source, target))) = (ends, nodes) else {
+                self.removed.extend(wire.span);
                 continue;
             };
-            let from = Output { layer: source.id, port: edge.weight().from_port as usize };
-            let to = Input { layer: target.id, port: edge.weight().to_port as usize };
-            let span = edge.weight().span;
-            match map(from, to) {
-                Some(ends) if ends == (from, to) => wires.push((edge.source(), edge.target(), *edge.weight())),
-                Some((from, to)) => match (self.node(from.layer), self.node(to.layer)) {
-                    (Some(source), Some(target)) => {
-                        wires.push((source, target, Wire { touched: true, ..Wire::new(from.port, to.port, span) }));
-                    }
-                    _ => self.removed.extend(span),
-                },
-                None => self.removed.extend(span),
-            }
-        }
-        self.storage.clear_edges();
-        for (source, target, wire) in wires {
-            if wire.touched {
+            if ends != (from, to) {
+                wire = Wire { touched: true, ..Wire::new(ends.0.port, ends.1.port, wire.span) };
                 self.mark_rewired(target);
             }
             self.storage.add_edge(source, target, wire);

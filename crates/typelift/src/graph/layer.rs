@@ -2,6 +2,7 @@
 
 use compact_str::CompactString;
 use serde::Serialize;
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Graph, LayerId};
@@ -18,9 +19,9 @@ pub struct Layer {
     pub(crate) ty: CompactString,
     pub(crate) version: CompactString,
     pub(crate) output_names: Option<CompactString>,
-    pub(crate) attributes: Vec<Attribute>,
-    pub(crate) inputs: Vec<InputPort>,
-    pub(crate) outputs: Vec<OutputPort>,
+    pub(crate) attributes: SmallVec<[Attribute; 1]>,
+    pub(crate) inputs: SmallVec<[InputPort; 2]>,
+    pub(crate) outputs: SmallVec<[OutputPort; 1]>,
     pub(crate) bodies: Vec<Body>,
     pub(crate) rt_info: Option<Span>,
     /// Where the file has it; `None` for a layer that was added.
@@ -42,9 +43,9 @@ impl Layer {
             ty: ty.into(),
             version: version.into(),
             output_names: None,
-            attributes: Vec::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
+            attributes: SmallVec::new(),
+            inputs: SmallVec::new(),
+            outputs: SmallVec::new(),
             bodies: Vec::new(),
             rt_info: None,
             span: None,

@@ -101,10 +101,15 @@ impl Graph {
 
     /// The petgraph index of a layer; valid until the next edit.
     pub fn node(&self, id: LayerId) -> Option<NodeIndex> {
+        self.position(id).map(|at| self.index[at].1)
+    }
+
+    /// Where the index has a layer.
+    fn position(&self, id: LayerId) -> Option<usize> {
         // Files number their layers from 0 without gaps, as a rule.
-        match usize::try_from(id.0).ok().and_then(|at| self.index.get(at)) {
-            Some(&(found, node)) if found == id => Some(node),
-            _ => self.index.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| self.index[at].1),
+        match usize::try_from(id.0).ok().and_then(|at| Some((at, self.index.get(at)?))) {
+            Some((at, &(found, _))) if found == id => Some(at),
+            _ => self.index.binary_search_by_key(&id, |entry| entry.0).ok(),
         }
     }
 
@@ -205,10 +210,11 @@ impl Graph {
             return order;
         }
         let mut written = rustc_hash::FxHashSet::default();
+        let mut pending = Vec::new();
         let originals = self.storage.node_indices().filter(|&node| !added(node));
         for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
             // Producers that were added come first, whole chains of them, without recursion.
-            let mut pending = vec![(root, false)];
+            pending.push((root, false));
             while let Some((node, expanded)) = pending.pop() {
                 if expanded {
                     order.push(node);

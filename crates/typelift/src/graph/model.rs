@@ -34,6 +34,9 @@ pub struct Model {
     pub(crate) span: Span,
     /// Children of the root besides layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
+    /// Whether, for all that is known, values that shapes are computed from come out of a ConvertPromoteTypes: OpenVINO
+    /// evaluates none, and so more is known of the shapes without it.
+    pub(crate) withheld: bool,
 }
 
 impl Model {

@@ -98,6 +98,7 @@ pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec
 fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
     let mut walk = Walk::new(model, aligner, refining);
     walk.graph(&mut model.graph, &HashMap::new());
+    model.withheld = walk.withheld;
     let bodies = std::mem::take(&mut walk.runs).into_values();
     walk.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
     walk.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
@@ -143,6 +144,8 @@ pub(crate) struct Walk {
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
+    /// Whether values that a rule asked for come out of a ConvertPromoteTypes.
+    pub(crate) withheld: bool,
     /// How many more elements may go into and come out of the evaluation of values.
     pub(crate) budget: u64,
 }
@@ -213,6 +216,7 @@ impl Walk {
             alone: true,
             allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
+            withheld: false,
             budget: value::BUDGET,
         }
     }

@@ -5,11 +5,11 @@
 //! than a budget for the whole model allows; what lies beyond it is not known.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
 use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -146,7 +146,7 @@ type Feeds = SmallVec<[Tensor; 4]>;
 
 /// What is known of the values of an output. Walks back through the graph without recursion.
 pub(crate) fn bounds(walk: &mut Walk, graph: &Graph, cache: &mut Cache, output: Tensor) -> Option<Rc<Bounds>> {
-    mark_possible(graph, cache, output);
+    walk.withheld |= mark_possible(graph, cache, output);
     let mut pending = vec![output];
     while let Some(&tensor) = pending.last() {
         if !matches!(cache.get(&tensor), Some(State::Possible)) {
@@ -175,8 +175,9 @@ pub(crate) fn bounds(walk: &mut Walk, graph: &Graph, cache: &mut Cache, output: 
 }
 
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
-/// constant is read before that is known: most often the way ends at a Parameter.
-fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) {
+/// constant is read before that is known: most often the way ends at a Parameter. Tells whether it ends at a
+/// ConvertPromoteTypes.
+fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
     let mut path: Vec<(Tensor, Feeds, usize)> = Vec::new();
     let mut next = output;
     loop {
@@ -189,10 +190,10 @@ fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) {
             // Nor can what is computed from it.
             cache.insert(next, State::Unknown);
             cache.extend(path.into_iter().map(|(tensor, ..)| (tensor, State::Unknown)));
-            return;
+            return graph.weight(next.0).is_some_and(|layer| layer.ty.eq_ignore_ascii_case("ConvertPromoteTypes"));
         }
         next = loop {
-            let Some((tensor, feeds, at)) = path.last_mut() else { return };
+            let Some((tensor, feeds, at)) = path.last_mut() else { return false };
             if let Some(&feed) = feeds.get(*at) {
                 *at += 1;
                 break feed;

@@ -39,7 +39,9 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
             true => conversions.find(graph, direct, to),
             false => (from == to).then_some(direct),
         };
-        match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !names_a_result(graph, node, stand_in)) {
+        let needed =
+            |stand_in: Output| graph.node(stand_in.layer).is_none_or(|origin| names_a_result(graph, node, 0, origin));
+        match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !needed(stand_in)) {
             Some(stand_in) => {
                 replaced.insert(made, stand_in);
                 gone.push((layer.id, stand_in));
@@ -78,12 +80,8 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
     });
     for (id, source) in gone {
         let Ok(layer) = graph.remove(id) else { continue };
-        let names: Vec<String> = layer.outputs.iter().flat_map(OutputPort::names).collect();
-        if !names.is_empty() {
-            let mut all = graph.output(source).map(OutputPort::names).unwrap_or_default();
-            all.extend(names);
-            // The producer is there: it fed the Convert.
-            let _ = graph.set_names(source, all);
+        if let Some(output) = layer.outputs.first() {
+            hand_over_names(graph, output, source);
         }
     }
     if chains {
@@ -91,10 +89,21 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
     }
 }
 
-/// Whether a Result would lose its name with this Convert, were it to take `stand_in`.
-fn names_a_result(graph: &Graph, convert: NodeIndex, stand_in: Output) -> bool {
+/// Gives a tensor the names of another one, in whose place it is.
+pub(super) fn hand_over_names(graph: &mut Graph, output: &OutputPort, to: Output) {
+    let names = output.names();
+    if !names.is_empty() {
+        let mut all = graph.output(to).map(OutputPort::names).unwrap_or_default();
+        all.extend(names);
+        // Whoever has a place for it is there.
+        let _ = graph.set_names(to, all);
+    }
+}
+
+/// Whether a Result that this output feeds would lose its name, were it fed by `origin`.
+pub(super) fn names_a_result(graph: &Graph, node: NodeIndex, port: usize, origin: NodeIndex) -> bool {
     let is = |node, ty: &str| graph.weight(node).is_some_and(|layer| layer.ty.eq_ignore_ascii_case(ty));
-    let feeds_result = graph.petgraph().edges(convert).any(|edge| is(edge.target(), "Result"));
-    let named = |source| is(source, "Parameter") || graph.petgraph().edges(source).nth(1).is_some();
-    feeds_result && graph.node(stand_in.layer).is_none_or(named)
+    let mut uses = graph.petgraph().edges(node).filter(|edge| edge.weight().from_port as usize == port);
+    uses.any(|edge| is(edge.target(), "Result"))
+        && (is(origin, "Parameter") || graph.petgraph().edges(origin).nth(1).is_some())
 }

@@ -1,64 +1,155 @@
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
-
+use compact_str::format_compact;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
+use super::eliminate_converts::{hand_over_names, names_a_result};
 use super::{Action, Changes, remove_unused};
 use crate::graph::{Graph, Input, Layer, LayerId, Output};
 
-/// The Converts that stand for one ConvertPromoteTypes, by output; `None` for an output that nothing uses.
-type Converts = [Option<LayerId>; 2];
+/// Two Converts for each ConvertPromoteTypes.
+pub(super) fn in_full(graph: &mut Graph, changes: &mut Changes) {
+    rewrite(graph, changes, true);
+}
 
-pub(super) fn rewrite(graph: &mut Graph, changes: &mut Changes) {
-    let Ok(order) = graph.topological_order() else { return };
-    let promotes: Vec<_> = order.into_iter().filter(|&node| graph.weight(node).is_some_and(is_decided)).collect();
-    let used = used_outputs(graph, &promotes);
-    let mut lowered = HashMap::<LayerId, Converts>::default();
-    for &node in &promotes {
-        let Some(layer) = graph.weight(node) else { continue };
-        let producers = graph.producers(layer.id);
-        let new = (0..2).filter(|&port| used.contains(&(node, port))).filter_map(|port| {
-            let producer = producers.get(port).copied().flatten()?;
-            Some((port, convert(graph, layer, port, producer, &lowered)?))
-        });
-        let new: Vec<_> = new.collect();
-        let (id, name) = (layer.id, layer.name.clone());
-        let mut converts = [None; 2];
-        for (port, (convert, types)) in new {
-            let added = graph.add_unwired(convert, 1);
-            converts[port] = Some(added);
-            if let Some(convert) = graph.layer(added) {
-                let reason = format!("output {port} of ConvertPromoteTypes {id} `{name}`");
-                changes.add(Action::Inserted, convert, types, reason);
-            }
+/// The Converts that do something.
+pub(super) fn without_noops(graph: &mut Graph, changes: &mut Changes) {
+    rewrite(graph, changes, false);
+}
+
+/// A ConvertPromoteTypes that goes.
+struct Promotion {
+    id: LayerId,
+    /// For each output that something uses, the tensor that is promoted.
+    operands: [Option<Output>; 2],
+    /// Whether that tensor takes the place of the output.
+    passes: [bool; 2],
+}
+
+/// What stands for an output of a ConvertPromoteTypes.
+#[derive(Clone, Copy)]
+enum StandIn {
+    Convert(LayerId),
+    Operand(Output),
+}
+
+impl StandIn {
+    fn tensor(self) -> Output {
+        match self {
+            Self::Convert(layer) => Output { layer, port: 0 },
+            Self::Operand(tensor) => tensor,
         }
-        lowered.insert(id, converts);
     }
-    if lowered.is_empty() {
+}
+
+/// By output; `None` for one that nothing uses.
+type StandIns = [Option<StandIn>; 2];
+
+fn rewrite(graph: &mut Graph, changes: &mut Changes, with_noops: bool) {
+    let promotions = promotions(graph, with_noops);
+    if promotions.is_empty() {
         return;
     }
+    let wires = graph.unwire();
+    let mut lowered = HashMap::<LayerId, StandIns>::default();
+    for promotion in promotions {
+        // It goes before its Converts come, so that they find its place in the storage.
+        if let Ok(layer) = graph.remove(promotion.id) {
+            let stand_ins = lower(graph, layer, &promotion, &lowered, changes);
+            lowered.insert(promotion.id, stand_ins);
+        }
+    }
     let mut unused = Vec::new();
-    graph.rewire(|mut from, mut to| {
-        if let Some(converts) = lowered.get(&to.layer) {
-            match converts.get(to.port).copied().flatten() {
-                Some(layer) => to = Input { layer, port: 0 },
-                None => {
-                    unused.push(from.layer);
-                    return None;
+    let stand_in = |layer, port| lowered.get(&layer).map(|stand_ins| stand_ins.get(port).copied().flatten());
+    graph.wire(wires, |from, to| {
+        let to = match stand_in(to.layer, to.port) {
+            None => to,
+            Some(Some(StandIn::Convert(layer))) => Input { layer, port: 0 },
+            Some(Some(StandIn::Operand(_))) => return None,
+            Some(None) => {
+                unused.push(from.layer);
+                return None;
+            }
+        };
+        match stand_in(from.layer, from.port) {
+            None => Some((from, to)),
+            Some(stand_in) => Some((stand_in?.tensor(), to)),
+        }
+    });
+    changes.reveals = true;
+    remove_unused(graph, unused, changes);
+}
+
+/// Puts something in the place of each output of `layer`, which is out of the graph.
+fn lower(
+    graph: &mut Graph,
+    layer: Layer,
+    promotion: &Promotion,
+    lowered: &HashMap<LayerId, StandIns>,
+    changes: &mut Changes,
+) -> StandIns {
+    let Layer { id, name, outputs, rt_info, .. } = layer;
+    let mut stand_ins = [None; 2];
+    for (port, output) in outputs.into_iter().enumerate().take(2) {
+        let Some(operand) = promotion.operands[port] else { continue };
+        let source = match lowered.get(&operand.layer) {
+            Some(earlier) => earlier.get(operand.port).copied().flatten().map(StandIn::tensor),
+            None => Some(operand),
+        };
+        let Some(source) = source else { continue };
+        if promotion.passes[port] {
+            hand_over_names(graph, &output, source);
+            stand_ins[port] = Some(StandIn::Operand(source));
+            continue;
+        }
+        let Some((producer, input)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
+        let types = [input.element_type, output.element_type];
+        let mut convert =
+            Layer::new("Convert", "opset1", "").with_attribute("destination_type", output.element_type.name());
+        convert.name = format_compact!("{}/{name}.{port}", producer.name);
+        convert.outputs.push(output);
+        convert.rt_info = rt_info;
+        let convert = graph.add_unwired(convert, 1);
+        if let Some(convert) = graph.layer(convert) {
+            let reason = format!("output {port} of ConvertPromoteTypes {id} `{name}`");
+            changes.add(Action::Inserted, convert, types, reason);
+        }
+        stand_ins[port] = Some(StandIn::Convert(convert));
+    }
+    stand_ins
+}
+
+/// Every ConvertPromoteTypes whose type is known, producers first.
+fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
+    if !graph.petgraph().node_weights().any(is_decided) {
+        return Vec::new();
+    }
+    let Ok(mut nodes) = graph.topological_order() else { return Vec::new() };
+    nodes.retain(|&node| graph.weight(node).is_some_and(is_decided));
+    let used = used_outputs(graph, &nodes);
+    // Where the tensor comes from that takes the place of an output.
+    let mut passed = HashMap::<(NodeIndex, usize), NodeIndex>::default();
+    let mut promotions = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let Some(layer) = graph.weight(node) else { continue };
+        let mut promotion = Promotion { id: layer.id, operands: [None; 2], passes: [false; 2] };
+        for (port, feed) in graph.feeds(node).into_iter().enumerate().take(2) {
+            let (Some((source, from_port)), true) = (feed, used.contains(&(node, port))) else { continue };
+            let Some(producer) = graph.weight(source) else { continue };
+            promotion.operands[port] = Some(Output { layer: producer.id, port: from_port });
+            let element_type = |layer: &Layer, port: usize| layer.outputs.get(port).map(|port| port.element_type);
+            if !with_noops && element_type(layer, port) == element_type(producer, from_port) {
+                let origin = passed.get(&(source, from_port)).copied().unwrap_or(source);
+                if !names_a_result(graph, node, port, origin) {
+                    promotion.passes[port] = true;
+                    passed.insert((node, port), origin);
                 }
             }
         }
-        if let Some(converts) = lowered.get(&from.layer) {
-            from = (*converts.get(from.port)?).map(|layer| Output { layer, port: 0 })?;
-        }
-        Some((from, to))
-    });
-    for id in lowered.into_keys() {
-        // Nothing uses it any more, so nothing can refuse.
-        let _ = graph.remove(id);
+        promotions.push(promotion);
     }
-    remove_unused(graph, unused, changes);
+    promotions
 }
 
 /// Whether it is a ConvertPromoteTypes whose type is known.
@@ -80,26 +171,4 @@ fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> HashSet<(NodeIndex, us
         }
     }
     used
-}
-
-/// The Convert for one output of `layer`, and the types it converts from and to.
-fn convert(
-    graph: &Graph,
-    layer: &Layer,
-    port: usize,
-    producer: Output,
-    lowered: &HashMap<LayerId, Converts>,
-) -> Option<(Layer, [ElementType; 2])> {
-    let source = match lowered.get(&producer.layer) {
-        Some(converts) => graph.layer((*converts.get(producer.port)?)?)?,
-        None => graph.layer(producer.layer)?,
-    };
-    let from = graph.output(producer)?.element_type;
-    let output = layer.outputs.get(port)?;
-    let name = format!("{}/{}.{port}", source.name, layer.name);
-    let mut convert =
-        Layer::new("Convert", "opset1", &name).with_attribute("destination_type", output.element_type.name());
-    convert.outputs = vec![output.clone()];
-    convert.rt_info = layer.rt_info;
-    Some((convert, [from, output.element_type]))
 }

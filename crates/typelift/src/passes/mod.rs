@@ -111,12 +111,11 @@ pub struct Pass {
     pub description: &'static str,
     /// Does it to the graph of a model.
     rewrite: fn(&mut Graph, &mut Changes),
-    /// Whether more can be known of types and shapes after it.
-    refines: bool,
 }
 
 /// Every pass.
-pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, ELIMINATE_CONVERTS, UNIQUE_TENSOR_NAMES];
+pub const PASSES: &[Pass] =
+    &[LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS, ELIMINATE_CONVERTS, UNIQUE_TENSOR_NAMES];
 
 /// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
 /// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
@@ -125,8 +124,15 @@ pub const PASSES: &[Pass] = &[LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS, ELIM
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::rewrite),
-    refines: true,
+    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::in_full),
+};
+
+/// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
+/// and its names, by the rules of [`ELIMINATE_NOOP_CONVERTS`].
+pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
+    name: "lower-without-noops",
+    description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
+    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::without_noops),
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -136,7 +142,6 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::noops),
-    refines: false,
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -148,7 +153,6 @@ pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
     rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::all),
-    refines: false,
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -157,7 +161,6 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
     description: "no two tensors share a name",
     rewrite: unique_tensor_names::rewrite,
-    refines: false,
 };
 
 /// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
@@ -177,7 +180,7 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
     (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
-    if pass.refines && !changes.list.is_empty() {
+    if changes.reveals && model.withheld {
         crate::infer::refine(model);
     }
     Ok(changes.list)
@@ -210,6 +213,8 @@ struct Changes {
     list: Vec<Change>,
     path: Vec<String>,
     weights: Weights,
+    /// Whether values pass where they were withheld.
+    reveals: bool,
 }
 
 impl Changes {

@@ -52,28 +52,34 @@ impl Layout<'_> {
 pub(super) struct Printer<'a> {
     source: &'a str,
     pub(super) out: String,
-    layout: Layout<'a>,
-    depth: usize,
+    /// What each nesting adds to the indentation.
+    unit: &'a str,
+    /// What stands before an element here: a line end and the indentation.
+    line_start: String,
 }
 
 impl<'a> Printer<'a> {
     /// A printer that goes on behind what is in `out`.
     pub(super) fn new(source: &'a str, layout: Layout<'a>, out: String) -> Self {
-        Self { source, out, layout, depth: 0 }
+        Self { source, out, unit: layout.unit, line_start: [layout.newline, layout.indent].concat() }
     }
 
     pub(super) fn line(&mut self) {
-        self.out.push_str(self.layout.newline);
-        self.out.push_str(self.layout.indent);
-        for _ in 0..self.depth {
-            self.out.push_str(self.layout.unit);
-        }
+        self.out.push_str(&self.line_start);
+    }
+
+    fn indent(&mut self) {
+        self.line_start.push_str(self.unit);
+    }
+
+    fn outdent(&mut self) {
+        self.line_start.truncate(self.line_start.len() - self.unit.len());
     }
 
     pub(super) fn nested(&mut self, print: impl FnOnce(&mut Self)) {
-        self.depth += 1;
+        self.indent();
         print(self);
-        self.depth -= 1;
+        self.outdent();
     }
 
     pub(super) fn attribute(&mut self, name: &str, value: &str) {
@@ -162,12 +168,17 @@ impl<'a> Printer<'a> {
     }
 
     pub(super) fn edge(&mut self, from: &Layer, from_port: usize, to: &Layer, to_port: usize) {
-        self.out.push_str("<edge");
-        self.number("from-layer", from.id.0);
-        self.number("from-port", from.outputs.get(from_port).map_or(0, |port| port.id));
-        self.number("to-layer", to.id.0);
-        self.number("to-port", to.inputs.get(to_port).map_or(0, |port| port.id));
-        self.out.push_str(" />");
+        let parts = [
+            ("<edge from-layer=\"", from.id.0),
+            ("\" from-port=\"", from.outputs.get(from_port).map_or(0, |port| port.id)),
+            ("\" to-layer=\"", to.id.0),
+            ("\" to-port=\"", to.inputs.get(to_port).map_or(0, |port| port.id)),
+        ];
+        for (text, number) in parts {
+            self.out.push_str(text);
+            self.out.push_str(itoa::Buffer::new().format(number));
+        }
+        self.out.push_str("\" />");
     }
 
     pub(super) fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
@@ -298,7 +309,7 @@ impl<'a> Printer<'a> {
     fn fragment(&mut self, fragment: &Span) {
         let mut reader = Reader::from_str(fragment.text(self.source));
         reader.config_mut().allow_dangling_amp = true;
-        let outer = self.depth;
+        let outer = self.line_start.len();
         // Whether the innermost element has no content yet, and whether its last content was text.
         let (mut bare, mut after_text) = (false, false);
         // The text was read once already, so it is well-formed.
@@ -310,7 +321,7 @@ impl<'a> Printer<'a> {
             match event {
                 Event::Start(tag) => {
                     self.fragment_tag(&tag, after_text);
-                    self.depth += 1;
+                    self.indent();
                     (bare, after_text) = (true, false);
                 }
                 Event::Empty(tag) => {
@@ -319,7 +330,9 @@ impl<'a> Printer<'a> {
                     after_text = false;
                 }
                 Event::End(tag) => {
-                    self.depth = outer.max(self.depth.saturating_sub(1));
+                    if self.line_start.len() > outer {
+                        self.outdent();
+                    }
                     if bare {
                         self.out.push_str(" />");
                     } else {
@@ -347,7 +360,7 @@ impl<'a> Printer<'a> {
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             }
         }
-        self.depth = outer;
+        self.line_start.truncate(outer);
     }
 
     fn fragment_tag(&mut self, tag: &BytesStart, after_text: bool) {

@@ -8,6 +8,7 @@ mod splice;
 mod tokens;
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use thiserror::Error;
@@ -92,9 +93,63 @@ pub struct WriteOptions {
 /// Without [`canonical`](WriteOptions::canonical), what nobody changed is copied from the source byte for byte.
 #[must_use]
 pub fn write(model: &Model, options: WriteOptions) -> String {
+    render(model, options).into()
+}
+
+/// Writes a model in pieces, which takes much less memory than the whole text.
+///
+/// # Examples
+/// ```
+/// use typelift::xml::{WriteOptions, render};
+/// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+/// let written = render(&model, WriteOptions::default());
+/// assert!(written.is_source());
+/// assert_eq!(written.pieces().collect::<String>(), **model.source());
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+#[must_use]
+pub fn render(model: &Model, options: WriteOptions) -> Written<'_> {
     if options.canonical || model.source.is_empty() {
-        canonical::model(model)
+        let new = canonical::model(model);
+        Written { source: &model.source, edits: vec![(Span::new(0, model.source.len()), 0..new.len())], new }
     } else {
         splice::model(model, options.refresh_ports)
+    }
+}
+
+/// The text of a model: its source, and what is new in it.
+#[derive(Clone, Debug)]
+pub struct Written<'a> {
+    source: &'a str,
+    /// What to write in place of which bytes, as a range of `new`, from the top to the end.
+    edits: Vec<(Span, Range<usize>)>,
+    new: String,
+}
+
+impl Written<'_> {
+    /// Whether it is the text that the model was read from.
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        self.edits.iter().all(|(span, new)| span.text(self.source) == &self.new[new.clone()])
+    }
+
+    /// The text, piece by piece.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        let mut at = 0;
+        let edits = self.edits.iter().flat_map(move |(span, new)| {
+            let kept = self.source.get(at..span.start as usize).unwrap_or_default();
+            at = at.max(span.end as usize);
+            [kept, &self.new[new.clone()]]
+        });
+        let end = self.edits.iter().map(|(span, _)| span.end as usize).max().unwrap_or(0);
+        edits.chain(self.source.get(end..))
+    }
+}
+
+impl From<Written<'_>> for String {
+    fn from(written: Written) -> Self {
+        let mut text = Self::with_capacity(written.source.len() + written.new.len());
+        text.extend(written.pieces());
+        text
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use compact_str::{CompactString, ToCompactString};
+use compact_str::CompactString;
+use memchr::memmem::Finder;
 use petgraph::Direction::Incoming;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -63,6 +65,8 @@ pub fn parse(source: Arc<str>) -> Reading {
         version: IrVersion::V11,
         damaged: false,
         lost: Vec::new(),
+        known_ports: Known::new("</port>"),
+        known_inputs: Known::new("</input>"),
     };
     let model = read.model();
     let mut diagnostics = read.diagnostics;
@@ -162,6 +166,42 @@ struct Read<'a> {
     damaged: bool,
     /// The layers of the current graph at which an edge ends that could not be taken in.
     lost: Vec<LayerId>,
+    known_ports: Known<'a, Shape>,
+    known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
+}
+
+/// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
+/// compare text is much faster than to read it.
+struct Known<'a, T> {
+    end_tag: Finder<'static>,
+    entries: FxHashMap<&'a str, (Span, T)>,
+}
+
+impl<'a, T> Known<'a, T> {
+    const MAX_ENTRIES: usize = 1 << 10;
+    const MAX_BYTES: usize = 1 << 10;
+
+    fn new(end_tag: &'static str) -> Self {
+        Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
+    }
+
+    /// Passes over the content of `element` where it is known, and gives where it was read, and what it says.
+    fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<&(Span, T)>, Fatal> {
+        let ahead = tokens.ahead(element);
+        let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
+        let content = end.and_then(|end| ahead.get(..end)).map(str::trim_ascii_end);
+        match content.and_then(|content| self.entries.get_key_value(content)) {
+            Some((content, known)) => tokens.pass(element, content).map(|()| Some(known)),
+            None => Ok(None),
+        }
+    }
+
+    fn add(&mut self, content: Span, source: &'a str, known: T) {
+        let text = content.text(source);
+        if self.entries.len() < Self::MAX_ENTRIES && text.len() <= Self::MAX_BYTES {
+            self.entries.insert(text, (content, known));
+        }
+    }
 }
 
 /// Ends reading: the text is not XML any more.
@@ -204,11 +244,12 @@ impl<'a> Read<'a> {
         let mut model = Model {
             graph: Graph::default(),
             weights: Weights::None,
-            name: name.map(|name| decode(name).to_compact_string()),
+            name: name.map(|name| decode(name).into()),
             version,
             source: "".into(),
             span: Span::default(),
             extras: Vec::new(),
+            withheld: true,
         };
         // A layer and its edges take some 700 bytes of text.
         let graph = Graph::with_capacity(self.source.len() / 700);
@@ -275,6 +316,7 @@ impl<'a> Read<'a> {
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
+                    edges.reserve(graph.layers().map(|layer| layer.inputs.len()).sum());
                     while let Some(element) = self.tokens.child(Some(&child))? {
                         if element.name() == "edge" {
                             edges.extend(self.edge(&element)?);
@@ -311,11 +353,11 @@ impl<'a> Read<'a> {
             [("name", name, &mut layer.name), ("type", ty, &mut layer.ty), ("version", version, &mut layer.version)];
         for (attribute, value, home) in texts {
             match value {
-                Some(value) => *home = decode(value).to_compact_string(),
+                Some(value) => *home = decode(value).into(),
                 None => self.missing_attribute(element, attribute),
             }
         }
-        layer.output_names = output_names.map(|names| decode(names).to_compact_string());
+        layer.output_names = output_names.map(|names| decode(names).into());
         let id = match id {
             Some(text) => self.unsigned("id", text),
             None => {
@@ -358,13 +400,12 @@ impl<'a> Read<'a> {
                     self.no_children(&child)?;
                 }
                 "input" if layer.inputs.is_empty() => {
-                    while let Some(port) = self.tokens.child(Some(&child))? {
-                        self.input_port(&port, layer)?;
-                    }
+                    layer.inputs = self.inputs(&child, layer)?;
                 }
                 "output" if layer.outputs.is_empty() => {
                     while let Some(port) = self.tokens.child(Some(&child))? {
-                        self.output_port(&port, layer)?;
+                        let port = self.output_port(&port, layer)?;
+                        layer.outputs.extend(port);
                     }
                 }
                 "rt_info" if layer.rt_info.is_none() => {
@@ -374,11 +415,11 @@ impl<'a> Read<'a> {
                 }
                 "back_edges" => back_edges = self.back_edges(&child)?,
                 name if name.contains("port_map") => {
-                    let name = name.to_compact_string();
+                    let name = CompactString::from(name);
                     port_maps.push((name, self.port_map(&child)?));
                 }
                 name if name.contains("body") => {
-                    let name = name.to_compact_string();
+                    let name = CompactString::from(name);
                     if self.path.len() >= MAX_DEPTH {
                         let message = format!("bodies nest more than {MAX_DEPTH} deep");
                         return Err(
@@ -408,7 +449,7 @@ impl<'a> Read<'a> {
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
         for attribute in Tokens::attributes(element) {
             let (name, value) = attribute?;
-            layer.attributes.push(Attribute { name: name.into(), value: decode(value).to_compact_string() });
+            layer.attributes.push(Attribute { name: name.into(), value: decode(value).into() });
         }
         // Few attributes are the rule, and then looking at all pairs is the fastest way.
         let mut seen = std::collections::HashSet::new();
@@ -425,12 +466,35 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    fn input_port(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+    fn inputs(&mut self, element: &Element<'a>, layer: &Layer) -> Result<SmallVec<[InputPort; 2]>, Fatal> {
+        let start = element.tag_span.end;
+        if let Some((earlier, ports)) = self.known_inputs.pass(&mut self.tokens, element)? {
+            let moved =
+                |span: Span| Span { start: span.start - earlier.start + start, end: span.end - earlier.start + start };
+            return Ok(ports.iter().map(|port| InputPort { content: moved(port.content), ..port.clone() }).collect());
+        }
+        let reported = self.diagnostics.len();
+        let mut ports = SmallVec::<[InputPort; 2]>::new();
+        while let Some(port) = self.tokens.child(Some(element))? {
+            ports.extend(self.input_port(&port, layer, ports.last())?);
+        }
+        if self.diagnostics.len() == reported {
+            self.known_inputs.add(self.tokens.content_of(element), self.source, ports.clone());
+        }
+        Ok(ports)
+    }
+
+    fn input_port(
+        &mut self,
+        element: &Element<'a>,
+        layer: &Layer,
+        previous: Option<&InputPort>,
+    ) -> Result<Option<InputPort>, Fatal> {
         if element.name() != "port" {
-            return self.unknown_element(element);
+            return self.unknown_element(element).map(|()| None);
         }
         let [id, precision] = self.known_attributes(element, ["id", "precision"], |_, _| {})?;
-        let id = self.port_id(element, id, layer.inputs.last().map(|port| port.id));
+        let id = self.port_id(element, id, previous.map(|port| port.id));
         let declared = precision.and_then(|text| {
             let found = ElementType::from_port_name(text);
             if found.is_none() {
@@ -440,14 +504,13 @@ impl<'a> Read<'a> {
             }
             found
         });
-        self.dims(element, &mut None, &mut None)?;
-        layer.inputs.push(InputPort { id, declared, content: self.tokens.content_of(element) });
-        Ok(())
+        self.port_content(element)?;
+        Ok(Some(InputPort { id, declared, content: self.tokens.content_of(element) }))
     }
 
-    fn output_port(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+    fn output_port(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Option<OutputPort>, Fatal> {
         if element.name() != "port" {
-            return self.unknown_element(element);
+            return self.unknown_element(element).map(|()| None);
         }
         let [id, precision, names] = self.known_attributes(element, ["id", "precision", "names"], |_, _| {})?;
         let id = self.port_id(element, id, layer.outputs.last().map(|port| port.id));
@@ -470,61 +533,62 @@ impl<'a> Read<'a> {
                 found
             }
         };
-        let mut shape = Some(SmallVec::new());
-        let mut rt_info = None;
-        self.dims(element, &mut shape, &mut rt_info)?;
-        if let Some(span) = &rt_info {
-            self.check_rt_info(*span, layer);
+        let (shape, rt_info) = self.port_content(element)?;
+        if let Some(span) = rt_info {
+            self.check_rt_info(span, layer);
         }
-        let dims = shape.unwrap_or_default();
-        layer.outputs.push(OutputPort {
-            // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
-            shape: if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() },
-            names: names.filter(|names| !names.is_empty()).map(|names| decode(names).to_compact_string()),
+        Ok(Some(OutputPort {
+            shape,
+            names: names.filter(|names| !names.is_empty()).map(|names| decode(names).into()),
             content: self.tokens.content_of(element),
             rt_info,
             id,
             declared: element_type,
             ..OutputPort::new(element_type.unwrap_or(ElementType::Dynamic), Shape::dynamic())
-        });
-        Ok(())
+        }))
     }
 
-    /// Reads the children of a port, keeping the dims and the metadata where the caller has a place for them.
-    fn dims(
-        &mut self,
-        port: &Element<'a>,
-        dims: &mut Option<SmallVec<[Dim; 6]>>,
-        rt_info: &mut Option<Span>,
-    ) -> Result<(), Fatal> {
+    /// Reads the children of a port: the shape that it declares, and where its metadata is.
+    fn port_content(&mut self, port: &Element<'a>) -> Result<(Shape, Option<Span>), Fatal> {
+        if let Some((_, shape)) = self.known_ports.pass(&mut self.tokens, port)? {
+            return Ok((shape.clone(), None));
+        }
+        let reported = self.diagnostics.len();
+        let mut rt_info = None;
+        let mut dims = SmallVec::<[Dim; 6]>::new();
         while let Some(child) = self.tokens.child(Some(port))? {
             match child.name() {
-                "dim" => {
-                    let text = self.tokens.text(&child)?;
-                    let dim = match integer_prefix(&text) {
-                        Some((dim, rest)) if dim >= -1 => {
-                            if !rest.is_empty() {
-                                self.trailing_junk("dimension", &text, self.tokens.content_of(&child));
-                            }
-                            Some(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
-                        }
-                        _ => {
-                            let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
-                            let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is no dimension"));
-                            let span = self.tokens.span_since(&child);
-                            self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
-                            None
-                        }
-                    };
-                    if let Some(dims) = dims {
-                        dims.push(dim.unwrap_or(Dim::ANY));
-                    }
-                }
-                "rt_info" => *rt_info = Some(self.tokens.skip(&child)?),
+                "dim" => dims.push(self.dim(&child)?),
+                "rt_info" => rt_info = Some(self.tokens.skip(&child)?),
                 _ => self.unknown_element(&child)?,
             }
         }
-        Ok(())
+        // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
+        let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
+        // What is odd about a text is to be said each time.
+        if self.diagnostics.len() == reported && rt_info.is_none() {
+            self.known_ports.add(self.tokens.content_of(port), self.source, shape.clone());
+        }
+        Ok((shape, rt_info))
+    }
+
+    fn dim(&mut self, element: &Element<'a>) -> Result<Dim, Fatal> {
+        let text = self.tokens.text(element)?;
+        match integer_prefix(&text) {
+            Some((dim, rest)) if dim >= -1 => {
+                if !rest.is_empty() {
+                    self.trailing_junk("dimension", &text, self.tokens.content_of(element));
+                }
+                Ok(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
+            }
+            _ => {
+                let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is no dimension"));
+                let span = self.tokens.span_since(element);
+                self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
+                Ok(Dim::ANY)
+            }
+        }
     }
 
     /// The id of a port, and a lint where it is that of the port before: the ones between are looked at with the edges.
@@ -572,7 +636,7 @@ impl<'a> Read<'a> {
                 end: self.signed("end", end),
                 stride: self.signed("stride", stride),
                 part_size: self.signed("part_size", part_size),
-                purpose: purpose.map(|purpose| decode(purpose).to_compact_string()),
+                purpose: purpose.map(|purpose| decode(purpose).into()),
             };
             entries.push(entry);
             self.no_children(&child)?;

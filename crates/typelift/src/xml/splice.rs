@@ -1,12 +1,11 @@
 //! The source text with only what changed written anew.
 
-use std::ops::Range;
-
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
+use super::Written;
 use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
@@ -14,41 +13,30 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort};
 
 /// Writes the model into its source; `refresh_ports` brings every port up to date, not only those of changed layers.
-pub(super) fn model(model: &Model, refresh_ports: bool) -> String {
-    let mut splice = Splice { source: &model.source, refresh_ports, edits: Vec::new(), text: String::new() };
+pub(super) fn model(model: &Model, refresh_ports: bool) -> Written<'_> {
+    // Room for what lowering changes at most; what is not used is never touched.
+    let new = String::with_capacity(model.source.len() / 2);
+    let mut splice = Splice { refresh_ports, written: Written { source: &model.source, edits: Vec::new(), new } };
     splice.graph(&model.graph);
-    splice.apply()
+    splice.written.edits.sort_by_key(|edit| edit.0);
+    splice.written
 }
 
 struct Splice<'a> {
-    source: &'a str,
     refresh_ports: bool,
-    /// What to write in place of which bytes, as a range of `text`. None overlap.
-    edits: Vec<(Span, Range<usize>)>,
-    text: String,
+    /// Edits in no order. None overlap.
+    written: Written<'a>,
 }
 
 impl<'a> Splice<'a> {
-    fn apply(mut self) -> String {
-        self.edits.sort_by_key(|edit| edit.0);
-        let mut out = String::with_capacity(self.source.len() + self.text.len());
-        let mut at = 0;
-        for (span, text) in self.edits {
-            out.push_str(self.source.get(at..span.start as usize).unwrap_or_default());
-            out.push_str(&self.text[text]);
-            at = at.max(span.end as usize);
-        }
-        out.push_str(self.source.get(at..).unwrap_or_default());
-        out
-    }
-
     /// Writes what `print` prints in place of `span`.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
-        let start = self.text.len();
-        let mut printer = Printer::new(self.source, layout, std::mem::take(&mut self.text));
+        let Written { source, edits, new } = &mut self.written;
+        let start = new.len();
+        let mut printer = Printer::new(source, layout, std::mem::take(new));
         print(&mut printer);
-        self.text = printer.out;
-        self.edits.push((span, start..self.text.len()));
+        *new = printer.out;
+        edits.push((span, start..new.len()));
     }
 
     /// Writes what `print` prints before the byte `at`.
@@ -148,7 +136,7 @@ impl<'a> Splice<'a> {
     /// Adds elements at the end of the list that `container` holds; `print` starts each on a line of its own.
     fn append(&mut self, container: Option<Span>, print: impl FnOnce(&mut Printer<'a>)) {
         let Some(container) = container else { return };
-        let text = container.text(self.source);
+        let text = container.text(self.written.source);
         let layout = self.layout(container.start);
         match text.rfind("</") {
             Some(end) => {
@@ -171,13 +159,13 @@ impl<'a> Splice<'a> {
         !layer.outputs.iter().any(|port| port.stale)
             && layer.inputs.iter().zip(graph.feeds(node)).all(|(port, feed)| {
                 let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
-                producer.is_none_or(|output| declares(self.source, port.declared, port.content, output))
+                producer.is_none_or(|output| declares(self.written.source, port.declared, port.content, output))
             })
     }
 
     /// Brings the text of one layer up to date: walks through it beside the graph and edits where they differ.
     fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, span: Span) -> Result<(), Diagnostic> {
-        let mut tokens = Tokens::new(self.source, span);
+        let mut tokens = Tokens::new(self.written.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
         self.attribute(&tokens, &root, "type", Some(&layer.ty))?;
@@ -246,7 +234,7 @@ impl<'a> Splice<'a> {
                 tokens.skip(&child)?;
             }
         }
-        let declared = declared_dims(self.source, tokens.content_of(port));
+        let declared = declared_dims(self.written.source, tokens.content_of(port));
         if matches_dims(&declared, &output.shape) {
             return Ok(());
         }
@@ -268,7 +256,7 @@ impl<'a> Splice<'a> {
                 self.edit(Span { start, end: last.end }, layout, print);
             }
             _ if whole == port.tag_span => {
-                let tag = port.tag_span.text(self.source);
+                let tag = port.tag_span.text(self.written.source);
                 let end = tag.trim_end_matches("/>").trim_end().len() as u32;
                 self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
                     printer.out.push('>');
@@ -321,7 +309,7 @@ impl<'a> Splice<'a> {
 
     /// The white space that ends just before `at`.
     fn gap_before(&self, at: u32) -> &'a str {
-        let before = self.source.get(..at as usize).unwrap_or_default();
+        let before = self.written.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
     }
 

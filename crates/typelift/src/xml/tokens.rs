@@ -1,6 +1,7 @@
 //! Elements, attributes and texts of a piece of XML, each with its place, the way OpenVINO's parser reads them.
 
 use std::borrow::Cow;
+use std::io::BufRead;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -114,6 +115,17 @@ impl<'a> Tokens<'a> {
             }
         }
         Ok(text)
+    }
+
+    /// The text from here on, where `element`, whose start tag was just read, has content.
+    pub(super) fn ahead(&self, element: &Element) -> &'a str {
+        if element.empty { "" } else { self.text.get(self.position() - self.base..).unwrap_or_default() }
+    }
+
+    /// Passes over the rest of `element`, which is `content` and its end tag.
+    pub(super) fn pass(&mut self, element: &Element<'a>, content: &str) -> Result<(), Diagnostic> {
+        self.reader.stream().consume(content.len());
+        self.child(Some(element)).map(|_| ())
     }
 
     /// Passes over `element` and gives the span of all of it.
