@@ -24,7 +24,7 @@ use crate::terminal::{self, Page, Terminal};
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
-/// written.
+/// written. OUT is written whole or not at all; a run that is killed can leave a file .typelift-*.tmp beside it.
 ///
 /// Several models are converted side by side into a directory, which is made where there is none. Of a directory every .xml
 /// beneath it is converted, and keeps its path; one that is no IR is named and skipped. A model that is refused does not
