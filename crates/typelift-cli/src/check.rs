@@ -3,22 +3,27 @@
 use typelift::{Code, Diagnostic, Severity};
 
 use crate::Status;
+use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
-use crate::input::{self, Input};
+use crate::input::{self, Input, Loaded};
 use crate::render::{self, Count, Document, Show};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Page, Terminal};
 
 /// Tell every error and every oddity of a model
 ///
 /// Errors are what OpenVINO refuses. Warnings are what it takes in silence although it is surely or probably not what was
 /// meant. All of a file is told in one run; nothing is written.
+///
+/// Several models are checked side by side and told in their order, of a directory every .xml beneath it; one that is no IR
+/// is named and skipped. JSON is then an array. The exit status is the worst of all.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  typelift check model.xml\n  typelift check --format json model.xml | jq '.diagnostics[].code'"
-)]
+#[command(after_help = "Examples:
+  typelift check model.xml
+  typelift check models
+  typelift check --format json model.xml | jq '.diagnostics[].code'")]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: Input,
+    inputs: Inputs,
     /// How to tell it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -34,26 +39,46 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let mut loaded = args.input.read()?;
-    let diagnostics = &mut loaded.diagnostics;
-    if let Some(model) = &mut loaded.model {
-        let damaged = diagnostics.has_errors();
-        input::infer(model, diagnostics, &[], None);
-        let mut lints = typelift::check(model);
-        // Where an edge could not be read, what it leads to only seems to be unreachable.
-        lints.retain(|lint| !damaged || ![Code::UnreachableLayer, Code::RequiredRelease].contains(&lint.code));
-        diagnostics.list.append(&mut lints);
+    let batch = args.inputs.find(None)?;
+    let frame = match (args.format, batch.single()) {
+        (Format::Json, None) => Frame::ARRAY,
+        _ => Frame::LINES,
+    };
+    let counts = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
+    let faulty = |count: &Count| count.errors > 0;
+    if batch.single().is_none() {
+        let with_errors = counts.done.iter().filter(|count| faulty(count)).count();
+        let files = [(counts.done.len() - with_errors, "without errors"), (with_errors, "with errors")];
+        let total: Count = counts.done.iter().copied().sum();
+        terminal.say(&format!("{}; {total}\n", counts.summary(&files)));
     }
-    // What is found step by step is told from the top of the file to its end, and notes last.
-    let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
-    diagnostics.list.sort_by_key(|diagnostic| (diagnostic.severity == Severity::Note, start(diagnostic)));
-    let count = Count::of(diagnostics);
-    match args.format {
-        Format::Json => terminal.print_json(&Document::new(diagnostics))?,
-        Format::Text => {
-            render::print(diagnostics, if args.all { Show::All } else { Show::Many }, terminal);
-            terminal.print(&format!("{count} in {}\n", diagnostics.file))?;
+    Ok(counts.status(faulty))
+}
+
+impl Args {
+    /// Checks one model.
+    fn check(&self, input: &Input, page: &mut Page) -> Result<Count, Failure> {
+        let mut loaded = input.read()?;
+        let Loaded { model, diagnostics, .. } = &mut loaded;
+        if let Some(model) = model {
+            let damaged = diagnostics.has_errors();
+            input::infer(model, diagnostics, &[], None);
+            let mut lints = typelift::check(model);
+            // Where an edge could not be read, what it leads to only seems to be unreachable.
+            lints.retain(|lint| !damaged || ![Code::UnreachableLayer, Code::RequiredRelease].contains(&lint.code));
+            diagnostics.list.append(&mut lints);
         }
+        // What is found step by step is told from the top of the file to its end, and notes last.
+        let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
+        diagnostics.list.sort_by_key(|diagnostic| (diagnostic.severity == Severity::Note, start(diagnostic)));
+        let count = Count::of(diagnostics);
+        match self.format {
+            Format::Json => page.printed = terminal::json(&Document::new(diagnostics))?,
+            Format::Text => {
+                page.said = render::text(diagnostics, if self.all { Show::All } else { Show::Many });
+                page.printed = format!("{count} in {}\n", diagnostics.file);
+            }
+        }
+        Ok(count)
     }
-    Ok(Status::of(count.errors > 0))
 }

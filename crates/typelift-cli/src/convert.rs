@@ -3,38 +3,45 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use typelift::passes::{
-    self, Action, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass, UNIQUE_TENSOR_NAMES,
+    self, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass, UNIQUE_TENSOR_NAMES,
 };
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
 use typelift::{Graph, Model};
 
 use crate::Status;
+use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
-use crate::input::{self, Input, InputChanges};
+use crate::input::{self, Input, InputChanges, Loaded};
 use crate::output::{OutputArgs, Target};
-use crate::plan::Plan;
+use crate::plan::{Plan, Totals};
 use crate::promote::OpenVinoArgs;
 use crate::render::{self, Show};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Page, Terminal};
 
 /// Put Converts in the place of every ConvertPromoteTypes
 ///
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
-/// written.
+/// written. OUT is written whole or not at all; a run that is killed can leave a file .typelift-*.tmp beside it.
+///
+/// Several models are converted side by side into a directory, which is made where there is none. Of a directory every .xml
+/// beneath it is converted, and keeps its path; one that is no IR is named and skipped. A model that is refused does not
+/// stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
   typelift convert --dry-run model.xml
+  typelift convert models -o converted
   typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: Input,
+    inputs: Inputs,
     #[command(flatten)]
     output: OutputArgs,
     /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not
@@ -50,69 +57,103 @@ pub(crate) struct Args {
     /// Print what would be done, and write no model
     #[arg(long, conflicts_with_all = ["output", "in_place"])]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output
+    /// Write what is done to this file as JSON, or - for standard output; of several models an array, in which those that
+    /// are refused are missing
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
+/// What became of a model.
+struct Conversion {
+    /// What was done to it; nothing where it has errors.
+    totals: Option<Totals>,
+    /// Each change, where a report is wanted.
+    plan: Option<Plan>,
+}
+
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let target = Target::new(&args.output, &args.input)?;
-    if target.is_none() && !args.dry_run {
+    if !args.dry_run && !args.output.is_given() {
         return Err(Failure::new("nowhere to write to")
             .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
     }
-    let report_on_stdout = args.report.as_deref() == Some(Path::new("-"));
-    if report_on_stdout && target.as_ref().is_some_and(Target::is_stdout) {
+    if args.reports_on_stdout() && args.output.is_stdout() {
         return Err(
             Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
         );
     }
-    let mut loaded = args.input.read()?;
-    let diagnostics = &mut loaded.diagnostics;
-    let mut changes = Vec::new();
-    if let Some(model) = &mut loaded.model {
-        let changed = args.changes.apply(model)?;
-        changes = input::infer(model, diagnostics, &changed, args.rule_set());
-        diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, &args.input)));
+    let batch = args.inputs.find(Some(&args.output))?;
+    let mut conversions = batch.each(&Frame::LINES, terminal, |input, page| args.convert(input, page))?;
+    let status = conversions.status(|conversion| conversion.totals.is_none());
+    if let Some(report) = &args.report {
+        let mut plans = conversions.done.iter_mut().filter_map(|conversion| conversion.plan.take());
+        match batch.single() {
+            None => write_report(report, &plans.collect::<Vec<_>>(), terminal)?,
+            Some(_) => plans.next().map_or(Ok(()), |plan| write_report(report, &plan, terminal))?,
+        }
     }
-    let (Some(mut model), false) = (loaded.model, diagnostics.has_errors()) else {
-        render::print(diagnostics, Show::Briefly, terminal);
-        return Ok(Status::Faulty);
-    };
-    let refresh_ports = !args.changes.is_empty() || !changes.is_empty();
-    let before = promotions(&model.graph);
-    // OpenVINO's reader makes names of tensors unique before its pass sees them.
-    let (lower, tidy) = match args.keep_noop_converts {
-        true => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-        false => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
-    };
-    changes.extend(run_pass(&mut model, lower)?);
-    let after = promotions(&model.graph);
-    // A model that promotes nothing comes back as it is.
-    if before > after {
-        changes.extend(run_pass(&mut model, tidy)?);
+    if batch.single().is_none() {
+        let totals: Vec<_> = conversions.done.iter().filter_map(|conversion| conversion.totals).collect();
+        let unchanged = totals.iter().filter(|totals| totals.change_nothing()).count();
+        let counts = [
+            (totals.len() - unchanged, if args.dry_run { "to convert" } else { "converted" }),
+            (unchanged, "with nothing to convert"),
+            (conversions.done.len() - totals.len(), "refused"),
+        ];
+        let all: Totals = totals.into_iter().sum();
+        let done = if all == Totals::default() { String::new() } else { format!("; {all}") };
+        terminal.say(&format!("{}{done}\n", conversions.summary(&counts)));
     }
-    let plan = Plan::new(&diagnostics.file, changes);
-    diagnostics.list.extend(plan.warnings(&model));
-    render::print(diagnostics, Show::Briefly, terminal);
-    let summary = summary(&plan, before, after);
-    match args.report.as_deref() {
-        Some(_) if report_on_stdout => terminal.print_json(&plan)?,
-        Some(path) => write_report(path, &plan)?,
-        None => {}
-    }
-    if let Some(target) = &target {
-        let options = WriteOptions { canonical: args.output.canonical, refresh_ports };
-        target.write(&typelift::xml::write(&model, options), model.source(), terminal)?;
-        terminal.say(&format!("{}: {summary}\n", diagnostics.file));
-    }
-    if args.dry_run && !report_on_stdout {
-        terminal.print(&format!("{plan}{}: {summary}\n", diagnostics.file))?;
-    }
-    Ok(Status::Done)
+    Ok(status)
 }
 
 impl Args {
+    fn reports_on_stdout(&self) -> bool {
+        self.report.as_deref().is_some_and(input::is_dash)
+    }
+
+    /// Converts one model.
+    fn convert(&self, input: &Input, page: &mut Page) -> Result<Conversion, Failure> {
+        let target = Target::new(&self.output, input)?;
+        let mut loaded = input.read()?;
+        let Loaded { model, diagnostics, .. } = &mut loaded;
+        let mut changes = Vec::new();
+        if let Some(model) = model {
+            let changed = self.changes.apply(model)?;
+            changes = input::infer(model, diagnostics, &changed, self.rule_set());
+            diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
+        }
+        let (Some(model), false) = (model, diagnostics.has_errors()) else {
+            page.said = render::text(diagnostics, Show::Briefly);
+            return Ok(Conversion { totals: None, plan: None });
+        };
+        let refresh_ports = !self.changes.is_empty() || !changes.is_empty();
+        let before = promotions(&model.graph);
+        // OpenVINO's reader makes names of tensors unique before its pass sees them.
+        let (lower, tidy) = match self.keep_noop_converts {
+            true => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            false => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+        };
+        changes.extend(run_pass(model, lower)?);
+        let after = promotions(&model.graph);
+        // A model that promotes nothing comes back as it is.
+        if before > after {
+            changes.extend(run_pass(model, tidy)?);
+        }
+        let plan = Plan::new(&diagnostics.file, changes);
+        diagnostics.list.extend(plan.warnings(model));
+        page.said = render::text(diagnostics, Show::Briefly);
+        let totals = plan.totals(before, after);
+        let summary = format!("{}: {totals}\n", diagnostics.file);
+        if let Some(target) = &target {
+            let options = WriteOptions { canonical: self.output.canonical, refresh_ports };
+            target.write(typelift::xml::write(model, options), model.source(), page)?;
+            page.said += &summary;
+        } else if !self.reports_on_stdout() {
+            page.printed = format!("{plan}{summary}");
+        }
+        Ok(Conversion { totals: Some(totals), plan: self.report.is_some().then_some(plan) })
+    }
+
     /// The rules to align by, unless that is off.
     fn rule_set(&self) -> Option<RuleSet> {
         match RuleSet::from_name(&self.align)? {
@@ -130,9 +171,11 @@ fn run_pass(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Failure> {
     })
 }
 
-fn write_report(path: &Path, plan: &Plan) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(plan).map_err(|error| Failure::new(error.to_string()))?;
-    fs::write(path, text + "\n").map_err(|error| Failure::io("write", path, &error))
+fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -> Result<(), Failure> {
+    if input::is_dash(path) {
+        return terminal.print_json(report);
+    }
+    fs::write(path, terminal::json(report)?).map_err(|error| Failure::io("write", path, &error))
 }
 
 /// The number of ConvertPromoteTypes in a graph and its bodies.
@@ -142,28 +185,4 @@ fn promotions(graph: &Graph) -> usize {
         own + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
     };
     graph.layers().map(count).sum()
-}
-
-fn summary(plan: &Plan, before: usize, after: usize) -> String {
-    let mut done = Vec::new();
-    if before > after {
-        done.push(format!("{} ConvertPromoteTypes replaced", before - after));
-    }
-    if after > 0 {
-        done.push(format!("{after} ConvertPromoteTypes left, whose type is not known before run time"));
-    }
-    let kinds = [
-        (Action::Inserted, "Convert inserted", "Converts inserted"),
-        (Action::Removed, "Convert removed", "Converts removed"),
-        (Action::Used, "layer used once more", "layers used once more"),
-        (Action::Retyped, "Parameter of a body retyped", "Parameters of bodies retyped"),
-    ];
-    for (action, one, more) in kinds {
-        match plan.count(action) {
-            0 => {}
-            1 => done.push(format!("1 {one}")),
-            count => done.push(format!("{count} {more}")),
-        }
-    }
-    if done.is_empty() { "nothing to convert".to_owned() } else { done.join(", ") }
 }

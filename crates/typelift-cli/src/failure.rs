@@ -3,11 +3,15 @@
 use std::io;
 use std::path::Path;
 
-/// Ends a run with exit status 2, or quietly.
+use crate::terminal::{self, Remark};
+
+/// Ends a run with exit status 2, or quietly; where there are several models, only what was to be done with one of them.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Nobody reads standard output any more.
     BrokenPipe,
+    /// A file that was found in a directory is no model at all, for this reason.
+    NoModel(String),
     Other {
         message: String,
         help: Option<String>,
@@ -23,6 +27,25 @@ impl Failure {
         match self {
             Self::Other { message, help: None } => Self::Other { message, help: Some(text.into()) },
             other => other,
+        }
+    }
+
+    /// Names the model that it was met at, where the message names no file.
+    pub(crate) fn at(self, file: &str) -> Self {
+        match self {
+            Self::Other { message, help } if !message.contains(file) => {
+                Self::Other { message: format!("{file}: {message}"), help }
+            }
+            other => other,
+        }
+    }
+
+    /// As text in colours; nothing where nobody listens.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::BrokenPipe => String::new(),
+            Self::NoModel(reason) => format!("{reason}; skipped\n"),
+            Self::Other { message, help } => terminal::error(None, &message, help.map(Remark::Help).into_iter()),
         }
     }
 

@@ -3,25 +3,31 @@
 use typelift::xml::WriteOptions;
 
 use crate::Status;
+use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
-use crate::input::{self, Input, InputChanges};
+use crate::input::{self, Input, InputChanges, Loaded};
 use crate::listing;
 use crate::output::{OutputArgs, Target};
 use crate::render::{self, Show};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Page, Terminal};
 
 /// Find the element type and the shape of every tensor
 ///
 /// They follow from Parameters, constants and attributes alone; what the ports of the file declare counts only for
 /// operations that are not known. With -o, writes the file with its ports filled in.
+///
+/// Several models are worked on side by side and told in their order, of a directory every .xml beneath it; one that is no
+/// IR is named and skipped. JSON is then an array of documents that name their files, and OUT a directory, in which each
+/// model keeps its path. The exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift infer model.xml
   typelift infer --set-shape 'x=[1..8,3,?,?]' --format json model.xml
-  typelift infer model.xml -o filled.xml")]
+  typelift infer model.xml -o filled.xml
+  typelift infer models -o filled")]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: Input,
+    inputs: Inputs,
     /// Print them as text, one line a layer, or as one JSON document; text unless the model is written
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -38,38 +44,63 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let target = Target::new(&args.output, &args.input)?;
-    if args.format.is_some() && target.as_ref().is_some_and(Target::is_stdout) {
+    if args.format.is_some() && args.output.is_stdout() {
         return Err(Failure::new("standard output cannot take both the model and the list of types")
             .help("give -o a file, or leave --format out"));
     }
-    let mut loaded = args.input.read()?;
-    let diagnostics = &mut loaded.diagnostics;
-    if let Some(model) = &mut loaded.model {
-        let changed = args.changes.apply(model)?;
-        input::infer(model, diagnostics, &changed, None);
+    let batch = args.inputs.find(Some(&args.output))?;
+    let frame = match (args.format, batch.single()) {
+        (Some(Format::Json), None) => Frame::ARRAY,
+        _ => Frame::PARAGRAPHS,
+    };
+    let ends = batch.each(&frame, terminal, |input, page| args.infer(input, page))?;
+    let faulty = |status: &Status| *status != Status::Done;
+    if batch.single().is_none() {
+        let with_errors = ends.done.iter().filter(|status| faulty(status)).count();
+        let files = [(ends.done.len() - with_errors, "inferred"), (with_errors, "with errors")];
+        terminal.say(&format!("{}\n", ends.summary(&files)));
     }
-    render::print(diagnostics, Show::Briefly, terminal);
-    let faulty = diagnostics.has_errors();
-    let graph = loaded.model.as_ref().map(|model| &model.graph);
-    match (args.format, &target) {
-        (Some(Format::Json), _) => {
-            let layers = graph.map(listing::types).unwrap_or_default();
-            terminal.print_json(&serde_json::json!({ "layers": layers }))?;
+    Ok(ends.status(faulty))
+}
+
+impl Args {
+    /// Infers the types and shapes of one model.
+    fn infer(&self, input: &Input, page: &mut Page) -> Result<Status, Failure> {
+        let target = Target::new(&self.output, input)?;
+        let mut loaded = input.read()?;
+        let Loaded { model, diagnostics, .. } = &mut loaded;
+        if let Some(model) = model {
+            let changed = self.changes.apply(model)?;
+            input::infer(model, diagnostics, &changed, None);
         }
-        (Some(Format::Text), _) | (None, None) => {
-            terminal.print(&graph.map(listing::types_text).unwrap_or_default())?;
+        page.said = render::text(diagnostics, Show::Briefly);
+        let faulty = diagnostics.has_errors();
+        let graph = model.as_ref().map(|model| &model.graph);
+        match (self.format, &target) {
+            (Some(Format::Json), _) => {
+                let mut document = serde_json::json!({ "layers": graph.map(listing::types).unwrap_or_default() });
+                if input.member.is_some() {
+                    document["file"] = diagnostics.file.as_str().into();
+                }
+                page.printed = terminal::json(&document)?;
+            }
+            (Some(Format::Text), _) | (None, None) => {
+                if input.member.is_some() {
+                    page.printed = format!("{}:\n", diagnostics.file);
+                }
+                page.printed += &graph.map(listing::types_text).unwrap_or_default();
+            }
+            (None, Some(_)) => {}
         }
-        (None, Some(_)) => {}
+        if let (Some(target), Some(model), false) = (&target, model, faulty) {
+            let options = WriteOptions { canonical: self.output.canonical, refresh_ports: true };
+            if let Some(objection) = target.objection(model, input) {
+                diagnostics.list = vec![objection];
+                page.said += &render::text(diagnostics, Show::Briefly);
+                return Ok(Status::Faulty);
+            }
+            target.write(typelift::xml::write(model, options), model.source(), page)?;
+        }
+        Ok(Status::of(faulty))
     }
-    if let (Some(target), Some(model), false) = (&target, &loaded.model, faulty) {
-        let options = WriteOptions { canonical: args.output.canonical, refresh_ports: true };
-        if let Some(objection) = target.objection(model, &args.input) {
-            diagnostics.list = vec![objection];
-            render::print(diagnostics, Show::Briefly, terminal);
-            return Ok(Status::Faulty);
-        }
-        target.write(&typelift::xml::write(model, options), model.source(), terminal)?;
-    }
-    Ok(Status::of(faulty))
 }

@@ -1,7 +1,6 @@
 //! Reading models: files, standard input, and what is given instead of them.
 
 use std::io::Read;
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +20,19 @@ pub(crate) struct Input {
     pub(crate) file: PathBuf,
     /// Its weights, where they are not in the .bin beside it
     #[arg(long, value_name = "FILE")]
-    bin: Option<PathBuf>,
+    pub(crate) bin: Option<PathBuf>,
+    /// What is known of it where it is one of several.
+    #[arg(skip)]
+    pub(crate) member: Option<Member>,
+}
+
+/// One of several models.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Where it goes in the directory that the models are written to.
+    pub(crate) place: PathBuf,
+    /// Whether it was found in a directory, and not named.
+    pub(crate) found: bool,
 }
 
 /// Changes to the model's inputs.
@@ -64,16 +75,31 @@ fn parse_shape(text: &str) -> Result<(String, Shape), String> {
 
 /// A text that was read, with the model in it and what is to be said about it.
 pub(crate) struct Loaded {
-    /// As much of the model as could be made out; `None` where the text is no IR at all. The process ends with the run, so
-    /// it is not taken apart.
-    pub(crate) model: Option<ManuallyDrop<Model>>,
+    /// As much of the model as could be made out; `None` where the text is no IR at all.
+    pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
+    /// Whether there are other models.
+    several: bool,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // The process ends with the run, so a model alone is not taken apart.
+        if !self.several {
+            std::mem::forget(self.model.take());
+        }
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 impl Input {
     /// Whether it is standard input.
     pub(crate) fn is_stdin(&self) -> bool {
-        self.file.as_os_str() == "-"
+        is_dash(&self.file)
     }
 
     /// The file of the weights, whether it exists or not; `None` where there can be none.
@@ -88,23 +114,36 @@ impl Input {
     /// Reads the model.
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
-        let mut diagnostics = Diagnostics::new(name, "".into());
-        let bytes = self.bytes()?;
-        let text = match typelift::xml::decode_utf8(bytes) {
-            Ok(text) => text,
+        let diagnostics = Diagnostics::new(name, "".into());
+        let mut loaded = Loaded { model: None, diagnostics, several: self.member.is_some() };
+        let diagnostics = &mut loaded.diagnostics;
+        match typelift::xml::decode_utf8(self.bytes()?) {
+            Ok(text) => diagnostics.source = Arc::from(text),
             Err(refusal) => {
                 diagnostics.list.push(refusal);
-                return Ok(Loaded { model: None, diagnostics });
+                return Ok(loaded);
             }
-        };
-        diagnostics.source = Arc::from(text);
+        }
         let reading = typelift::xml::parse(diagnostics.source.clone());
         diagnostics.list = reading.diagnostics;
-        let mut model = reading.model.map(ManuallyDrop::new);
-        if let Some(model) = &mut model {
-            model.weights = self.open_weights()?;
+        loaded.model = reading.model;
+        match &mut loaded.model {
+            Some(model) => model.weights = self.open_weights()?,
+            None => self.skip(diagnostics)?,
         }
-        Ok(Loaded { model, diagnostics })
+        Ok(loaded)
+    }
+
+    /// Fails where the file was only found and is XML of another kind. One that is empty was meant to be a model.
+    fn skip(&self, diagnostics: &Diagnostics) -> Result<(), Failure> {
+        let found = self.member.as_ref().is_some_and(|member| member.found);
+        let refusal = diagnostics.list.iter().find(|diagnostic| diagnostic.code == Code::NotAnIr);
+        match refusal {
+            Some(refusal) if found && !diagnostics.source.trim().is_empty() => {
+                Err(Failure::NoModel(format!("{}: {}", diagnostics.file, refusal.message)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn open_weights(&self) -> Result<Weights, Failure> {

@@ -1,5 +1,6 @@
 //! `typelift`: makes type promotion in OpenVINO IR files explicit, checks them and explains them.
 
+mod batch;
 mod check;
 mod convert;
 mod dot;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::terminal::{Remark, Terminal};
+use crate::terminal::Terminal;
 
 /// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
 /// No OpenVINO needed.
@@ -55,6 +56,8 @@ enum Status {
     Done,
     /// The model has errors, and they were printed.
     Faulty,
+    /// One of several models could not be read or written, and that was printed.
+    Failed,
 }
 
 impl Status {
@@ -84,10 +87,11 @@ fn main() -> ExitCode {
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => ExitCode::SUCCESS,
         Ok(Status::Faulty) => ExitCode::from(1),
+        Ok(Status::Failed) => ExitCode::from(2),
         // Whoever reads our output has seen enough.
         Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-        Err(Failure::Other { message, help }) => {
-            terminal.error(None, &message, help.map(Remark::Help).into_iter());
+        Err(failure) => {
+            terminal.say(&failure.text());
             ExitCode::from(2)
         }
     }

@@ -8,18 +8,19 @@ use typelift::diagnostic::{Code, Diagnostic, LayerRef, Severity};
 use typelift::{Graph, Layer, Model};
 
 use crate::failure::Failure;
-use crate::input::Input;
-use crate::terminal::Terminal;
+use crate::input::{Input, is_dash};
+use crate::terminal::Page;
 
 /// Where the model goes.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Write the model to this file, or - for standard output; the same file as IN means --in-place
+    /// Write the model to this file, or - for standard output; the same file as IN means --in-place. Of several models, the
+    /// directory for them, which is made where there is none
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
     /// Write the model over IN; its weights stay as they are
     #[arg(long, conflicts_with = "output")]
-    in_place: bool,
+    pub(crate) in_place: bool,
     /// Print the whole file afresh in OpenVINO's own style, without comments and unknown elements
     #[arg(long)]
     pub(crate) canonical: bool,
@@ -56,17 +57,29 @@ pub(crate) struct WeightsPlan {
     mode: WeightsMode,
 }
 
+impl OutputArgs {
+    /// Whether there is a place to write to.
+    pub(crate) fn is_given(&self) -> bool {
+        self.in_place || self.output.is_some()
+    }
+
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.output.as_deref().is_some_and(is_dash)
+    }
+}
+
 impl Target {
     /// Looks at where the model is to go, before any work is done for it.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
         }
-        let path = match &args.output {
-            Some(path) if path.as_os_str() == "-" => return Ok(Some(Self::Stdout)),
-            Some(path) => path,
-            None if args.in_place => &input.file,
-            None => return Ok(None),
+        let path = &match (&args.output, &input.member) {
+            (Some(directory), Some(member)) => directory.join(&member.place),
+            (Some(path), None) if is_dash(path) => return Ok(Some(Self::Stdout)),
+            (Some(path), None) => path.clone(),
+            (None, _) if args.in_place => input.file.clone(),
+            (None, _) => return Ok(None),
         };
         let refused = |message: String| Failure::new(format!("cannot write `{}`: {message}", path.display()));
         let xml = match fs::metadata(path) {
@@ -85,7 +98,7 @@ impl Target {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let parent = directory(path);
-                if !parent.is_dir() {
+                if input.member.is_none() && !parent.is_dir() {
                     return Err(refused(format!("there is no directory `{}`", parent.display())));
                 }
                 path.clone()
@@ -105,10 +118,6 @@ impl Target {
         Ok(Some(Self::File { xml, weights }))
     }
 
-    pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self, Self::Stdout)
-    }
-
     /// What keeps the model from being written: weights that are needed and missing.
     pub(crate) fn objection(&self, model: &Model, input: &Input) -> Option<Diagnostic> {
         match self {
@@ -118,15 +127,19 @@ impl Target {
     }
 
     /// Writes `text`, the model's, and its weights before it.
-    pub(crate) fn write(&self, text: &str, source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    pub(crate) fn write(&self, text: String, source: &str, page: &mut Page) -> Result<(), Failure> {
         let (xml, weights) = match self {
-            Self::Stdout => return terminal.print(text),
+            Self::Stdout => {
+                page.printed = text;
+                return Ok(());
+            }
             Self::Stream(path) => {
                 let write = || File::options().write(true).open(path)?.write_all(text.as_bytes());
                 return write().map_err(|error| Failure::io("write", path, &error));
             }
             Self::File { xml, weights } => (xml, weights),
         };
+        fs::create_dir_all(directory(xml)).map_err(|error| Failure::io("write", xml, &error))?;
         if let Some(WeightsPlan { from: Some(from), to, mode }) = weights {
             let to = resolve(to);
             replace(&to, |new| mode.make(from, new, &to)).map_err(|error| Failure::io("write", &to, &error))?;
@@ -196,7 +209,8 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn same_file(a: &Path, b: &Path) -> bool {
+/// Whether two paths lead to one file or directory.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
         use std::os::unix::fs::MetadataExt;

@@ -11,20 +11,20 @@ use crate::listing::Clean;
 
 /// Every Convert that is there after and was not before, or the other way round.
 #[derive(Serialize)]
-pub(crate) struct Plan<'a> {
-    file: &'a str,
+pub(crate) struct Plan {
+    file: String,
     converts: Vec<Change>,
 }
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// From what passes did one after the other; what one put in and a later one took out is no change.
-    pub(crate) fn new(file: &'a str, changes: Vec<Change>) -> Self {
+    pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
         let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
         let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
         let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
         let passing = |change: &Change| inserted.contains(&key(change)) && removed.contains(&key(change));
         let lasting = changes.into_iter().filter(|change| !passing(change));
-        Self { file, converts: lasting.collect() }
+        Self { file: file.to_owned(), converts: lasting.collect() }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -32,13 +32,69 @@ impl<'a> Plan<'a> {
         self.converts.iter().filter_map(|change| change.warning(model))
     }
 
-    pub(crate) fn count(&self, action: Action) -> usize {
-        self.converts.iter().filter(|entry| entry.action == action).count()
+    /// Counts what is done, where there were so many ConvertPromoteTypes `before`, and are so many `after`.
+    pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
+        let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
+        Totals { replaced: before.saturating_sub(after), left: after, changes }
+    }
+}
+
+/// Each kind of change, as one of them and more of them are counted.
+const KINDS: [(Action, &str, &str); 4] = [
+    (Action::Inserted, "Convert inserted", "Converts inserted"),
+    (Action::Removed, "Convert removed", "Converts removed"),
+    (Action::Used, "layer used once more", "layers used once more"),
+    (Action::Retyped, "Parameter of a body retyped", "Parameters of bodies retyped"),
+];
+
+/// How much is done to a model, or to several.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    replaced: usize,
+    left: usize,
+    /// Of each kind.
+    changes: [usize; KINDS.len()],
+}
+
+impl Totals {
+    /// Whether the model stays as it is.
+    pub(crate) fn change_nothing(&self) -> bool {
+        self.replaced == 0 && self.changes == [0; KINDS.len()]
+    }
+}
+
+impl std::iter::Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), |a, b| Self {
+            replaced: a.replaced + b.replaced,
+            left: a.left + b.left,
+            changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
+        })
+    }
+}
+
+impl Display for Totals {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut done = Vec::new();
+        if self.replaced > 0 {
+            done.push(format!("{} ConvertPromoteTypes replaced", self.replaced));
+        }
+        if self.left > 0 {
+            done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
+        }
+        for ((_, one, more), count) in KINDS.into_iter().zip(self.changes) {
+            match count {
+                0 => {}
+                1 => done.push(format!("1 {one}")),
+                count => done.push(format!("{count} {more}")),
+            }
+        }
+        if done.is_empty() { f.write_str("nothing to convert") } else { f.write_str(&done.join(", ")) }
     }
 }
 
 /// A line a Convert, grouped by the body it is in.
-impl Display for Plan<'_> {
+impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
         for entry in &self.converts {

@@ -7,7 +7,7 @@ use typelift::promote::{Category, ElementType, Operand, Promotion, Refusal, Rule
 
 use crate::Status;
 use crate::failure::Failure;
-use crate::terminal::{Remark, Terminal};
+use crate::terminal::{self, Remark, Terminal};
 
 /// Tell the common type of two operands
 ///
@@ -186,7 +186,11 @@ fn one(args: &Args, rules: &RuleSet, texts: [&str; 2], terminal: &mut Terminal) 
                 }
                 _ => refusal.remedy().to_string(),
             };
-            terminal.error(Some(refusal.code()), &refusal.to_string(), notes.chain([Remark::Help(remedy)]));
+            terminal.say(&terminal::error(
+                Some(refusal.code()),
+                &refusal.to_string(),
+                notes.chain([Remark::Help(remedy)]),
+            ));
             Ok(Status::Faulty)
         }
     }

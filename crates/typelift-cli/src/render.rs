@@ -8,8 +8,6 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer,
 use serde::Serialize;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Lines, Severity};
 
-use crate::terminal::Terminal;
-
 /// So many diagnostics of one kind are shown unless all are asked for.
 const SHOWN_OF_EACH: usize = 10;
 
@@ -29,8 +27,9 @@ pub(crate) enum Show {
     Briefly,
 }
 
-/// Prints diagnostics to standard error, and tells what was not shown.
-pub(crate) fn print(diagnostics: &Diagnostics, show: Show, terminal: &mut Terminal) {
+/// Diagnostics in colours, and what was not shown.
+pub(crate) fn text(diagnostics: &Diagnostics, show: Show) -> String {
+    let mut text = String::new();
     let count = Count::of(diagnostics);
     let least = match show {
         Show::All | Show::Many => Severity::Note,
@@ -44,23 +43,23 @@ pub(crate) fn print(diagnostics: &Diagnostics, show: Show, terminal: &mut Termin
         *count += 1;
         if show == Show::All || *count <= SHOWN_OF_EACH {
             let lines = lines.get_or_insert_with(|| Lines::new(diagnostics.source.clone()));
-            terminal.say(&render(&diagnostics.file, lines, diagnostic));
+            text += &render(&diagnostics.file, lines, diagnostic);
         }
     }
     let hidden = seen.iter().filter(|&(_, &count)| show != Show::All && count > SHOWN_OF_EACH);
-    let mut rest = String::new();
+    let before = text.len();
     for (code, count) in hidden {
-        let _ = writeln!(rest, "... and {} more of {code}", count - SHOWN_OF_EACH);
+        let _ = writeln!(text, "... and {} more of {code}", count - SHOWN_OF_EACH);
     }
-    if !rest.is_empty() {
-        let _ = writeln!(rest, "`typelift check --all {}` shows each one\n", diagnostics.file);
-        terminal.say(&rest);
+    if text.len() > before {
+        let _ = writeln!(text, "`typelift check --all {}` shows each one\n", diagnostics.file);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
         let more =
             if least == Severity::Error && count.warnings > 0 { "; `typelift check` shows the warnings" } else { "" };
-        terminal.say(&format!("{count} in {}{more}\n", diagnostics.file));
+        let _ = writeln!(text, "{count} in {}{more}", diagnostics.file);
     }
+    text
 }
 
 /// How many there are of each severity.
@@ -75,6 +74,16 @@ impl Count {
     pub(crate) fn of(diagnostics: &Diagnostics) -> Self {
         let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
         Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self { errors: 0, warnings: 0, notes: 0 }, |a, b| Self {
+            errors: a.errors + b.errors,
+            warnings: a.warnings + b.warnings,
+            notes: a.notes + b.notes,
+        })
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[], None);
     }
-    render::print(diagnostics, Show::Briefly, terminal);
+    terminal.say(&render::text(diagnostics, Show::Briefly));
     match (&loaded.model, args.format) {
         (model, Format::Json) => terminal.print_json(&model.as_ref().map(|model| listing::model(model)))?,
         (None, _) => {}

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 use anstream::AutoStream;
 use clap::ColorChoice;
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -30,18 +31,10 @@ impl Terminal {
         let _ = self.err.write_all(text.as_bytes());
     }
 
-    /// Says why something was not done.
-    pub(crate) fn error(&mut self, code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) {
-        let title = Level::ERROR.primary_title(message);
-        let title = match code {
-            Some(code) => title.id(code),
-            None => title,
-        };
-        let messages = remarks.map(|remark| match remark {
-            Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
-            Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
-        });
-        self.say(&(Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"));
+    /// Prints all that is on a page.
+    pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
+        self.say(&page.said);
+        self.print(&page.printed)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
@@ -54,10 +47,38 @@ impl Terminal {
     }
 
     /// Prints a result as one JSON document.
-    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
     }
+}
+
+/// What is to be printed for one model, kept until it is its turn.
+#[derive(Default)]
+pub(crate) struct Page {
+    /// For standard error, with colours.
+    pub(crate) said: String,
+    /// For standard output.
+    pub(crate) printed: String,
+}
+
+/// A JSON document and the end of its last line.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Why something was not done, in colours.
+pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
+    let title = Level::ERROR.primary_title(message);
+    let title = match code {
+        Some(code) => title.id(code),
+        None => title,
+    };
+    let messages = remarks.map(|remark| match remark {
+        Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
+        Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
+    });
+    Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
 }
 
 /// What goes with an error.

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[], None);
     }
-    render::print(diagnostics, Show::Briefly, terminal);
+    terminal.say(&render::text(diagnostics, Show::Briefly));
     let Some(model) = &loaded.model else { return Ok(Status::Faulty) };
     let derivation = typelift::why(model, &args.name).map_err(|error| {
         let failure = Failure::new(error.to_string());

@@ -146,7 +146,7 @@ fn messages_about_files_say_what_to_do() {
     fs::write(path.join("latin1.xml"), b"<net name=\"caf\xe9\" version=\"11\"/>").unwrap();
     let said = |arguments: &[&str]| run(path, arguments).stderr;
     let messages = [
-        said(&["check", "."]),
+        said(&["show", "."]),
         said(&["check", "model"]),
         said(&["check", "model.bin"]),
         said(&["check", "empty.xml"]),
@@ -319,6 +319,144 @@ fn a_model_with_errors_leaves_what_was_there() {
     assert_eq!(fs::read(path.join("out.xml")).unwrap(), b"old");
     assert_eq!(fs::read(path.join("model.xml")).unwrap(), before);
     assert_eq!(entries(path), ["model.bin", "model.xml", "out.xml"]);
+}
+
+/// A folder with a tree of models under `in`: two to convert, one with nothing to convert, one with errors, and XML of
+/// another kind.
+fn tree() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("in");
+    fs::create_dir_all(root.join("b/deep")).unwrap();
+    let faulty = model("f64", 1).replace("ConvertPromoteTypes", "Add");
+    let models =
+        [("a", model("f16", 1)), ("b/deep/d", model("f16", 300)), ("b/e", model("f32", 0)), ("b/faulty", faulty)];
+    for (name, text) in models {
+        fs::write(root.join(name).with_extension("xml"), text).unwrap();
+        fs::write(root.join(name).with_extension("bin"), 1.5_f32.to_le_bytes()).unwrap();
+    }
+    fs::write(root.join("b/pom.xml"), "<project/>").unwrap();
+    fs::write(root.join("notes.txt"), "not XML").unwrap();
+    folder
+}
+
+const TREE: [&str; 4] = ["in/a.xml", "in/b/deep/d.xml", "in/b/e.xml", "in/b/faulty.xml"];
+
+#[test]
+fn a_directory_is_converted_as_each_of_its_models_alone() {
+    let folder = tree();
+    let path = folder.path();
+    let all = run(path, &["convert", "in", "-o", "out/new"]);
+    assert_eq!((all.status, all.stdout.as_str()), (1, ""));
+    let mut said = String::new();
+    for file in TREE {
+        let alone = run(path, &["convert", file, "-o", "alone.xml"]);
+        said += &alone.stderr;
+        let converted = fs::read(path.join("out/new").join(file.strip_prefix("in/").unwrap())).ok();
+        assert_eq!(converted, (alone.status == 0).then(|| fs::read(path.join("alone.xml")).unwrap()), "{file}");
+    }
+    said += "in/b/pom.xml: the root element is <project>, not <net>; skipped\n\
+             5 files: 2 converted, 1 with nothing to convert, 1 refused, 1 skipped; 301 ConvertPromoteTypes replaced, \
+             301 Converts inserted\n";
+    assert_eq!(all.stderr, said);
+    assert_eq!(entries(&path.join("out/new")), ["a.bin", "a.xml", "b"]);
+    assert_eq!(entries(&path.join("out/new/b")), ["deep", "e.bin", "e.xml"]);
+    // What a run writes beneath the directory that it reads is nothing for the next run to read.
+    for _ in 0..2 {
+        assert!(run(path, &["convert", "in", "-o", "in/new"]).stderr.contains("\n5 files: 2 converted, "));
+    }
+    assert!(!path.join("in/new/new").exists());
+}
+
+#[test]
+fn many_models_are_told_in_their_order_whatever_the_threads() {
+    let folder = tree();
+    let path = folder.path();
+    // The largest goes first, so that the others are done before it.
+    let files = ["in/b/deep/d.xml", "in/b/faulty.xml", "in/a.xml", "in/b/e.xml"];
+    for verb in [&["check"][..], &["check", "--all"], &["convert", "--dry-run"]] {
+        let alone = files.map(|file| run(path, &[verb, &[file]].concat()));
+        for threads in ["1", "4"] {
+            let all = run(path, &[verb, &files, &["-j", threads]].concat());
+            assert_eq!(all.status, 1);
+            assert_eq!(all.stdout, alone.iter().map(|run| run.stdout.as_str()).collect::<String>());
+            let summary = all.stderr.strip_prefix(&alone.iter().map(|run| run.stderr.as_str()).collect::<String>());
+            let summary = summary.unwrap_or_else(|| panic!("{verb:?} {threads}: {}", all.stderr));
+            assert!(summary.starts_with("4 files: ") && summary.lines().count() == 1, "{summary}");
+        }
+    }
+    let listed = run(path, &["infer", "in/a.xml", "in/b/e.xml"]).stdout;
+    let [a, e] = ["in/a.xml", "in/b/e.xml"].map(|file| run(path, &["infer", file]).stdout);
+    assert_eq!(listed, format!("in/a.xml:\n{a}\nin/b/e.xml:\n{e}"));
+}
+
+#[test]
+fn json_of_many_models_is_one_array() {
+    let folder = tree();
+    let path = folder.path();
+    let files = |text: &str| -> Vec<String> {
+        let documents: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+        documents.iter().map(|document| document["file"].as_str().unwrap().to_owned()).collect()
+    };
+    for verb in ["check", "infer"] {
+        assert_eq!(files(&run(path, &[verb, "--format", "json", "in"]).stdout), TREE);
+    }
+    let plans = run(path, &["convert", "in", "-o", "out", "--report", "-"]);
+    assert_eq!(files(&plans.stdout), TREE[..3]);
+    run(path, &["convert", "in", "--dry-run", "--report", "plans.json"]);
+    assert_eq!(fs::read_to_string(path.join("plans.json")).unwrap(), plans.stdout);
+    assert_eq!(files(&run(path, &["check", "--format", "json", "in/a.xml", "absent.xml"]).stdout), ["in/a.xml"]);
+}
+
+#[test]
+fn one_bad_file_of_many_does_not_stop_the_others() {
+    let folder = tree();
+    let path = folder.path();
+    let run_in_place = |files: &[&str]| run(path, &[&["convert", "--in-place"], files].concat());
+    let failed = run_in_place(&["in/absent.xml", "in/b/faulty.xml", "in/a.xml"]);
+    assert_eq!(failed.status, 2);
+    assert!(failed.stderr.contains("3 files: 1 converted, 1 refused, 1 failed; "), "{failed:?}");
+    assert!(!fs::read_to_string(path.join("in/a.xml")).unwrap().contains("ConvertPromoteTypes"));
+    assert_eq!(run_in_place(&["in/a.xml", "in/b/faulty.xml"]).status, 1);
+    assert_eq!(run_in_place(&["in/a.xml", "in/b/e.xml"]).status, 0);
+    // A file that is named is meant to be a model, and an empty one wherever it is.
+    assert_eq!(run(path, &["check", "in/b/pom.xml", "in/a.xml"]).status, 1);
+    fs::write(path.join("in/b/faulty.xml"), "").unwrap();
+    assert_eq!(run(path, &["check", "in"]).status, 1);
+    fs::remove_file(path.join("in/b/faulty.xml")).unwrap();
+    assert_eq!(run(path, &["check", "in"]).status, 0);
+    // What fails on one model alone names it.
+    let unknown = run(path, &["infer", "--set-type", "y=f32", "in/a.xml", "in/b/e.xml"]);
+    assert!(unknown.stderr.starts_with("error: in/a.xml: the model has no input `y`"), "{unknown:?}");
+}
+
+#[test]
+fn what_makes_no_sense_of_many_models_is_refused_before_any_is_written() {
+    let folder = tree();
+    let path = folder.path();
+    fs::create_dir(path.join("none")).unwrap();
+    fs::write(path.join("file"), "").unwrap();
+    let refused = [
+        &["convert", "in"][..],
+        &["convert", "in", "-o", "-"],
+        &["convert", "in", "-o", "file"],
+        &["convert", "in/a.xml", "in/b/e.xml", "-o", "out.xml"],
+        &["convert", "in/a.xml", "-", "-o", "out"],
+        &["convert", "in", "--bin", "in/a.bin", "-o", "out"],
+        &["convert", "in", "in/b", "in", "-o", "out"],
+        &["convert", "in/a.xml", "in/../in/a.xml", "--in-place"],
+        &["convert", "in", "none", "-o", "out"],
+        &["infer", "in", "-o", "-"],
+        &["check", "in", "-j", "0"],
+    ];
+    let before = fs::read(path.join("in/a.xml")).unwrap();
+    let messages = refused.map(|arguments| {
+        let run = run(path, arguments);
+        assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{arguments:?} {run:?}");
+        run.stderr
+    });
+    insta::assert_snapshot!(messages.join("\n"));
+    assert_eq!(entries(path), ["file", "in", "none"]);
+    assert_eq!(fs::read(path.join("in/a.xml")).unwrap(), before);
 }
 
 #[test]

@@ -1,0 +1,291 @@
+//! One model or many: which they are, and working on many side by side.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::Status;
+use crate::failure::Failure;
+use crate::input::{Input, Member, is_dash};
+use crate::output::{OutputArgs, same_file};
+use crate::terminal::{Page, Terminal};
+
+/// What the main thread commonly has, so that a model needs no more where it is one of many.
+const STACK: usize = 8 << 20;
+
+/// The models to read.
+#[derive(clap::Args)]
+pub(crate) struct Inputs {
+    /// The model's .xml, or - for standard input; or several, or directories with every .xml beneath them
+    #[arg(value_name = "IN.xml", required = true)]
+    paths: Vec<PathBuf>,
+    /// Its weights, where they are not in the .bin beside it
+    #[arg(long, value_name = "FILE")]
+    bin: Option<PathBuf>,
+    /// Work on so many models at a time; as many as there are cores unless given
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+/// The models of a run, in their order.
+pub(crate) struct Batch {
+    models: Vec<Input>,
+    /// How many to work on at a time.
+    jobs: usize,
+}
+
+/// What is printed around and between the results of several models.
+pub(crate) struct Frame {
+    open: &'static str,
+    between: &'static str,
+    close: &'static str,
+}
+
+impl Frame {
+    /// One after the other.
+    pub(crate) const LINES: Self = Self { open: "", between: "", close: "" };
+    /// An empty line between them.
+    pub(crate) const PARAGRAPHS: Self = Self { open: "", between: "\n", close: "" };
+    /// An array of JSON documents.
+    pub(crate) const ARRAY: Self = Self { open: "[\n", between: ",\n", close: "]\n" };
+}
+
+/// What came of the models.
+pub(crate) struct Outcomes<T> {
+    /// Of each that could be read and written, with errors in it or not, in their order.
+    pub(crate) done: Vec<T>,
+    /// How many files of directories are no models.
+    skipped: usize,
+    /// How many could not be read or written.
+    failed: usize,
+}
+
+impl Inputs {
+    /// Finds the models, and looks whether they can go where they are to go.
+    pub(crate) fn find(&self, output: Option<&OutputArgs>) -> Result<Batch, Failure> {
+        if let [file] = &self.paths[..]
+            && !file.is_dir()
+        {
+            let model = Input { file: file.clone(), bin: self.bin.clone(), member: None };
+            return Ok(Batch { models: vec![model], jobs: 1 });
+        }
+        if self.paths.iter().any(|path| is_dash(path)) {
+            return Err(Failure::new("standard input is one model, and there are others").help("give it alone"));
+        }
+        if self.bin.is_some() {
+            return Err(Failure::new("--bin is for one model, and there are several")
+                .help("leave it out, and the weights of each are looked for beside it"));
+        }
+        let directory = output.and_then(|output| output.output.as_deref());
+        if let Some(path) = directory {
+            many_fit(path)?;
+        }
+        let mut models = Vec::new();
+        for path in &self.paths {
+            if path.is_dir() {
+                let found = find(path, directory).map_err(|(path, error)| Failure::io("read", &path, &error))?;
+                if found.is_empty() {
+                    return Err(Failure::new(format!("there is no .xml in the directory `{}`", path.display())));
+                }
+                models.extend(found.into_iter().map(|file| {
+                    let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
+                    Input { file, bin: None, member: Some(Member { place, found: true }) }
+                }));
+            } else {
+                let place = path.file_name().map(PathBuf::from).unwrap_or_default();
+                let member = Some(Member { place, found: false });
+                models.push(Input { file: path.clone(), bin: None, member });
+            }
+        }
+        if let Some(output) = output {
+            each_has_its_place(&models, output)?;
+        }
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        Ok(Batch { jobs: jobs.min(models.len()), models })
+    }
+}
+
+impl Batch {
+    /// The model, where it alone was named: then what is printed is of this model and nothing else.
+    pub(crate) fn single(&self) -> Option<&Input> {
+        self.models.first().filter(|model| model.member.is_none())
+    }
+
+    /// Does `work` for each model and prints its page. Of several models one that fails is told and the others go on; their
+    /// pages come in the order of the models.
+    pub(crate) fn each<T: Send>(
+        &self,
+        frame: &Frame,
+        terminal: &mut Terminal,
+        work: impl Fn(&Input, &mut Page) -> Result<T, Failure> + Sync,
+    ) -> Result<Outcomes<T>, Failure> {
+        let work = |model: &Input| {
+            let mut page = Page::default();
+            let result = work(model, &mut page);
+            (page, result)
+        };
+        let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0 };
+        if let Some(model) = self.single() {
+            let (page, result) = work(model);
+            terminal.show(&page)?;
+            outcomes.done.push(result?);
+            return Ok(outcomes);
+        }
+        terminal.print(frame.open)?;
+        let mut printed = false;
+        self.in_order(work, |model, (mut page, result)| {
+            match result {
+                Ok(done) => outcomes.done.push(done),
+                Err(failure) => {
+                    match failure {
+                        Failure::NoModel(_) => outcomes.skipped += 1,
+                        _ => outcomes.failed += 1,
+                    }
+                    page.said += &failure.at(&model.file.to_string_lossy()).text();
+                }
+            }
+            if printed && !page.printed.is_empty() {
+                terminal.print(frame.between)?;
+            }
+            printed |= !page.printed.is_empty();
+            terminal.show(&page)?;
+            // Where both streams go to one place, what is said of a model stays with what is printed of it.
+            terminal.flush()
+        })?;
+        terminal.print(frame.close)?;
+        Ok(outcomes)
+    }
+
+    /// Does `work` for each model on several threads, and hands over what comes of it in the order of the models, as early as
+    /// that order allows.
+    fn in_order<R: Send>(
+        &self,
+        work: impl Fn(&Input) -> R + Sync,
+        mut take: impl FnMut(&Input, R) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let bar = ProgressBar::with_draw_target(Some(self.models.len() as u64), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos} of {len} models, {eta} left") {
+            bar.set_style(style);
+        }
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::channel();
+        let worker = |sender: mpsc::Sender<(usize, R)>| {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(model) = self.models.get(at) else { break };
+                // Nobody takes it any more once printing has failed.
+                if sender.send((at, work(model))).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.jobs {
+                let sender = sender.clone();
+                let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || worker(sender));
+                thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+            }
+            drop(sender);
+            let mut early = BTreeMap::new();
+            let mut models = self.models.iter().enumerate().peekable();
+            for (at, result) in receiver {
+                bar.inc(1);
+                early.insert(at, result);
+                while let Some((model, result)) = models.peek().and_then(|(at, model)| Some((model, early.remove(at)?)))
+                {
+                    bar.suspend(|| take(model, result))?;
+                    models.next();
+                }
+            }
+            bar.finish_and_clear();
+            Ok(())
+        })
+    }
+}
+
+impl<T> Outcomes<T> {
+    /// The worst status of all, where `faulty` tells which models have errors.
+    pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
+        match self.failed {
+            0 => Status::of(self.done.iter().any(faulty)),
+            _ => Status::Failed,
+        }
+    }
+
+    /// `12 files: 9 converted, 2 refused, 1 skipped`, with these counts of what is done and what they count.
+    pub(crate) fn summary(&self, counts: &[(usize, &str)]) -> String {
+        let total = self.done.len() + self.skipped + self.failed;
+        let rest = [(self.skipped, "skipped"), (self.failed, "failed")];
+        let parts = counts.iter().chain(&rest).filter(|(count, _)| *count > 0);
+        let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        format!("{total} file{}: {}", if total == 1 { "" } else { "s" }, parts.join(", "))
+    }
+}
+
+/// Fails where several models cannot go to this path because it is no directory.
+fn many_fit(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    if is_dash(path) {
+        return Err(Failure::new("standard output takes one model, and there are several").help("give -o a directory"));
+    }
+    let is_file = path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    if is_file && !path.is_dir() {
+        return Err(Failure::new(format!("several models cannot be written to the one file `{name}`"))
+            .help("give -o a directory; it is made where there is none"));
+    }
+    Ok(())
+}
+
+/// Every .xml beneath a directory, sorted, but for those beneath `except`: what one run writes is nothing for the next to
+/// read. Links to files are followed, and links to directories are not.
+fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        let entries = fs::read_dir(&directory).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        for entry in entries.map_err(|error| (directory, error))? {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if !except.is_some_and(|except| same_file(except, &path)) {
+                    pending.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
+                // A link that leads nowhere is told when it is read.
+                && fs::metadata(&path).is_ok_and(|found| found.is_file()) | !path.exists()
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Fails where two models would be written to one file, or their weights.
+fn each_has_its_place(models: &[Input], output: &OutputArgs) -> Result<(), Failure> {
+    let mut taken = HashMap::new();
+    for model in models {
+        let place = match (&output.output, &model.member) {
+            (Some(directory), Some(member)) => directory.join(&member.place).with_extension(""),
+            _ if output.in_place => fs::canonicalize(&model.file).unwrap_or_else(|_| model.file.clone()),
+            _ => continue,
+        };
+        if let Some(other) = taken.insert(place, &model.file) {
+            let (one, two) = (other.display(), model.file.display());
+            let message = match one.to_string() == two.to_string() {
+                true => format!("`{one}` is given twice"),
+                false => format!("`{one}` and `{two}` would be written to one file"),
+            };
+            return Err(Failure::new(message)
+                .help("give each model once; of models of one name give the directory above them, in which each keeps its path"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What holds of any bytes at all, for tests and fuzz targets.
+
+use std::sync::Arc;
+
+use typelift::passes::{PASSES, run};
+use typelift::promote::RuleSet;
+use typelift::xml::{WriteOptions, decode_utf8, parse, write};
+use typelift::{Diagnostic, Model, Severity, Weights, check, infer, infer_aligned, why};
+
+const SPLICED: WriteOptions = WriteOptions { canonical: false, refresh_ports: true };
+const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: true };
+
+/// Takes bytes for a model, does everything to it that can be done, and panics where a law does not hold: all that is said of
+/// it points into the text; what nobody changed is written as it was; and what is written reads as the graph that it was.
+/// The last is not asked of a text in which the reader finds something odd: what it passes over there can gain a meaning
+/// beside what is new. Tells whether all was asked.
+pub(crate) fn survive(bytes: Vec<u8>) -> bool {
+    let Ok(text) = decode_utf8(bytes) else { return false };
+    let text: Arc<str> = text.into();
+    let reading = parse(text.clone());
+    points_into(&text, &reading.diagnostics);
+    let Some(mut model) = reading.model else { return false };
+    model.weights = Weights::Memory((0..=255).collect());
+    let odd = reading.diagnostics.iter().any(|diagnostic| diagnostic.severity >= Severity::Warning);
+    if !reading.diagnostics.iter().any(Diagnostic::is_error) {
+        assert_eq!(write(&model, WriteOptions::default()), *text, "it changes although nobody changed it");
+    }
+    let rule_sets = ["openvino", "pytorch", "paddle"].into_iter().filter_map(RuleSet::from_name);
+    let aligned = rule_sets.map(|rules| {
+        let mut model = model.clone();
+        let (diagnostics, _) = infer_aligned(&mut model, rules);
+        (model, diagnostics)
+    });
+    let aligned: Vec<_> = aligned.collect();
+    let diagnostics = infer(&mut model);
+    points_into(&text, &check(&model));
+    for layer in model.graph.layers() {
+        let _ = why(&model, layer.name());
+    }
+    let mut asked = false;
+    for (mut model, diagnostics) in aligned.into_iter().chain([(model, diagnostics)]) {
+        points_into(&text, &diagnostics);
+        if odd || diagnostics.iter().any(Diagnostic::is_error) {
+            continue;
+        }
+        asked = true;
+        rereads(&model);
+        for pass in PASSES {
+            run(&mut model, *pass).unwrap_or_else(|violations| panic!("{}: {violations:?}", pass.name));
+            rereads(&model);
+        }
+    }
+    asked
+}
+
+fn points_into(text: &str, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        for label in &diagnostic.labels {
+            let (start, end) = (label.span.start as usize, label.span.end as usize);
+            assert!(text.get(start..end).is_some(), "{diagnostic}: {label:?} is no part of the text");
+        }
+    }
+}
+
+/// Written in either way and read again, it is the graph that it was.
+fn rereads(model: &Model) {
+    let canonical = write(model, CANONICAL);
+    for text in [write(model, SPLICED), canonical.clone()] {
+        let again = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        let again = write(&again, CANONICAL);
+        let (was, is) = (sorted_edges(&canonical), sorted_edges(&again));
+        let different = was.iter().zip(&is).find(|(was, is)| was != is);
+        assert!(was == is, "read again it is another graph, {different:?}:\n{text}");
+    }
+}
+
+/// The lines, those of edges after all others and sorted: their order is that of the file, and no part of the graph.
+fn sorted_edges(text: &str) -> Vec<&str> {
+    let (mut edges, mut lines): (Vec<_>, Vec<_>) =
+        text.lines().partition(|line| line.trim_start().starts_with("<edge "));
+    edges.sort_unstable();
+    lines.append(&mut edges);
+    lines
+}
