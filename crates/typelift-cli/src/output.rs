@@ -1,10 +1,11 @@
 //! Writing models so that whoever looks at any moment sees the old file or the new one, whole.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use typelift::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use typelift::xml::Written;
 use typelift::{Graph, Layer, Model};
 
 use crate::failure::Failure;
@@ -126,15 +127,15 @@ impl Target {
         }
     }
 
-    /// Writes `text`, the model's, and its weights before it.
-    pub(crate) fn write(&self, text: String, source: &str, page: &mut Page) -> Result<(), Failure> {
+    /// Writes a model, and its weights before it.
+    pub(crate) fn write(&self, model: &Written, page: &mut Page) -> Result<(), Failure> {
         let (xml, weights) = match self {
             Self::Stdout => {
-                page.printed = text;
+                page.printed.extend(model.pieces());
                 return Ok(());
             }
             Self::Stream(path) => {
-                let write = || File::options().write(true).open(path)?.write_all(text.as_bytes());
+                let write = || write_pieces(model, File::options().write(true).open(path)?);
                 return write().map_err(|error| Failure::io("write", path, &error));
             }
             Self::File { xml, weights } => (xml, weights),
@@ -145,15 +146,23 @@ impl Target {
             replace(&to, |new| mode.make(from, new, &to)).map_err(|error| Failure::io("write", &to, &error))?;
         }
         // A file that stays as it is keeps its time.
-        if text == source && fs::read(xml).is_ok_and(|old| old == text.as_bytes()) {
+        if model.is_source() && fs::read(xml).is_ok_and(|old| old == model.source().as_bytes()) {
             return Ok(());
         }
         let write = |new: &Path| {
-            File::create_new(new)?.write_all(text.as_bytes())?;
+            write_pieces(model, File::create_new(new)?)?;
             finish(new, xml)
         };
         replace(xml, write).map_err(|error| Failure::io("write", xml, &error))
     }
+}
+
+fn write_pieces(model: &Written, file: File) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 16, file);
+    for piece in model.pieces() {
+        file.write_all(piece.as_bytes())?;
+    }
+    file.flush()
 }
 
 impl WeightsMode {

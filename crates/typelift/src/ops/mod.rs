@@ -44,7 +44,6 @@ mod source;
 mod text;
 mod variable;
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
@@ -52,6 +51,7 @@ pub(crate) use attributes::{Attr, AttrKind, Attributes};
 pub(crate) use context::{BodyInput, Context, Fault};
 pub(crate) use convert::promotion;
 
+use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use crate::infer::value::Evaluate;
@@ -397,8 +397,8 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
 
 /// Every row of the operation that a file spells `ty`.
 pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
-    static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
-        let mut by_name = HashMap::<_, Vec<_>>::new();
+    static BY_NAME: LazyLock<FxHashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
+        let mut by_name = FxHashMap::<_, Vec<_>>::default();
         for row in all() {
             by_name.entry(row.name).or_default().push(row);
             if let Some(&(spelling, _)) = SPELLINGS.iter().find(|(_, name)| *name == row.name) {

@@ -133,6 +133,12 @@ impl Written<'_> {
         self.edits.iter().all(|(span, new)| span.text(self.source) == &self.new[new.clone()])
     }
 
+    /// The text that the model was read from; empty where it was not.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        self.source
+    }
+
     /// The text, piece by piece.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         let mut at = 0;
