@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{chain, update_document};
+use common::{apart, bodies, chain, deep, star, update_document};
 use criterion::{BatchSize, Criterion};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -27,11 +27,17 @@ struct Subject {
     weights: Weights,
 }
 
+/// `convert` is the phases one after the other; the model is dropped after it.
 const PHASES: &[&str] = &["bare pass", "read", "infer", "lower", "write", "convert"];
 
 fn main() {
     let subjects = [
-        Subject { name: "chain of 20,000 layers", text: chain(10_000).into(), weights: Weights::None },
+        made("chain, 20,000 layers", chain(10_000)),
+        made("chain, 200,000 layers", chain(100_000)),
+        made("one tensor, 100,000 uses", star(100_000)),
+        made("chain without promotions, 100,000 layers", deep(100_000)),
+        made("100,000 layers apart", apart(100_000)),
+        made("10,000 bodies", bodies(5_000)),
         real("bert.promote"),
         real("gpt2_kv.promote"),
         real("fasterrcnn_tv.promote"),
@@ -71,7 +77,11 @@ fn measure(criterion: &mut Criterion, subject: &Subject) {
     group.bench_function("lower", |b| b.iter_batched(inferred, lower, BatchSize::PerIteration));
     let lowered = lower(inferred());
     group.bench_function("write", |b| b.iter_with_large_drop(|| write(black_box(&lowered), WriteOptions::default())));
-    group.bench_function("convert", |b| b.iter_with_large_drop(|| write(&lower(inferred()), WriteOptions::default())));
+    let convert = || {
+        let model = lower(inferred());
+        (write(&model, WriteOptions::default()), model)
+    };
+    group.bench_function("convert", |b| b.iter_with_large_drop(convert));
     group.finish();
 }
 
@@ -95,6 +105,10 @@ fn bare_pass(text: &str) -> usize {
             _ => {}
         }
     }
+}
+
+fn made(name: &'static str, text: String) -> Subject {
+    Subject { name, text: text.into(), weights: Weights::None }
 }
 
 fn real(name: &'static str) -> Subject {

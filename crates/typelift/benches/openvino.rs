@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use common::{chain, update_document};
-use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, run};
+use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, write};
 use typelift::{Model, infer};
 
@@ -64,7 +64,7 @@ fn phases(model: &Path, runs: usize) -> Phases {
         lap("read");
         infer(&mut model);
         lap("infer");
-        for pass in [LOWER_PROMOTE_TYPES, ELIMINATE_NOOP_CONVERTS] {
+        for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
             run(&mut model, pass).expect("the graph stays valid");
         }
         lap("lower");

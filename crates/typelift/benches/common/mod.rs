@@ -1,82 +1,176 @@
-//! What the benches share: a graph as large as one likes, and the place for their tables.
+//! What the benches share: graphs as large as one likes, and the place for their tables.
+#![allow(dead_code, reason = "no bench uses all of it")]
 
 use std::fmt::Write;
 use std::path::Path;
 
 /// A chain of `blocks` times ConvertPromoteTypes and Add, in the style of OpenVINO's serializer.
 pub(crate) fn chain(blocks: usize) -> String {
-    const LONG: &[u32] = &[1, 16, 64];
-    const SHORT: &[u32] = &[64];
-    let mut out = String::from("<?xml version=\"1.0\"?>\n<net name=\"chain\" version=\"11\">\n\t<layers>\n");
-    let mut edges = String::new();
-    layer(
-        &mut out,
-        0,
-        "x",
-        "Parameter\" version=\"opset1",
-        "shape=\"1,16,64\" element_type=\"f32\"",
-        &[],
-        &[("FP32", LONG)],
-    );
-    layer(
-        &mut out,
-        1,
-        "b",
-        "Parameter\" version=\"opset1",
-        "shape=\"64\" element_type=\"f16\"",
-        &[],
-        &[("FP16", SHORT)],
-    );
-    let mut edge = |from: (usize, usize), to: (usize, usize)| {
-        let (a, b, c, d) = (from.0, from.1, to.0, to.1);
-        let text = format!("\t\t<edge from-layer=\"{a}\" from-port=\"{b}\" to-layer=\"{c}\" to-port=\"{d}\" />\n");
-        edges.push_str(&text);
-    };
-    let mut previous = (0, 0);
+    let mut net = Net::default();
+    let mut last = net.parameter("x", LONG);
+    let bias = net.parameter("b", SHORT);
     for block in 0..blocks {
-        let (promote, add) = (2 + 2 * block, 3 + 2 * block);
-        let attributes =
-            "promote_unsafe=\"true\" pytorch_scalar_promotion=\"false\" u64_integer_promotion_target=\"f32\"";
-        let name = format!("model.layers.{block}.self_attn");
-        let both = [("FP32", LONG), ("FP32", SHORT)];
-        let ty = "ConvertPromoteTypes\" version=\"opset14";
-        layer(&mut out, promote, &format!("{name}/promote"), ty, attributes, &[("FP32", LONG), ("FP16", SHORT)], &both);
-        let ty = "Add\" version=\"opset1";
-        layer(&mut out, add, &format!("{name}/add"), ty, "auto_broadcast=\"numpy\"", &both, &[("FP32", LONG)]);
-        edge(previous, (promote, 0));
-        edge((1, 0), (promote, 1));
-        edge((promote, 2), (add, 0));
-        edge((promote, 3), (add, 1));
-        previous = (add, 2);
+        last = net.promoted_sum(&format!("model.layers.{block}.self_attn"), last, bias);
     }
-    let result = 2 + 2 * blocks;
-    layer(&mut out, result, "y", "Result\" version=\"opset1", "", &[("FP32", LONG)], &[]);
-    edge(previous, (result, 0));
-    out + "\t</layers>\n\t<edges>\n" + &edges + "\t</edges>\n\t<rt_info />\n</net>\n"
+    net.result(last);
+    net.text()
 }
 
-type Port = (&'static str, &'static [u32]);
+/// One tensor that is promoted and added to each of `count` others.
+pub(crate) fn star(count: usize) -> String {
+    let mut net = Net::default();
+    let hub = net.parameter("hub", SHORT);
+    for arm in 0..count {
+        let own = net.parameter(&format!("x{arm}"), LONG);
+        let sum = net.promoted_sum(&format!("arm{arm}"), own, hub);
+        net.result(sum);
+    }
+    net.text()
+}
 
-fn layer(out: &mut String, id: usize, name: &str, ty: &str, attributes: &str, inputs: &[Port], outputs: &[Port]) {
-    let _ = writeln!(out, "\t\t<layer id=\"{id}\" name=\"{name}\" type=\"{ty}\">");
-    if !attributes.is_empty() {
-        let _ = writeln!(out, "\t\t\t<data {attributes} />");
+/// A promotion, and `depth` layers one after the other.
+pub(crate) fn deep(depth: usize) -> String {
+    let mut net = Net::default();
+    let (x, b) = (net.parameter("x", LONG), net.parameter("b", SHORT));
+    let mut last = net.promoted_sum("first", x, b);
+    for level in 0..depth {
+        last = net.layer(&format!("relu{level}"), "ReLU", 1, "", &[last], &[LONG]).remove(0);
     }
-    for (section, ports, first) in [("input", inputs, 0), ("output", outputs, inputs.len())] {
-        if ports.is_empty() {
-            continue;
-        }
-        let _ = writeln!(out, "\t\t\t<{section}>");
-        for (port, (precision, dims)) in (first..).zip(ports) {
-            let _ = writeln!(out, "\t\t\t\t<port id=\"{port}\" precision=\"{precision}\">");
-            for dim in *dims {
-                let _ = writeln!(out, "\t\t\t\t\t<dim>{dim}</dim>");
+    net.result(last);
+    net.text()
+}
+
+/// A promotion, and `count` layers that nothing connects.
+pub(crate) fn apart(count: usize) -> String {
+    let mut net = Net::default();
+    let (x, b) = (net.parameter("x", LONG), net.parameter("b", SHORT));
+    let sum = net.promoted_sum("only", x, b);
+    net.result(sum);
+    for layer in 0..count {
+        net.parameter(&format!("alone{layer}"), LONG);
+    }
+    net.text()
+}
+
+/// `count` times `If`, one after the other, with a promotion in each branch.
+pub(crate) fn bodies(count: usize) -> String {
+    let mut net = Net::default();
+    let condition = net.parameter("condition", CONDITION);
+    let mut last = net.parameter("x", LONG);
+    let bias = net.parameter("b", SHORT);
+    let mut branch = Net::default();
+    let (x, b) = (branch.parameter("x", LONG), branch.parameter("b", SHORT));
+    let sum = branch.promoted_sum("branch", x, b);
+    branch.result(sum);
+    let graph = branch.graph();
+    let mut content = String::new();
+    for branch in ["else", "then"] {
+        let _ = writeln!(
+            content,
+            "<{branch}_port_map><input external_port_id=\"1\" internal_layer_id=\"0\" /><input external_port_id=\"2\" \
+             internal_layer_id=\"1\" /><output external_port_id=\"3\" internal_layer_id=\"4\" /></{branch}_port_map>"
+        );
+    }
+    for branch in ["then", "else"] {
+        let _ = writeln!(content, "<{branch}_body>\n{graph}</{branch}_body>");
+    }
+    for at in 0..count {
+        last = net.layer(&format!("if{at}"), "If", 8, &content, &[condition, last, bias], &[LONG]).remove(0);
+    }
+    net.result(last);
+    net.text()
+}
+
+/// The type of a tensor, as attributes and as ports spell it, and its dims.
+type Kind = (&'static str, &'static str, &'static [u32]);
+
+const LONG: Kind = ("f32", "FP32", &[1, 16, 64]);
+const SHORT: Kind = ("f16", "FP16", &[64]);
+const SHORT_PROMOTED: Kind = ("f32", "FP32", &[64]);
+const CONDITION: Kind = ("boolean", "BOOL", &[1]);
+
+/// A layer, its output port, and what comes out of it.
+type Tensor = (usize, usize, Kind);
+
+/// A graph in the making.
+#[derive(Default)]
+struct Net {
+    layers: String,
+    edges: String,
+    count: usize,
+}
+
+impl Net {
+    fn parameter(&mut self, name: &str, kind: Kind) -> Tensor {
+        let shape = kind.2.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let data = format!("\t\t\t<data shape=\"{shape}\" element_type=\"{}\" />\n", kind.0);
+        self.layer(name, "Parameter", 1, &data, &[], &[kind]).remove(0)
+    }
+
+    fn result(&mut self, tensor: Tensor) {
+        self.layer("result", "Result", 1, "", &[tensor], &[]);
+    }
+
+    /// The sum of a long tensor and a short one of another type.
+    fn promoted_sum(&mut self, name: &str, long: Tensor, short: Tensor) -> Tensor {
+        let data = "\t\t\t<data promote_unsafe=\"true\" pytorch_scalar_promotion=\"false\" \
+                    u64_integer_promotion_target=\"f32\" />\n";
+        let both = [LONG, SHORT_PROMOTED];
+        let promoted = self.layer(&format!("{name}/promote"), "ConvertPromoteTypes", 14, data, &[long, short], &both);
+        let data = "\t\t\t<data auto_broadcast=\"numpy\" />\n";
+        self.layer(&format!("{name}/add"), "Add", 1, data, &promoted, &[LONG]).remove(0)
+    }
+
+    fn layer(
+        &mut self,
+        name: &str,
+        ty: &str,
+        opset: usize,
+        content: &str,
+        inputs: &[Tensor],
+        outputs: &[Kind],
+    ) -> Vec<Tensor> {
+        let id = self.count;
+        self.count += 1;
+        let _ = writeln!(
+            self.layers,
+            "\t\t<layer id=\"{id}\" name=\"{name}\" type=\"{ty}\" version=\"opset{opset}\">\n{content}"
+        );
+        // The content ends its own last line.
+        self.layers.pop();
+        let kinds: Vec<Kind> = inputs.iter().map(|tensor| tensor.2).collect();
+        for (section, ports, first) in [("input", &kinds[..], 0), ("output", outputs, inputs.len())] {
+            if ports.is_empty() {
+                continue;
             }
-            out.push_str("\t\t\t\t</port>\n");
+            let _ = writeln!(self.layers, "\t\t\t<{section}>");
+            for (port, (_, precision, dims)) in (first..).zip(ports) {
+                let _ = writeln!(self.layers, "\t\t\t\t<port id=\"{port}\" precision=\"{precision}\">");
+                for dim in *dims {
+                    let _ = writeln!(self.layers, "\t\t\t\t\t<dim>{dim}</dim>");
+                }
+                self.layers.push_str("\t\t\t\t</port>\n");
+            }
+            let _ = writeln!(self.layers, "\t\t\t</{section}>");
         }
-        let _ = writeln!(out, "\t\t\t</{section}>");
+        self.layers.push_str("\t\t</layer>\n");
+        for (to_port, (from, from_port, _)) in inputs.iter().enumerate() {
+            let _ = writeln!(
+                self.edges,
+                "\t\t<edge from-layer=\"{from}\" from-port=\"{from_port}\" to-layer=\"{id}\" to-port=\"{to_port}\" />"
+            );
+        }
+        (inputs.len()..).zip(outputs).map(|(port, kind)| (id, port, *kind)).collect()
     }
-    out.push_str("\t\t</layer>\n");
+
+    fn graph(&self) -> String {
+        format!("\t<layers>\n{}\t</layers>\n\t<edges>\n{}\t</edges>\n", self.layers, self.edges)
+    }
+
+    fn text(&self) -> String {
+        let graph = self.graph();
+        format!("<?xml version=\"1.0\"?>\n<net name=\"bench\" version=\"11\">\n{graph}\t<rt_info />\n</net>\n")
+    }
 }
 
 /// Puts a table between its marks in `docs/benchmarks.md`.
