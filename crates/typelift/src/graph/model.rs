@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashSet;
 
 use super::Graph;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -34,9 +36,9 @@ pub struct Model {
     pub(crate) span: Span,
     /// Children of the root besides layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
-    /// Whether, for all that is known, values that shapes are computed from come out of a ConvertPromoteTypes: OpenVINO
-    /// evaluates none, and so more is known of the shapes without it.
-    pub(crate) withheld: bool,
+    /// The layers whose shapes are computed from values that come out of a ConvertPromoteTypes, in their bodies too:
+    /// OpenVINO evaluates none, and so more is known of them without it. `None` until types and shapes are inferred.
+    pub(crate) withheld: Option<FxHashSet<NodeIndex>>,
 }
 
 impl Model {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
@@ -45,12 +46,15 @@ use crate::xml;
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
-    walk(model, None, false).0
+    walk(model, None).0
 }
 
-/// Finds types and shapes anew after a change of the graph, and marks the layers whose ports that changes.
+/// Finds types and shapes anew where values are known now that came out of a ConvertPromoteTypes, and marks the layers
+/// whose ports that changes. `None`: everywhere.
 pub(crate) fn refine(model: &mut Model) {
-    walk(model, None, true);
+    let mut walk = Walk::new(model, None);
+    walk.stale = Some(model.withheld.take().unwrap_or_else(|| model.graph.petgraph().node_indices().collect()));
+    walk.model(model);
 }
 
 /// As [`infer`], and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
@@ -87,7 +91,7 @@ pub(crate) fn refine(model: &mut Model) {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)), false);
+    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
     let changes = aligner.map(|aligner| {
         let (plan, bodies, retyped) = aligner.finish();
         passes::align(model, &plan, &bodies, retyped)
@@ -95,14 +99,9 @@ pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec
     (diagnostics, changes.unwrap_or_default())
 }
 
-fn walk(model: &mut Model, aligner: Option<Aligner>, refining: bool) -> (Vec<Diagnostic>, Option<Aligner>) {
-    let mut walk = Walk::new(model, aligner, refining);
-    walk.graph(&mut model.graph, &HashMap::new());
-    model.withheld = walk.withheld;
-    let bodies = std::mem::take(&mut walk.runs).into_values();
-    walk.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
-    walk.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
-    walk.note_declared_outputs();
+fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
+    let mut walk = Walk::new(model, aligner);
+    walk.model(model);
     (walk.diagnostics, walk.aligner)
 }
 
@@ -125,8 +124,10 @@ pub(crate) struct Walk {
     version: IrVersion,
     /// Who repairs what has the wrong types.
     aligner: Option<Aligner>,
-    /// Whether to mark the layers whose ports change.
-    refining: bool,
+    /// Where a part of a typed graph is inferred anew: the layers of the graph being walked that are to be.
+    stale: Option<FxHashSet<NodeIndex>>,
+    /// The layer of the model's own graph that is being worked on.
+    pub(crate) root: NodeIndex,
     /// Whether a port keeps what it says where less than that can be found.
     trusts_ports: bool,
     /// What was found in the graph being walked, its bodies left out.
@@ -144,8 +145,9 @@ pub(crate) struct Walk {
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
-    /// Whether values that a rule asked for come out of a ConvertPromoteTypes.
-    pub(crate) withheld: bool,
+    /// The layers of the model's own graph whose rules, or those of layers inside them, ask for values that come out of a
+    /// ConvertPromoteTypes.
+    pub(crate) withheld: FxHashSet<NodeIndex>,
     /// How many more elements may go into and come out of the evaluation of values.
     pub(crate) budget: u64,
 }
@@ -196,12 +198,13 @@ impl Run {
 }
 
 impl Walk {
-    fn new(model: &Model, aligner: Option<Aligner>, refining: bool) -> Self {
+    fn new(model: &Model, aligner: Option<Aligner>) -> Self {
         let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
         let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
         Self {
             aligner,
-            refining,
+            stale: None,
+            root: NodeIndex::end(),
             // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
             trusts_ports: lacks_values && !edited,
             source: model.source.clone(),
@@ -216,14 +219,14 @@ impl Walk {
             alone: true,
             allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
-            withheld: false,
+            withheld: FxHashSet::default(),
             budget: value::BUDGET,
         }
     }
 
     /// A walk that goes nowhere, to ask single rules.
     pub(crate) fn standing(model: &Model) -> Self {
-        Self::new(model, None, false)
+        Self::new(model, None)
     }
 
     /// What the rule of a layer without bodies gives for these inputs, or why it refuses.
@@ -236,6 +239,16 @@ impl Walk {
         let outputs = self.apply_rule(subject, inputs, &mut [], values).map_err(|fault| fault.message.into());
         self.diagnostics.clear();
         outputs
+    }
+
+    /// Infers the model and its bodies.
+    fn model(&mut self, model: &mut Model) {
+        self.graph(&mut model.graph, &HashMap::new());
+        model.withheld = Some(std::mem::take(&mut self.withheld));
+        let bodies = std::mem::take(&mut self.runs).into_values();
+        self.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+        self.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
+        self.note_declared_outputs();
     }
 
     fn graph(&mut self, graph: &mut Graph, given: &HashMap<LayerId, BodyInput>) {
@@ -253,7 +266,12 @@ impl Walk {
         }
         let mut values = value::Cache::default();
         for node in order {
-            self.layer(graph, node, given, &mut values);
+            if self.path.is_empty() {
+                self.root = node;
+            }
+            if self.stale.as_ref().is_none_or(|stale| stale.contains(&node)) {
+                self.layer(graph, node, given, &mut values);
+            }
         }
         (self.read, self.variables.readable) = outside;
     }
@@ -271,7 +289,8 @@ impl Walk {
     ) -> Result<(), Fault> {
         self.spend(body.graph.len() + 1)?;
         self.path.push(Step { owner: owner.id, body: at, label: format!("{}/{}", owner.name, body.name) });
-        let outside = (std::mem::take(&mut self.diagnostics), self.alone);
+        let all = self.stale.as_ref().map(|_| body.graph.petgraph().node_indices().collect());
+        let outside = (std::mem::take(&mut self.diagnostics), self.alone, std::mem::replace(&mut self.stale, all));
         let plan = self.aligner.as_mut().map(|aligner| std::mem::take(&mut aligner.plan));
         self.alone &= given.is_none();
         self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
@@ -281,7 +300,7 @@ impl Walk {
             let plan = std::mem::replace(&mut aligner.plan, plan);
             aligner.keep(place, plan, self.alone);
         }
-        self.alone = outside.1;
+        (self.alone, self.stale) = (outside.1, outside.2);
         self.path.pop();
         let run = self.run(owner, at);
         if !run.failed() {
@@ -357,8 +376,14 @@ impl Walk {
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
         }
-        if self.refining && changed {
-            graph.mark_ports_changed(node);
+        if let Some(stale) = &mut self.stale {
+            if changed {
+                graph.mark_ports_changed(node);
+            }
+            // What can be evaluated may have other values where it has the type and shape that it had.
+            if changed || operation.is_evaluated() {
+                stale.extend(graph.petgraph().neighbors(node));
+            }
         }
     }
 
@@ -379,17 +404,13 @@ impl Walk {
         let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
         check_input_count(layer, operation, inputs.len())?;
-        let mut odd: SmallVec<[Fault; 1]> = SmallVec::new();
         for attribute in &layer.attributes {
             if let Some(row) = operation.attribute(&attribute.name)
                 && row.check(&attribute.value)?
             {
-                odd.push(odd_attribute(row, &attribute.value));
+                let lint = self.diagnose(graph, node, &odd_attribute(row, &attribute.value));
+                self.diagnostics.push(lint);
             }
-        }
-        for lint in odd {
-            let lint = self.diagnose(graph, node, &lint);
-            self.diagnostics.push(lint);
         }
         let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
         let retyped = self.retyped();

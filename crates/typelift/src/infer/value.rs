@@ -137,6 +137,8 @@ pub(crate) type Cache = HashMap<Tensor, State>;
 /// What was found of the values of an output.
 pub(crate) enum State {
     Unknown,
+    /// They come out of a ConvertPromoteTypes, which OpenVINO does not evaluate.
+    Withheld,
     /// Every operation that they are computed by can be evaluated.
     Possible,
     Known(Rc<Bounds>),
@@ -146,7 +148,9 @@ type Feeds = SmallVec<[Tensor; 4]>;
 
 /// What is known of the values of an output. Walks back through the graph without recursion.
 pub(crate) fn bounds(walk: &mut Walk, graph: &Graph, cache: &mut Cache, output: Tensor) -> Option<Rc<Bounds>> {
-    walk.withheld |= mark_possible(graph, cache, output);
+    if mark_possible(graph, cache, output) {
+        walk.withheld.insert(walk.root);
+    }
     let mut pending = vec![output];
     while let Some(&tensor) = pending.last() {
         if !matches!(cache.get(&tensor), Some(State::Possible)) {
@@ -181,16 +185,27 @@ fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
     let mut path: Vec<(Tensor, Feeds, usize)> = Vec::new();
     let mut next = output;
     loop {
-        let possible = match cache.get(&next) {
-            None => open(graph, next).map(|(_, feeds)| path.push((next, feeds, 0))).is_some(),
-            Some(State::Unknown) => false,
-            Some(State::Possible | State::Known(_)) => true,
+        let withheld = match cache.get(&next) {
+            None => match open(graph, next) {
+                Some((_, feeds)) => {
+                    path.push((next, feeds, 0));
+                    None
+                }
+                None => {
+                    let layer = graph.weight(next.0);
+                    Some(layer.is_some_and(|layer| layer.ty.eq_ignore_ascii_case("ConvertPromoteTypes")))
+                }
+            },
+            Some(State::Unknown) => Some(false),
+            Some(State::Withheld) => Some(true),
+            Some(State::Possible | State::Known(_)) => None,
         };
-        if !possible {
+        if let Some(withheld) = withheld {
             // Nor can what is computed from it.
-            cache.insert(next, State::Unknown);
-            cache.extend(path.into_iter().map(|(tensor, ..)| (tensor, State::Unknown)));
-            return graph.weight(next.0).is_some_and(|layer| layer.ty.eq_ignore_ascii_case("ConvertPromoteTypes"));
+            let state = || if withheld { State::Withheld } else { State::Unknown };
+            cache.insert(next, state());
+            cache.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
+            return withheld;
         }
         next = loop {
             let Some((tensor, feeds, at)) = path.last_mut() else { return false };

@@ -363,6 +363,11 @@ impl Operation {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }
 
+    /// Whether its values can be found, where those of its inputs are known.
+    pub(crate) fn is_evaluated(&self) -> bool {
+        !matches!(self.evaluate, Evaluate::Never)
+    }
+
     pub(crate) fn evaluator(&self) -> Evaluate {
         self.evaluate
     }

@@ -180,7 +180,7 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
     (pass.rewrite)(&mut model.graph, &mut changes);
     model.graph.verify()?;
-    if changes.reveals && model.withheld {
+    if changes.reveals && model.withheld.as_ref().is_none_or(|layers| !layers.is_empty()) {
         crate::infer::refine(model);
     }
     Ok(changes.list)

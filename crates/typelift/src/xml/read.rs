@@ -249,7 +249,7 @@ impl<'a> Read<'a> {
             source: "".into(),
             span: Span::default(),
             extras: Vec::new(),
-            withheld: true,
+            withheld: None,
         };
         // A layer and its edges take some 700 bytes of text.
         let graph = Graph::with_capacity(self.source.len() / 700);
