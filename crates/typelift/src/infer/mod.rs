@@ -510,6 +510,9 @@ impl Walk {
 
     /// Drops what was found in the bodies of a layer that OpenVINO never looks at.
     fn forget_dropped_bodies(&mut self, graph: &Graph, node: NodeIndex) {
+        if self.runs.values().all(|run| run.diagnostics.is_empty()) {
+            return;
+        }
         let Some(id) = graph.weight(node).map(Layer::id).filter(|_| !self.is_read(graph, node)) else { return };
         let place: Place = self.place().collect();
         self.runs
