@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use typelift::why::{Derivation, Source, Step};
+use typelift::why::{Derivation, Rule, Source, Step};
 
 use crate::Status;
 use crate::failure::Failure;
@@ -103,9 +103,14 @@ fn text(derivation: &Derivation) -> String {
     text
 }
 
-/// `f32[1,?] sum, Add 3 (line 12)`
+/// `f32[1,?] `sum` (Add 3, line 12)`
 fn headline(step: &Step) -> String {
-    let mut text = format!("{}{} `{}`", step.element_type, step.shape, Clean(&step.layer.name));
+    format!("{}{} {}", step.element_type, step.shape, place(step))
+}
+
+/// `` `sum` (Add 3, line 12) ``
+fn place(step: &Step) -> String {
+    let mut text = format!("`{}`", Clean(&step.layer.name));
     if step.output > 0 {
         let _ = write!(text, " output {}", step.output);
     }
@@ -119,21 +124,36 @@ fn headline(step: &Step) -> String {
     text + ")"
 }
 
-/// Who decides in the end.
+/// Who decides in the end; for a layer that refuses its inputs, who decides each of them.
 fn summary(derivation: &Derivation) -> String {
-    let mut sources: Vec<&Step> = derivation.sources().collect();
-    // Inputs first: they are what one changes.
-    sources.sort_by_key(|step| step.operation != "Parameter");
-    let count = match sources.len() {
-        1 => "1 source".to_owned(),
-        count => format!("{count} sources"),
-    };
-    let mut text = format!("decided by {count}:\n");
-    for step in sources.iter().take(MOST_SOURCES) {
-        let _ = writeln!(text, "  {}", headline(step));
+    let mut text = String::new();
+    for refused in
+        derivation.steps.iter().filter(|step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty())
+    {
+        let _ = writeln!(text, "to change for {}:", place(refused));
+        for source in &refused.from {
+            let (Some(input), Some(step)) = (source.input, derivation.steps.get(source.step)) else { continue };
+            let _ = writeln!(
+                text,
+                "  input {input} is {} by {}",
+                step.element_type,
+                list(derivation.sources_of(source.step), place, ", ")
+            );
+        }
     }
-    if sources.len() > MOST_SOURCES {
-        let _ = writeln!(text, "  and {} more", sources.len() - MOST_SOURCES);
+    if text.is_empty() {
+        let count = derivation.sources().count();
+        let sources = if count == 1 { "source" } else { "sources" };
+        let _ = writeln!(text, "decided by {count} {sources}:\n  {}", list(derivation.sources(), headline, "\n  "));
     }
     text
+}
+
+/// The first of some sources, inputs before constants: they are what one changes.
+fn list<'a>(sources: impl Iterator<Item = &'a Step>, show: fn(&Step) -> String, separator: &str) -> String {
+    let mut sources: Vec<&Step> = sources.collect();
+    sources.sort_by_key(|step| step.operation != "Parameter");
+    let more = sources.len().saturating_sub(MOST_SOURCES);
+    let shown = sources.into_iter().take(MOST_SOURCES).map(show);
+    shown.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(separator)
 }

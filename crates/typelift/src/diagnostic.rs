@@ -404,3 +404,11 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
+    match texts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
+        _ => texts.concat(),
+    }
+}

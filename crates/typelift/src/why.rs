@@ -1,13 +1,13 @@
 //! How the element type of a tensor came to be.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 use typelift_promote::{ElementType, openvino};
 
-use crate::diagnostic::{LayerRef, Lines};
+use crate::diagnostic::{LayerRef, Lines, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::{Subject, Walk, value};
 use crate::ops::{self, Operation};
@@ -26,6 +26,17 @@ impl Derivation {
     /// The steps that nothing else decides: Parameters, constants, attributes, operations with one type.
     pub fn sources(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.from.is_empty())
+    }
+
+    /// Those of them that a step comes from, by its place among the steps; the step itself where nothing else decides it.
+    pub fn sources_of(&self, step: usize) -> impl Iterator<Item = &Step> {
+        let (mut seen, mut pending) = (BTreeSet::new(), vec![step]);
+        while let Some(next) = pending.pop() {
+            if seen.insert(next) {
+                pending.extend(self.steps.get(next).into_iter().flat_map(|step| &step.from).map(|source| source.step));
+            }
+        }
+        seen.into_iter().filter_map(|step| self.steps.get(step)).filter(|step| step.from.is_empty())
     }
 }
 
@@ -116,7 +127,10 @@ impl fmt::Display for Rule {
                 write!(f, "attribute {name}, which is \"{value}\" where the file does not say")
             }
             Self::Input { input } => write!(f, "the type of input {input}"),
-            Self::Common { inputs } => write!(f, "the common type of inputs {}", list(inputs)),
+            Self::Common { inputs } => {
+                let inputs = inputs.iter().map(ToString::to_string).collect();
+                write!(f, "the common type of inputs {}", list(inputs, "and"))
+            }
             Self::Promotion { steps } => f.write_str(&steps.join("; ")),
             Self::Fixed => f.write_str("the operation always gives this type"),
             Self::Given => f.write_str("what goes into the body here"),
@@ -124,16 +138,6 @@ impl fmt::Display for Rule {
             Self::Declared => f.write_str("the port of the file says so; the operation is not known"),
             Self::Refused { message } => write!(f, "not known, because {message}"),
         }
-    }
-}
-
-/// `0 and 1`, `0, 1 and 2`.
-fn list(numbers: &[usize]) -> String {
-    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    match texts.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-        None => String::new(),
     }
 }
 
@@ -336,12 +340,8 @@ impl<'a> Search<'a> {
                 );
             }
         }
-        let mut groups = operation.tied_inputs().groups(&types);
-        let alone = (0..ports.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
-        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
-        groups.extend(alone);
         let mut deciding = Vec::new();
-        for group in groups {
+        for group in operation.input_groups(&types) {
             let others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
             let changed = others.copied().find_map(|element_type| {
                 let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });

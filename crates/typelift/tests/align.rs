@@ -241,7 +241,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, and gets f32
       input 1 is f32[2] from Parameter 1 `indices` (line 5)
-      put a Convert before it
+      put a Convert to i64 before it
     ");
     let bag = Net::new()
         .parameter("table", "f32[5,4]")

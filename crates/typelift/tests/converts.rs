@@ -284,7 +284,7 @@ fn truth_values_collapse() {
     insta::assert_snapshot!(format!("{warning}\n{}\n{}", warning.labels[0].message, warning.notes.join("\n")), @r"
     warning[lossy-conversion]: values of `w` are lost in the conversion from i32 to boolean
     1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)
-    LogicalAnd 2 `both` takes i32 and boolean: the operation takes what is not zero for true
+    LogicalAnd 2 `both` takes i32 from `w` and boolean from `b`: the operation takes what is not zero for true
     ");
     insta::assert_snapshot!(serde_json::to_string_pretty(&changes[0]).unwrap(), @r#"
     {
@@ -309,7 +309,7 @@ fn truth_values_collapse() {
         "worst_absolute_error": 6.0,
         "worst_relative_error": 0.8571428571428571
       },
-      "reason": "LogicalAnd 2 `both` takes i32 and boolean: the operation takes what is not zero for true"
+      "reason": "LogicalAnd 2 `both` takes i32 from `w` and boolean from `b`: the operation takes what is not zero for true"
     }
     "#);
 }

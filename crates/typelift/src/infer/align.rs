@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
-use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet};
+use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
 
 use super::{Place, Run, Walk};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
 use crate::ops::{Accepts, BodyInput, Fault, Operation};
 use crate::passes::align::{Alignment, Plan};
 
 /// Inputs by position, as they are after their Converts.
-type Aligned = SmallVec<[(usize, OutputPort); 2]>;
+pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
 
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
@@ -46,6 +46,26 @@ pub(crate) struct Subject<'a> {
     pub(crate) operation: &'static Operation,
     /// What it is given from outside, where it is a Parameter of a body.
     pub(crate) given: Option<&'a BodyInput>,
+}
+
+impl Subject<'_> {
+    fn producer(&self, input: usize) -> Option<&Layer> {
+        self.graph.feeds(self.node).get(input).copied().flatten().and_then(|(node, _)| self.graph.weight(node))
+    }
+
+    /// What the promotion rules see of its inputs.
+    fn operands(&self, inputs: &[&OutputPort]) -> Vec<Operand> {
+        inputs.iter().enumerate().map(|(input, port)| operand(self.producer(input), port)).collect()
+    }
+
+    /// Where the types of these inputs come from: ``f16 from `a` and i64 from `w` ``.
+    fn origins(&self, operands: &[Operand], inputs: &[usize]) -> String {
+        let origin = |&input: &usize| {
+            let name = self.producer(input).map(Layer::name).unwrap_or_default();
+            Some(format!("{} from `{name}`", operands.get(input)?.element_type))
+        };
+        list(inputs.iter().filter_map(origin).collect(), "and")
+    }
 }
 
 impl Aligner {
@@ -79,38 +99,92 @@ impl Aligner {
                 && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
     }
 
-    /// The inputs of a layer that need another type; `None` where it is not their types that are wrong.
+    /// The inputs of a layer that must agree in type and do not, or are not of the kind that it takes; `None` where it is
+    /// not that what is wrong.
     ///
     /// # Errors
     /// The rules give no type that the operation takes.
-    pub(crate) fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Alignment, Fault>> {
-        let Subject { graph, node, operation, .. } = *subject;
-        let operand = |(input, port): (usize, &&OutputPort)| {
-            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
-            operand(producer, port)
-        };
-        let operands: Vec<Operand> = inputs.iter().enumerate().map(operand).collect();
-        let types: Vec<ElementType> = operands.iter().map(|operand| operand.element_type).collect();
-        let mut groups = operation.tied_inputs().groups(&types);
-        let alone = (0..inputs.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
-        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
-        groups.extend(alone);
-        let Layer { id, name, ty, .. } = subject.layer;
-        let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
-        for inputs in groups {
+    fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Option<Alignment>, Fault> {
+        let operation = subject.operation;
+        let operands = subject.operands(inputs);
+        let mut alignment = Alignment::default();
+        for inputs in operation.input_groups(&types(inputs)) {
             let group = Group { operation, operands: &operands, inputs: &inputs };
-            let (target, rule) = match group.common_type(&self.rules) {
-                Ok(Some(found)) => found,
-                Ok(None) => continue,
-                Err(trouble) => return Some(Err(group.fault(&self.rules, ty, &trouble))),
-            };
-            let changed = inputs.iter().filter(|&&input| ![target, ElementType::Dynamic].contains(&types[input]));
-            alignment.inputs.extend(changed.map(|&input| (input, target)));
-            let separator = if alignment.reason.is_empty() { "" } else { "; " };
-            let _ = write!(alignment.reason, "{separator}{ty} {id} `{name}` takes {}: {rule}", group.types());
+            let Layer { id, name, ty, .. } = subject.layer;
+            let common = group.common_type(&self.rules).map_err(|trouble| group.fault(&self.rules, ty, &trouble))?;
+            let Some((target, rule)) = common else { continue };
+            let is_other = |&input: &usize| ![target, ElementType::Dynamic].contains(&group.element_type(input));
+            alignment.inputs.extend(inputs.iter().copied().filter(is_other).map(|input| (input, target)));
+            let origins = subject.origins(&operands, &group.distinct());
+            alignment.because(format_args!("{ty} {id} `{name}` takes {origins}: {rule}"));
         }
-        (!alignment.inputs.is_empty()).then_some(Ok(alignment))
+        Ok((!alignment.inputs.is_empty()).then_some(alignment))
     }
+
+    /// Adds to the alignment of a layer that an input, and what is tied to it, gets the one type in which the layer would
+    /// take it, and tells whether there was anything to add.
+    ///
+    /// # Errors
+    /// Values could be lost, and the rules do not allow that.
+    fn convert(
+        &self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        fault: &Fault,
+        alignment: &mut Alignment,
+    ) -> Result<bool, Fault> {
+        let (Some(to), Some(&wrong)) = (fault.wants, fault.inputs.first()) else { return Ok(false) };
+        let groups = subject.operation.input_groups(&types(inputs));
+        let group = groups.into_iter().find(|group| group.contains(&wrong));
+        let current = |input: usize| {
+            let aligned = alignment.inputs.iter().find(|(aligned, _)| *aligned == input).map(|&(_, ty)| ty);
+            aligned.or_else(|| Some(inputs.get(input)?.element_type)).unwrap_or(ElementType::Dynamic)
+        };
+        let is_other = |&input: &usize| ![to, ElementType::Dynamic].contains(&current(input));
+        let changed: Vec<usize> = group.into_iter().flatten().filter(is_other).collect();
+        let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
+        let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
+        if refused(&self.rules) {
+            let ways = alternatives(&self.rules).filter(|(_, other)| !refused(other));
+            let ways: Vec<_> = ways.map(|(option, _)| format!("`{option}` would make it {to}")).collect();
+            let help = fault.help.iter().map(ToString::to_string).chain(ways);
+            return Err(fault.clone().help(help.collect::<Vec<_>>().join(", ")));
+        }
+        let Layer { id, name, ty, .. } = subject.layer;
+        for &input in &changed {
+            alignment.inputs.retain(|(aligned, _)| *aligned != input);
+            alignment.inputs.push((input, to));
+        }
+        if !changed.is_empty() {
+            let origins = subject.origins(&subject.operands(inputs), &changed);
+            alignment.because(format_args!("{ty} {id} `{name}` takes {origins}: {}", fault.message));
+        }
+        Ok(!changed.is_empty())
+    }
+}
+
+fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
+    inputs.iter().map(|port| port.element_type).collect()
+}
+
+/// Whether a rule asks for indices, and gets anything but integers. Their common type with others does not count then.
+fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
+    let given = fault.inputs.first().and_then(|&input| inputs.get(input));
+    fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
+}
+
+/// Whether rules let a tensor be converted to a type that the operation alone asks for: where that keeps every value, where
+/// OpenVINO's unsafe rules are chosen, or where PyTorch would store the one in a tensor of the other. Numbers never
+/// become indices.
+fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
+    let keeps = fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact());
+    let becomes_index = to.is_integer() && !from.is_integer();
+    !becomes_index
+        && match rules {
+            RuleSet::OpenVino(attributes) => keeps || attributes.promote_unsafe && fidelity(from, to).is_some(),
+            RuleSet::PyTorch(_) => pytorch::can_cast(from, to),
+            RuleSet::Paddle(_) => keeps,
+        }
 }
 
 /// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
@@ -132,23 +206,38 @@ impl Walk {
         self.aligner.as_ref().is_some_and(wants)
     }
 
-    /// The inputs of a layer that the aligner gives another type, with that type.
-    pub(super) fn align(&mut self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Result<Aligned, Fault>> {
+    /// The inputs of a layer that the aligner gives another type, with that type: those that it found earlier, or else those
+    /// that must agree, and then those that the rule asks for in its `fault`.
+    pub(super) fn align(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        fault: Option<&Fault>,
+    ) -> Result<Option<Aligned>, Fault> {
         if !self.is_read(subject.graph, subject.node) {
-            return None;
+            return Ok(None);
         }
-        let aligner = self.aligner.as_mut()?;
-        if !aligner.plan.contains_key(&subject.node) {
-            match aligner.align(subject, inputs)? {
-                Ok(alignment) => aligner.plan.insert(subject.node, alignment),
-                Err(fault) => return Some(Err(fault)),
-            };
+        let Some(aligner) = self.aligner.as_mut() else { return Ok(None) };
+        let known = aligner.plan.get(&subject.node).cloned();
+        let found = match &known {
+            None if fault.is_none_or(|fault| !asks_for_indices(fault, inputs)) => aligner.align(subject, inputs)?,
+            _ => None,
+        };
+        let is_new = found.is_some();
+        let mut alignment = found.or(known).unwrap_or_default();
+        let added = match fault {
+            Some(fault) if !is_new => aligner.convert(subject, inputs, fault, &mut alignment)?,
+            _ => false,
+        };
+        if is_new || added {
+            aligner.plan.insert(subject.node, alignment.clone());
+        } else if fault.is_some() || alignment.inputs.is_empty() {
+            return Ok(None);
         }
-        let alignment = aligner.plan.get(&subject.node)?;
         let ports = alignment.inputs.iter().filter_map(|&(at, element_type)| {
             Some((at, OutputPort { element_type, ..OutputPort::clone(inputs.get(at)?) }))
         });
-        Some(Ok(ports.collect()))
+        Ok(Some(ports.collect()))
     }
 
     /// The inputs of a layer to which the aligner gave another type, with that type.
@@ -189,15 +278,14 @@ impl Walk {
         bodies: &mut [Body],
     ) -> Result<bool, Fault> {
         let place: Place = self.place().collect();
-        let &Subject { graph, node, layer, .. } = subject;
+        let &Subject { node, layer, .. } = subject;
         let Some(aligner) = &mut self.aligner else { return Ok(false) };
         let rules = aligner.rules;
-        let mut alignment = Alignment { inputs: SmallVec::new(), reason: String::new() };
+        let mut alignment = Alignment::default();
         let mut differ = false;
         for (input, port) in inputs.iter().enumerate() {
             let reached = parameters(bodies, input);
-            let producer = graph.feeds(node).get(input).copied().flatten().and_then(|(node, _)| graph.weight(node));
-            let outside = operand(producer, port);
+            let outside = operand(subject.producer(input), port);
             let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
             let mut operands = vec![outside];
             for &(_, _, element_type) in &reached {
@@ -226,8 +314,7 @@ impl Walk {
             differ = true;
             if port.element_type != common {
                 alignment.inputs.push((input, common));
-                let separator = if alignment.reason.is_empty() { "" } else { "; " };
-                let _ = write!(alignment.reason, "{separator}{reason}");
+                alignment.because(format_args!("{reason}"));
             }
             for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
                 // It is there: its type was just read.
@@ -313,12 +400,14 @@ fn ordinary_name(rules: &RuleSet) -> &'static str {
 
 /// The common type of tensors; what leads to it is written to `reason`.
 fn common_type(rules: &RuleSet, name: &str, operands: &[Operand], reason: &mut String) -> Result<ElementType, Refusal> {
-    let _ = write!(reason, "{} rules, ", rules.name());
-    let mut separator = "";
+    let mut steps = Vec::new();
     let found = rules.promote_all(name, operands, &mut |step| {
-        let _ = write!(reason, "{separator}{}", rules.describe(step));
-        separator = "; ";
+        let step = rules.describe(step).to_string();
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
     });
+    let _ = write!(reason, "{} rules, {}", rules.name(), steps.join("; "));
     Ok(found?.unwrap_or(ElementType::Dynamic))
 }
 
@@ -421,8 +510,7 @@ impl Group<'_> {
 
     /// The types of the inputs, each once: `f16 and f32`.
     fn types(&self) -> String {
-        let types: Vec<_> = self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect();
-        types.join(" and ")
+        list(self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect(), "and")
     }
 
     /// The first input of each type.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
-use self::align::Aligner;
+use self::align::{Aligned, Aligner};
 pub(crate) use self::align::{Retyped, Subject};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
@@ -87,7 +87,7 @@ pub(crate) fn refine(model: &mut Model) {
 /// let (diagnostics, changes) = typelift::infer_aligned(&mut model, rules);
 /// assert!(diagnostics.is_empty());
 /// assert_eq!(changes[0].layer.name, "x/sum.0");
-/// assert_eq!(changes[0].reason, "Add 2 `sum` takes f16 and f32: openvino rules, f16 with f32 gives f32: the wider float");
+/// assert_eq!(changes[0].reason, "Add 2 `sum` takes f16 from `x` and f32 from `y`: openvino rules, f16 with f32 gives f32: the wider float");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
@@ -442,7 +442,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Applies the rule of a layer, and once more to inputs of other types where it refuses and they can be aligned.
+    /// Applies the rule of a layer, and again to inputs of other types while it refuses and they can be aligned.
     fn attempt(
         &mut self,
         subject: &Subject,
@@ -450,29 +450,35 @@ impl Walk {
         bodies: &mut [Body],
         values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
-        let found = self.diagnostics.len();
-        let first = match self.wants_alignment(subject, inputs) {
-            true => None,
-            false => Some(self.apply_rule(subject, inputs, bodies, values)),
+        let start = self.diagnostics.len();
+        let mut aligned = match self.wants_alignment(subject, inputs) {
+            true => self.align(subject, inputs, None)?.unwrap_or_default(),
+            false => Aligned::new(),
         };
-        if self.aligner.is_none() || matches!(first, Some(Ok(_))) {
-            return first.unwrap_or_else(|| Ok(Outputs::new()));
+        // The tied inputs, and then one input or group a round.
+        let mut rounds = inputs.len() + 1;
+        let mut found_before = Vec::new();
+        loop {
+            let mut taken: SmallVec<[&OutputPort; 4]> = inputs.into();
+            for (at, port) in &aligned {
+                taken[*at] = port;
+            }
+            let outputs = self.apply_rule(subject, &taken, bodies, values);
+            drop(taken);
+            // What was evaluated on the way is not found a second time, what the rule itself says is.
+            found_before.retain(|diagnostic| !self.diagnostics[start..].contains(diagnostic));
+            self.diagnostics.append(&mut found_before);
+            let fault = match outputs {
+                Err(fault) if self.aligner.is_some() => fault,
+                outputs => return outputs,
+            };
+            match self.align(subject, inputs, Some(&fault))? {
+                Some(more) if rounds > 0 => aligned = more,
+                _ => return Err(fault),
+            }
+            rounds -= 1;
+            found_before = self.diagnostics.split_off(start);
         }
-        let Some(aligned) = self.align(subject, inputs) else {
-            return first.unwrap_or_else(|| self.apply_rule(subject, inputs, bodies, values));
-        };
-        let aligned = aligned?;
-        let mut inputs: SmallVec<[&OutputPort; 4]> = inputs.into();
-        for (at, port) in &aligned {
-            inputs[*at] = port;
-        }
-        let found_first = self.diagnostics.split_off(found);
-        let outputs = self.apply_rule(subject, &inputs, bodies, values);
-        // What was evaluated on the way is not found a second time, what the rule itself says is.
-        let lost = found_first.into_iter().filter(|diagnostic| !self.diagnostics[found..].contains(diagnostic));
-        let lost: Vec<_> = lost.collect();
-        self.diagnostics.extend(lost);
-        outputs
     }
 
     fn apply_rule(

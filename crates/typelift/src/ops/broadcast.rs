@@ -3,8 +3,9 @@
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 
+use super::common::check_type;
 use super::context::is_constant;
-use super::{Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate};
 use crate::infer::value::{self, DATA, Evaluate};
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
@@ -59,11 +60,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     // Revision 1 does not look at a mapping that its mode has no use for.
     let mapped = matches!(mode, Mode::Explicit);
     for input in 1..if mapped { 3 } else { 2 } {
-        let ty = cx.element_type(input);
-        if !ty.is_integer() && ty != typelift_promote::ElementType::Dynamic {
-            let what = if input == 1 { "target shape" } else { "axes mapping" };
-            return Err(Fault::unsupported(input, format!("the {what} of `Broadcast` is {ty}, not an integer")));
-        }
+        check_type(cx, input, if input == 1 { "target shape" } else { "axes mapping" }, Accepts::Integer)?;
         if cx.shape(input).rank().is_some_and(|rank| rank != 1) {
             return Err(Fault::shapes(&[input], format!("input {input} of `Broadcast` must be a list, of rank 1")));
         }

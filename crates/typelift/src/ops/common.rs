@@ -1,14 +1,18 @@
 //! What rules of several families ask and say alike.
 
-use typelift_promote::ElementType;
+use typelift_promote::{ElementType, fidelity};
 
 use super::{Accepts, Context, Fault};
+use crate::diagnostic::list;
 use crate::shape::{Dim, Shape};
 
 /// The types that some operations take for indices, counts and axes.
 pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
 /// The same, where OpenVINO also takes what is not known yet.
 pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
+/// Floating point of at most 32 bits, or not known yet: what some operations compute with.
+pub(super) const SINGLE: &[ElementType] =
+    &[ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::Dynamic];
 
 /// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
@@ -37,7 +41,11 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
         return Ok(());
     }
     let message = format!("`{}` takes {} as {role}, and gets {ty}", cx.layer.ty(), accepts.description());
-    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+    let fault = Fault::unsupported(input, message);
+    Err(match accepts {
+        Accepts::Bits | Accepts::Integer => fault.wants(ElementType::I64),
+        _ => fault.help("put a Convert before it"),
+    })
 }
 
 /// Refuses an input, called `role` in the message, whose rank is known and none of `ranks`.
@@ -83,10 +91,20 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     if types.contains(&ty) {
         return Ok(());
     }
-    let known = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
-    let types = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    let message = format!("`{}` takes {types} as {role}, and gets {ty}", cx.layer.ty());
-    Err(Fault::unsupported(input, message).help("put a Convert before it"))
+    let known = types.iter().copied().filter(|&ty| ty != ElementType::Dynamic);
+    let names = list(known.clone().map(|ty| ty.to_string()).collect(), "or");
+    let message = format!("`{}` takes {names} as {role}, and gets {ty}", cx.layer.ty());
+    let fault = Fault::unsupported(input, message);
+    let is_like = |other: &ElementType| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float();
+    let holds = |other: &ElementType| fidelity(ty, *other).is_some_and(|fidelity| fidelity.is_exact());
+    // The narrowest type of its kind that holds every value, or the widest; else the only type there is, or of one kind.
+    let narrowest = known.clone().filter(is_like).filter(holds).min_by_key(|ty| ty.bits());
+    let one_kind = known.clone().all(ElementType::is_integer) || known.clone().count() == 1;
+    let widest = || known.clone().filter(|other| is_like(other) || one_kind).max_by_key(|ty| ty.bits());
+    Err(match narrowest.or_else(widest) {
+        Some(wanted) => fault.wants(wanted),
+        None => fault.help("put a Convert before it"),
+    })
 }
 
 /// The dim of a shape on an axis; any, where that is not known.

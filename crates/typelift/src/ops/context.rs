@@ -36,6 +36,8 @@ pub(crate) struct Fault {
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
     pub(crate) help: Option<Box<str>>,
+    /// The type in which the operation would take the first one of `inputs`, where there is one to name.
+    pub(crate) wants: Option<ElementType>,
 }
 
 impl Fault {
@@ -48,6 +50,7 @@ impl Fault {
             part: None,
             rule: None,
             help: None,
+            wants: None,
         }
     }
 
@@ -96,6 +99,12 @@ impl Fault {
     pub(crate) fn rule(mut self, rule: impl Into<Cow<'static, str>>) -> Self {
         self.rule = Some(rule.into());
         self
+    }
+
+    /// The same with the type in which the operation would take the input.
+    pub(crate) fn wants(mut self, ty: ElementType) -> Self {
+        self.wants = Some(ty);
+        self.help(format!("put a Convert to {ty} before it"))
     }
 
     /// The same with what can be done.

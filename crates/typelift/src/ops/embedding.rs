@@ -1,8 +1,6 @@
 //! Sums and means of rows of an embedding table, bag by bag.
 
-use typelift_promote::ElementType;
-
-use super::common::check_rank;
+use super::common::{INDEX, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -54,11 +52,7 @@ fn segments_sum(cx: &mut Context) -> Result<(), Fault> {
 fn check_indices(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     let given = roles.iter().filter(|(input, _)| *input < cx.inputs.len());
     for &(input, role) in given.clone() {
-        let ty = cx.element_type(input);
-        if ![ElementType::I32, ElementType::I64].contains(&ty) {
-            let message = format!("the type of the {role} of `{}` must be i32 or i64, and is {ty}", cx.layer.ty());
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
-        }
+        check_type_in(cx, input, role, INDEX)?;
     }
     let inputs: smallvec::SmallVec<[usize; 4]> = given.map(|&(input, _)| input).collect();
     cx.merge_types(&inputs).map(|_| ())

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, checked_axis, dim_between};
+use super::common::{INDEX_OR_DYNAMIC, SINGLE, check_rank, check_type, check_type_in, checked_axis, dim_between};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -115,14 +115,9 @@ fn to_real(cx: &mut Context) -> Result<(), Fault> {
 /// Checks the inputs of a transform of whole axes, whose data has `pairs` axes more than can be transformed, and gives the
 /// axes to transform, where they are known.
 fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
-    use ElementType as T;
-    let ty = cx.element_type(0);
-    if ![T::F32, T::F16, T::Bf16, T::Dynamic].contains(&ty) {
-        let message = format!("`{}` transforms f32, f16 and bf16, and gets {ty}", cx.layer.ty());
-        return Err(Fault::unsupported(0, message).help("put a Convert before it"));
-    }
+    check_type_in(cx, 0, "data", SINGLE)?;
     for input in 1..cx.inputs.len() {
-        check_index_type(cx, input, if input == 1 { "axes" } else { "sizes" })?;
+        check_type_in(cx, input, if input == 1 { "axes" } else { "sizes" }, INDEX_OR_DYNAMIC)?;
         check_rank(cx, input, if input == 1 { "axes" } else { "sizes" }, &[1])?;
     }
     let (data, list) = (cx.shape(0), cx.shape(1));
@@ -182,16 +177,6 @@ fn forget_all_but_last(dims: &mut [Dim]) {
     }
 }
 
-fn check_index_type(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
-    use ElementType as T;
-    let ty = cx.element_type(input);
-    if [T::I32, T::I64, T::Dynamic].contains(&ty) {
-        return Ok(());
-    }
-    let message = format!("the {role} of `{}` must be i32 or i64, and are {ty}", cx.layer.ty());
-    Err(Fault::unsupported(input, message).help("put a Convert before it"))
-}
-
 /// STFT: from a signal, or a batch of them, to the spectra of overlapping frames.
 fn to_frames(cx: &mut Context) -> Result<(), Fault> {
     let element_type = check_frames(cx)?;
@@ -247,7 +232,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[0, 2], message).rule(format!("such frames have {} samples", size / 2 + 1)));
     }
     let length = if let Some(shape) = cx.try_shape(4) {
-        check_index_type(cx, 4, "signal lengths")?;
+        check_type_in(cx, 4, "signal lengths", INDEX_OR_DYNAMIC)?;
         if !matches!(shape.dims(), None | Some([])) && !matches!(shape.dims(), Some([dim]) if dim.contains(1)) {
             return Err(Fault::shapes(
                 &[4],
@@ -270,16 +255,12 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
 /// Checks the inputs of both: data, window, frame size, frame step. Gives the type of the data.
 fn check_frames(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in [(0, "data"), (1, "window")] {
-        let ty = cx.element_type(input);
-        if !Accepts::Real.takes(ty) {
-            let message = format!("the {role} of `{}` must be floating-point numbers, and are {ty}", cx.layer.ty());
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
-        }
+        check_type(cx, input, role, Accepts::Real)?;
     }
     let element_type = cx.merge_types(&[0, 1])?;
     check_rank(cx, 1, "windows", &[1])?;
     for (input, role) in [(2, "frame sizes"), (3, "frame steps")] {
-        check_index_type(cx, input, role)?;
+        check_type_in(cx, input, role, INDEX_OR_DYNAMIC)?;
         check_rank(cx, input, role, &[0])?;
     }
     Ok(element_type)

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_rank, check_type, dim, divide, merge_dims};
+use super::common::{INDEX, attribute_axis, check_rank, check_type, check_type_in, dim, divide, merge_dims};
 use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
@@ -32,12 +32,10 @@ pub(super) const ROWS: &[Operation] = &[
 
 fn col2im(cx: &mut Context) -> Result<(), Fault> {
     const NAMES: [&str; 2] = ["output size", "kernel size"];
-    let types = [cx.element_type(1), cx.element_type(2)];
-    if types != [ElementType::I32; 2] && types != [ElementType::I64; 2] {
-        let message =
-            format!("the sizes of `Col2Im` must be both i32 or both i64, and are {} and {}", types[0], types[1]);
-        return Err(Fault::types(&[1, 2], message));
+    for (input, name) in (1..).zip(NAMES) {
+        check_type_in(cx, input, name, INDEX)?;
     }
+    cx.merge_types(&[1, 2])?;
     check_rank(cx, 0, "data", &[2, 3])?;
     for (input, name) in (1..).zip(NAMES) {
         let shape = cx.shape(input);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, check_type, map_ends};
+use super::common::{check_rank, check_type, check_type_in, map_ends};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
 use crate::shape::{Dim, Shape};
 
@@ -81,8 +81,8 @@ fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
         let fault = Fault::attribute("mode", format!("`Interpolate` of {} has no mode {mode}", cx.layer.version()));
         return Err(fault.help("the revision of opset11 has it"));
     }
-    one_of(cx, 1, "sizes", INDEX_TYPES)?;
-    one_of(cx, 2, "scales", SCALE_TYPES)?;
+    check_type_in(cx, 1, "sizes", INDEX_TYPES)?;
+    check_type_in(cx, 2, "scales", SCALE_TYPES)?;
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
     check_rank(cx, if by_scale { 2 } else { 1 }, "resizing input", &[1])?;
     interpolate(cx, by_scale, if by_scale { 2 } else { 1 }, 3)
@@ -91,28 +91,16 @@ fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
 fn to_either(cx: &mut Context) -> Result<(), Fault> {
     let by_scale = cx.word("shape_calculation_mode")? == "scales";
     let (name, types) = if by_scale { ("scales", SCALE_TYPES) } else { ("sizes", INDEX_TYPES) };
-    one_of(cx, 1, name, types)?;
+    check_type_in(cx, 1, name, types)?;
     check_rank(cx, 1, name, &[1])?;
     interpolate(cx, by_scale, 1, 2)
 }
 
-/// Refuses an input, called `role`, that has none of these types.
-fn one_of(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
-    let ty = cx.element_type(input);
-    if types.contains(&ty) {
-        return Ok(());
-    }
-    let listed = types.iter().filter(|&&ty| ty != ElementType::Dynamic);
-    let listed = listed.map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let message = format!("the {role} of `Interpolate` must be one of {listed}, and are {ty}");
-    Err(Fault::unsupported(input, message).help("put a Convert before it"))
-}
-
 /// Pads all axes, and resizes those of the input `axes`, or all, with what the input `by` says.
 fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Result<(), Fault> {
-    one_of(cx, 0, "data", DATA_TYPES)?;
+    check_type_in(cx, 0, "data", DATA_TYPES)?;
     if cx.inputs.len() > axes {
-        one_of(cx, axes, "axes", INDEX_TYPES)?;
+        check_type_in(cx, axes, "axes", INDEX_TYPES)?;
         check_rank(cx, axes, "axes", &[1])?;
     }
     let element_type = cx.element_type(0);

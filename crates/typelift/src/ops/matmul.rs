@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, merge_dims};
+use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{AutoBroadcast, Dim, Shape};
 
@@ -80,10 +80,7 @@ fn matrix<'a>(
 fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     if cx.inputs.len() == 3 {
-        let ty = cx.element_type(2);
-        if ![ElementType::I32, ElementType::I64, ElementType::Dynamic].contains(&ty) {
-            return Err(Fault::unsupported(2, format!("the offsets of `GroupedMatMul` are {ty}, not i32 or i64")));
-        }
+        check_type_in(cx, 2, "offsets", INDEX_OR_DYNAMIC)?;
     }
     let (a, b) = (cx.shape(0), cx.shape(1));
     let shape = match (a.dims(), b.dims()) {

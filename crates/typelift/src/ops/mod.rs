@@ -274,7 +274,7 @@ impl Operation {
         self
     }
 
-    /// The same with ties that OpenVINO's reader does not look at, but its plugins do.
+    /// The same with ties of which OpenVINO's reader does not look at all, but its plugins do.
     const fn tied_when_run(mut self) -> Self {
         self.tied_when_run = true;
         self
@@ -316,6 +316,16 @@ impl Operation {
     /// Which of its inputs must have one element type.
     pub fn tied_inputs(&self) -> Ties {
         self.ties
+    }
+
+    /// The inputs of a layer whose inputs have these types: those that must agree, group by group, then each other one by
+    /// itself.
+    pub(crate) fn input_groups(&self, types: &[ElementType]) -> Vec<Vec<usize>> {
+        let mut groups = self.ties.groups(types);
+        let alone = (0..types.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
+        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
+        groups.extend(alone);
+        groups
     }
 
     /// Which element types it takes in its main input.

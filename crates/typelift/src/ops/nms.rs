@@ -2,7 +2,9 @@
 
 use typelift_promote::ElementType;
 
-use super::common::{check_rank, common_dim, index_type, input_dim, require_dim};
+use super::common::{
+    INDEX, SINGLE, check_rank, check_type, check_type_in, common_dim, index_type, input_dim, require_dim,
+};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -114,11 +116,13 @@ fn nms(cx: &mut Context) -> Result<(), Fault> {
     check_boxes(cx, if rotated { 5 } else { 4 }, true)?;
     for input in (0..cx.inputs.len()).filter(|&input| input != 2) {
         let role = ["boxes", "scores"].get(input).or_else(|| SCALARS.get(input - 2)).copied().unwrap_or("input");
-        check_float(cx, input, role, rotated)?;
+        match rotated {
+            true => check_type(cx, input, role, Accepts::Real)?,
+            false => check_type_in(cx, input, role, SINGLE)?,
+        }
     }
-    if rotated && !Accepts::Integer.takes(cx.element_type(2)) {
-        let message = format!("the {} of `NMSRotated` is {}, not an integer", SCALARS[0], cx.element_type(2));
-        return Err(Fault::unsupported(2, message).help("put a Convert before it"));
+    if rotated {
+        check_type(cx, 2, SCALARS[0], Accepts::Integer)?;
     }
     let element_type = index_type(cx, "output_type")?;
     let mut selected = Dim::ANY;
@@ -143,9 +147,8 @@ fn multiclass_nms(cx: &mut Context) -> Result<(), Fault> {
     }
     let element_type = check_class_boxes(cx)?;
     let per_roi = cx.inputs.len() == 3;
-    let count = cx.element_type(2);
-    if per_roi && ![ElementType::I32, ElementType::I64].contains(&count) {
-        return Err(Fault::unsupported(2, format!("the number of boxes per image is {count}, not i32 or i64")));
+    if per_roi {
+        check_type_in(cx, 2, "number of boxes per image", INDEX)?;
     }
     check_rank(cx, 0, "boxes", &[3])?;
     check_rank(cx, 1, "scores", &[if per_roi { 2 } else { 3 }])?;
@@ -228,22 +231,9 @@ fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
             let message = format!("the type of the {role} of `{}` must be known", cx.layer.ty());
             return Err(Fault::unsupported(input, message).help("put a Convert to f32 before it"));
         }
-        check_float(cx, input, role, false)?;
+        check_type_in(cx, input, role, SINGLE)?;
     }
     cx.merge_types(&[0, 1])
-}
-
-/// Refuses an input that is not floating point of any kind, or else f16, bf16 or f32.
-fn check_float(cx: &Context, input: usize, role: &str, any: bool) -> Result<(), Fault> {
-    use ElementType as T;
-    let ty = cx.element_type(input);
-    let takes = if any { Accepts::Real.takes(ty) } else { [T::F16, T::Bf16, T::F32, T::Dynamic].contains(&ty) };
-    if takes {
-        return Ok(());
-    }
-    let must = if any { "floating point" } else { "f16, bf16 or f32" };
-    let message = format!("the type of the {role} of `{}` must be {must}, and is {ty}", cx.layer.ty());
-    Err(Fault::unsupported(input, message).help("put a Convert before it"))
 }
 
 /// Checks the shapes of boxes, scores and the scalars after them, which may be lists of one where `lists` says so.

@@ -1,13 +1,12 @@
 //! Quantization that is computed in the type of the data.
 
-use typelift_promote::ElementType;
-
+use super::common::{SINGLE, check_type_in};
 use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("FakeQuantize", 0, fake_quantize).inputs(5, 5).attributes(&[
+    Operation::new("FakeQuantize", 0, fake_quantize).inputs(5, 5).ties(Ties::All).tied_when_run().attributes(&[
         Attr::new("levels", AttrKind::Unsigned).default("0"),
         AUTO_BROADCAST,
         AXIS,
@@ -38,9 +37,8 @@ fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
 fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
     let inputs: &[usize] = if cx.inputs.len() == 3 { &[0, 1, 2] } else { &[0, 1] };
     let element_type = cx.merge_types(inputs)?;
-    let taken = [ElementType::F32, ElementType::F16, ElementType::Bf16, ElementType::Dynamic];
-    if !taken.contains(&element_type) {
-        return Err(Fault::unsupported(0, format!("`FakeConvert` takes f32, f16 or bf16, and gets {element_type}")));
+    for &input in inputs {
+        check_type_in(cx, input, "data, scale and shift", SINGLE)?;
     }
     let (data, scale) = (cx.shape(0), cx.shape(1));
     if let Some(shift) = cx.try_shape(2)

@@ -6,7 +6,7 @@ use crate::shape::{Dim, Shape};
 use typelift_promote::ElementType;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("GRUCell", 3, gru_cell).inputs(5, 5).ties(Ties::Inputs(GRU.tied)).attributes(&[
+    Operation::new("GRUCell", 3, gru_cell).inputs(5, 5).ties(Ties::All).tied_when_run().attributes(&[
         HIDDEN_SIZE,
         ACTIVATIONS.default("sigmoid,tanh"),
         ALPHA,

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::common::check_rank;
+use super::common::{INDEX, check_rank, check_type_in};
 use super::{Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
@@ -13,18 +13,11 @@ pub(super) const ROWS: &[Operation] = &[
 
 /// String by string, the places where they begin and end in the third input.
 fn pack(cx: &mut Context) -> Result<(), Fault> {
-    let (begins, ends) = (cx.element_type(0), cx.element_type(1));
-    for (input, ty) in [(0, begins), (1, ends)] {
-        if ![ElementType::I32, ElementType::I64].contains(&ty) {
-            return Err(Fault::unsupported(input, format!("the places of strings must be i32 or i64, and are {ty}"))
-                .help("put a Convert before it"));
-        }
+    for input in [0, 1] {
+        check_type_in(cx, input, "places of strings", INDEX)?;
     }
     cx.merge_types(&[0, 1])?;
-    let symbols = cx.element_type(2);
-    if symbols != ElementType::U8 {
-        return Err(Fault::unsupported(2, format!("the symbols of strings must be u8, and are {symbols}")));
-    }
+    check_type_in(cx, 2, "symbols of strings", &[ElementType::U8])?;
     check_rank(cx, 2, "symbols", &[1])?;
     check_places(cx, 0)?;
     check_places(cx, 1)?;

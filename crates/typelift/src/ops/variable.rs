@@ -48,9 +48,8 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
         }
         if element_type != ElementType::Dynamic && element_type != initial_type {
             let message = format!("variable `{name}` is {element_type}, and is initialized with {initial_type}");
-            return Err(
-                Fault::types(&[0], message).help("put a Convert before the ReadValue, or change `variable_type`")
-            );
+            let help = format!("put a Convert to {element_type} before the ReadValue, or change `variable_type`");
+            return Err(Fault::types(&[0], message).wants(element_type).help(help));
         }
         if element_type == ElementType::Dynamic && shape.rank().is_none() {
             (element_type, shape) = (initial_type, initial.clone());
@@ -68,7 +67,7 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
     };
     if element_type != read_type {
         let message = format!("variable `{name}` is {read_type}, and {element_type} is assigned to it");
-        return Err(Fault::types(&[0], message).help("put a Convert before the Assign"));
+        return Err(Fault::types(&[0], message).wants(read_type));
     }
     if shape.is_static() && read_shape.is_static() && *shape != read_shape {
         let message = format!("variable `{name}` has the shape {read_shape}, and {shape} is assigned to it");
@@ -85,7 +84,7 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
             let message = format!("variable `{name}` is {known_type}, and {element_type} is assigned to it");
-            return Err(Fault::types(&[0], message).help("put a Convert before the Assign"));
+            return Err(Fault::types(&[0], message).wants(*known_type));
         }
         if !shape.is_compatible(known_shape) {
             let message = format!("variable `{name}` has the shape {known_shape}, and {shape} is assigned to it");

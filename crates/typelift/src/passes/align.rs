@@ -1,5 +1,7 @@
 //! The Converts that give inputs which must agree one element type.
 
+use std::fmt;
+
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
@@ -13,12 +15,20 @@ use crate::graph::{Graph, Input, Layer, Output};
 pub(crate) type Plan = HashMap<NodeIndex, Alignment>;
 
 /// The inputs of one layer that get another type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
     /// Positions with the types that they get.
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
     /// Why, as a clause.
     pub(crate) reason: String,
+}
+
+impl Alignment {
+    /// Adds a reason.
+    pub(crate) fn because(&mut self, reason: fmt::Arguments) {
+        let separator = if self.reason.is_empty() { "" } else { "; " };
+        self.reason += &format!("{separator}{reason}");
+    }
 }
 
 /// Gives the inputs of a typed graph the types that `plan` wants, with as few new Converts as that takes: none where a
@@ -49,6 +59,7 @@ pub(super) fn apply(graph: &mut Graph, plan: &Plan, changes: &mut Changes) {
                     source
                 }
                 None => {
+                    let tensor = conversions.origin(graph, tensor, to);
                     let Some((producer, output)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else {
                         continue;
                     };
