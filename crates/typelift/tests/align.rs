@@ -8,8 +8,11 @@
 
 mod common;
 
-use common::Net;
+use common::{Net, nets};
+use proptest::prelude::*;
+use typelift::passes::{Action, Change};
 use typelift::promote::RuleSet;
+use typelift::promote::openvino::Attributes;
 use typelift::{Code, Model, infer, infer_aligned};
 
 fn rules(name: &str) -> RuleSet {
@@ -364,4 +367,82 @@ fn well_typed_models_stay_as_they_are() {
         seen += 1;
     }
     assert!(seen > 30);
+}
+
+/// A graph of operations whose inputs are tied, of tensors of all ranks and kinds.
+fn tied() -> impl Strategy<Value = Net> {
+    nets(
+        &[
+            "f16[2]",
+            "f32[2]",
+            "f64[2]",
+            "bf16[?]",
+            "i8[2]",
+            "u8[2]",
+            "i32[2]",
+            "i64[]",
+            "u64[2]",
+            "boolean[2]",
+            "f64[]",
+            "f32[...]",
+            "const f32[]",
+            "const i64[]",
+            "const f64[2]",
+        ],
+        &["f16", "f32", "f64", "i32", "i64", "u8", "boolean"],
+        &[
+            "Add-opset1",
+            "Subtract-opset1",
+            "Divide-opset1",
+            "Equal-opset1",
+            "LogicalAnd-opset1",
+            "BitwiseAnd-opset13",
+            "Maximum-opset1",
+            "PRelu-opset1",
+            "Swish-opset4",
+        ],
+    )
+}
+
+fn any_rules() -> impl Strategy<Value = RuleSet> {
+    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    prop::sample::select([&RuleSet::all()[..], &[unsafely]].concat())
+}
+
+fn is_new(change: &Change) -> bool {
+    change.action == Action::Inserted
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn what_alignment_leaves_is_well_typed_or_refused_with_a_remedy(net in tied(), rules in any_rules()) {
+        let mut model = net.model();
+        let (diagnostics, _) = infer_aligned(&mut model, rules);
+        prop_assert_eq!(model.graph.verify(), Ok(()));
+        let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
+        for error in &errors {
+            prop_assert!(error.layer.is_some() && !error.labels.is_empty(), "no place: {error}");
+            let shapes = [Code::ShapeMismatch, Code::InvalidValue].contains(&error.code);
+            prop_assert!(shapes || !error.help.is_empty(), "no remedy: {error}");
+        }
+        if errors.is_empty() {
+            let left: Vec<_> = infer(&mut model).into_iter().filter(|d| d.is_error()).collect();
+            prop_assert_eq!(left, [], "{}", common::listing(&model.graph));
+        }
+    }
+
+    #[test]
+    fn alignment_is_done_once_and_leaves_well_typed_graphs_alone(net in tied(), rules in any_rules()) {
+        let mut model = net.model();
+        let well = !infer(&mut model).iter().any(|diagnostic| diagnostic.is_error());
+        let (diagnostics, changes) = infer_aligned(&mut model, rules);
+        prop_assert!(!well || changes.is_empty(), "{:?}", changes);
+        let once = common::listing(&model.graph);
+        let (again, more) = infer_aligned(&mut model, rules);
+        prop_assert_eq!(more.into_iter().filter(is_new).collect::<Vec<_>>(), []);
+        prop_assert_eq!(common::listing(&model.graph), once);
+        prop_assert_eq!(again.len(), diagnostics.len());
+    }
 }

@@ -5,8 +5,8 @@
 
 Takes each NAME.xml in the folder that runs on the CPU with made-up inputs. A variant of it has the element type of an input
 or of some constants changed, the constants' bytes converted with it, as far as the new type holds their values; variants that
-OpenVINO still reads are dropped. Each is given to `typelift convert` under several rules. It is repaired if OpenVINO loads the result and its outputs are close to
-those of the unbroken model on the same inputs. Prints what is not, and the number repaired of the number broken.
+OpenVINO still reads are dropped. Each is given to `typelift convert` under several rules. It is repaired if OpenVINO loads the
+result and its outputs are close to those of the unbroken model on the same inputs. Prints what is not, and the number repaired of the number broken.
 """
 import argparse, collections, pathlib, random, re, subprocess, sys, tempfile
 
@@ -184,11 +184,14 @@ def main():
                     if done.returncode:
                         verdict, detail = "refused", next((line for line in done.stderr.splitlines() if line.startswith("error")), done.stderr[-200:])
                     else:
+                        verdict = "does not load"
                         try:
-                            off = distance(outputs(core.read_model(repaired), values), expected)
+                            model = core.read_model(repaired)
+                            verdict = "does not run"
+                            off = distance(outputs(model, values), expected)
                             verdict, detail = ("repaired" if off <= FAR else "far off"), f"off by {off:.3g}"
                         except Exception as error:
-                            verdict, detail = "does not load", str(error).replace("\n", " ")[-300:]
+                            detail = str(error).replace("\n", " ")[-300:]
                     counts[rules][verdict] += 1
                     if verdict != "repaired":
                         print(f"{path.stem} [{what}] {rules}: {verdict}: {detail}")

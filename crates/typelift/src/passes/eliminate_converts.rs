@@ -9,17 +9,20 @@ use crate::graph::{Graph, Output, OutputPort};
 
 /// Takes out the Converts to the type that their input already has.
 pub(super) fn noops(graph: &mut Graph, changes: &mut Changes) {
-    rewrite(graph, changes, false);
+    while rewrite(graph, changes, false) {}
 }
 
 /// Takes out every Convert whose output another tensor can stand for, and lets each of the others start as early as it
 /// can.
 pub(super) fn all(graph: &mut Graph, changes: &mut Changes) {
-    rewrite(graph, changes, true);
+    while rewrite(graph, changes, true) {}
 }
 
-fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
-    let Ok(order) = graph.topological_order() else { return };
+/// Tells whether anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
+/// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
+/// before.
+fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) -> bool {
+    let Ok(order) = graph.topological_order() else { return false };
     let mut conversions = Conversions::default();
     // What stands for the output of each Convert that goes, and in whose place it went, first ones first.
     let mut replaced = HashMap::<Output, Output>::default();
@@ -63,7 +66,7 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
         }
     }
     if gone.is_empty() && moved.is_empty() {
-        return;
+        return false;
     }
     let mut unused = Vec::new();
     graph.rewire(|from, to| {
@@ -87,6 +90,7 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) {
     if chains {
         remove_unused(graph, unused, changes);
     }
+    true
 }
 
 /// Gives a tensor the names of another one, in whose place it is.
@@ -104,6 +108,6 @@ pub(super) fn hand_over_names(graph: &mut Graph, output: &OutputPort, to: Output
 pub(super) fn names_a_result(graph: &Graph, node: NodeIndex, port: usize, origin: NodeIndex) -> bool {
     let is = |node, ty: &str| graph.weight(node).is_some_and(|layer| layer.ty.eq_ignore_ascii_case(ty));
     let mut uses = graph.petgraph().edges(node).filter(|edge| edge.weight().from_port as usize == port);
-    uses.any(|edge| is(edge.target(), "Result"))
-        && (is(origin, "Parameter") || graph.petgraph().edges(origin).nth(1).is_some())
+    let has_other_uses = || graph.petgraph().edges(origin).any(|edge| edge.target() != node);
+    uses.any(|edge| is(edge.target(), "Result")) && (is(origin, "Parameter") || has_other_uses())
 }

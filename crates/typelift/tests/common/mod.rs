@@ -4,17 +4,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use typelift::promote::ElementType;
 use typelift::{Graph, Model, Weights};
 
 /// A graph in the making. Layers are named when they are used; of two with one name the later is meant.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Net {
     layers: Vec<Spec>,
     weights: Vec<u8>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Spec {
     name: String,
     ty: &'static str,
@@ -115,6 +116,42 @@ impl Net {
         model.weights = Weights::Memory(Arc::from(self.weights.as_slice()));
         model
     }
+}
+
+/// Any small graph: tensors that are given, `const` before those of constants, Converts of what is there to these types,
+/// and operations on two tensors that are there.
+pub(crate) fn nets(
+    given: &'static [&'static str],
+    types: &'static [&'static str],
+    operations: &'static [&'static str],
+) -> impl Strategy<Value = Net> {
+    let any = any::<prop::sample::Index>;
+    let sources = prop::collection::vec(prop::sample::select(given), 1..4);
+    let converts = prop::collection::vec((any(), prop::sample::select(types)), 0..4);
+    let pairs = prop::collection::vec((any(), any(), prop::sample::select(operations)), 1..4);
+    (sources, converts, pairs).prop_map(|(sources, converts, pairs)| {
+        let (mut net, mut names) = (Net::new(), Vec::<String>::new());
+        for tensor in sources {
+            let name = format!("p{}", names.len());
+            net = match tensor.strip_prefix("const ") {
+                Some(tensor) => net.constant(&name, tensor),
+                None => net.parameter(&name, tensor),
+            };
+            names.push(name);
+        }
+        for (from, ty) in converts {
+            let name = format!("c{}", names.len());
+            net = net.converted(&name, from.get(names.as_slice()).as_str(), ty);
+            names.push(name);
+        }
+        for (left, right, operation) in pairs {
+            let name = format!("o{}", names.len());
+            let (ty, version) = operation.split_once('-').expect("an operation and its set");
+            net = net.layer(&name, ty, version, &[left, right].map(|index| index.get(names.as_slice()).as_str()));
+            names.push(name);
+        }
+        net
+    })
 }
 
 fn split(tensor: &str) -> (&str, &str) {
