@@ -20,6 +20,7 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::{Place, Retyped};
 use crate::loss::Audit;
+use crate::ops;
 use crate::weights::Weights;
 
 /// What a pass did to one layer.
@@ -264,6 +265,11 @@ impl Changes {
     }
 }
 
+/// Whether a layer is the operation `name`, in a revision that is known.
+fn is_known(layer: &Layer, name: &str) -> bool {
+    layer.ty.eq_ignore_ascii_case(name) && ops::lookup(&layer.ty, &layer.version).is_some()
+}
+
 /// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
 fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut Changes) {
@@ -277,7 +283,7 @@ fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut 
         let from =
             producers.first().copied().flatten().and_then(|output| graph.output(output)).map(OutputPort::element_type);
         let Ok(layer) = graph.remove(id) else { continue };
-        if let (true, Some(from), Some(port)) = (conversions::is_convert(&layer), from, layer.outputs.first()) {
+        if let (true, Some(from), Some(port)) = (is_known(&layer, "Convert"), from, layer.outputs.first()) {
             changes.add(Action::Removed, &layer, [from, port.element_type], "nothing uses it any more");
         }
         candidates.extend(producers.into_iter().flatten().map(|output| output.layer));
