@@ -31,6 +31,22 @@ impl Element<'_> {
     pub(super) fn name(&self) -> &str {
         self.tag.name().0
     }
+
+    /// Refuses a name of this element, of one of its attributes or of something in it that is none in XML, which the
+    /// reader of events does not look at.
+    pub(super) fn check_name(&self, name: &str) -> Result<(), Diagnostic> {
+        if is_name(name) {
+            return Ok(());
+        }
+        Err(Diagnostic::new(Code::XmlSyntax, format!("`{name}` is no name")).at(self.tag_span, "in this element"))
+    }
+}
+
+/// Whether OpenVINO's parser takes it for the name of an element or attribute.
+pub(super) fn is_name(text: &str) -> bool {
+    let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
+    text.bytes().next().is_some_and(starts)
+        && text.bytes().all(|b| starts(b) || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
 }
 
 impl<'a> Tokens<'a> {
@@ -130,10 +146,18 @@ impl<'a> Tokens<'a> {
 
     /// Passes over `element` and gives the span of all of it.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Diagnostic> {
-        if !element.empty {
-            let end = element.tag.to_end().into_owned();
-            if let Err(error) = self.reader.read_to_end(end.name()) {
-                return Err(self.syntax_error(&error));
+        element.check_name(element.name())?;
+        let mut depth = usize::from(!element.empty);
+        while depth > 0 {
+            match self.event()? {
+                Event::Start(tag) => {
+                    element.check_name(tag.name().0)?;
+                    depth += 1;
+                }
+                Event::Empty(tag) => element.check_name(tag.name().0)?,
+                Event::End(_) => depth -= 1,
+                Event::Eof => return Err(unclosed(element)),
+                _ => {}
             }
         }
         Ok(self.span_since(element))
