@@ -125,7 +125,7 @@ pub const PASSES: &[Pass] =
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::in_full),
+    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::in_full),
 };
 
 /// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
@@ -133,7 +133,7 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
-    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::without_noops),
+    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::without_noops),
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -142,7 +142,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::noops),
+    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::noops),
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -153,7 +153,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
-    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::all),
+    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::all),
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -219,14 +219,42 @@ struct Changes {
 }
 
 impl Changes {
-    /// Rewrites every graph in `graph`, then itself.
-    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+    /// Rewrites a graph and all in it.
+    fn everywhere(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+        self.innermost_first(graph, rewrite);
+    }
+
+    /// Rewrites every graph in `graph`, then itself, and tells whether a layer went.
+    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) -> bool {
+        let mut changed = false;
         for (name, body) in graph.bodies_mut() {
             self.path.push(format!("{name}/{}", body.name()));
-            self.innermost_first(&mut body.graph, rewrite);
+            if self.innermost_first(&mut body.graph, rewrite) {
+                changed = true;
+                self.retype_parameters(&mut body.graph);
+            }
             self.path.pop();
         }
+        let removed = graph.removed().len();
         self.rewrite(graph, rewrite);
+        changed || graph.removed().len() > removed
+    }
+
+    /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
+    /// what made the types agree that were declared can be gone.
+    fn retype_parameters(&mut self, graph: &mut Graph) {
+        let retyped = graph.layers().filter(|layer| layer.ty.eq_ignore_ascii_case("Parameter")).filter_map(|layer| {
+            let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
+            let given = layer.outputs.first()?.element_type;
+            (given != declared && given != ElementType::Dynamic).then_some((layer.id, [declared, given]))
+        });
+        for (id, types) in retyped.collect::<Vec<_>>() {
+            // It is there: its types were just read.
+            let _ = graph.set_attribute(id, "element_type", types[1].name());
+            if let Some(layer) = graph.layer(id) {
+                self.add(Action::Retyped, layer, types, "this type is what comes into the body");
+            }
+        }
     }
 
     /// Goes to the graph at `place`.

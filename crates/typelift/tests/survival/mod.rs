@@ -61,15 +61,18 @@ fn points_into(text: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// Written in either way and read again, it is the graph that it was.
+/// Written in either way and read again, it is the graph that it was, and has no errors.
 fn rereads(model: &Model) {
     let canonical = write(model, CANONICAL);
     for text in [write(model, SPLICED), canonical.clone()] {
-        let again = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-        let again = write(&again, CANONICAL);
-        let (was, is) = (sorted_edges(&canonical), sorted_edges(&again));
+        let mut again = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        let reread = write(&again, CANONICAL);
+        let (was, is) = (sorted_edges(&canonical), sorted_edges(&reread));
         let different = was.iter().zip(&is).find(|(was, is)| was != is);
         assert!(was == is, "read again it is another graph, {different:?}:\n{text}");
+        again.weights = model.weights.clone();
+        let error = infer(&mut again).into_iter().find(Diagnostic::is_error);
+        assert!(error.is_none(), "read again it is refused, {error:?}:\n{text}");
     }
 }
 
