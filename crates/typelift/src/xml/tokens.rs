@@ -51,12 +51,10 @@ pub(super) fn is_name(text: &str) -> bool {
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str, span: Span) -> Self {
-        let mut text = span.text(source);
-        let mut base = span.start as usize;
-        if let Some(rest) = text.strip_prefix('\u{feff}') {
-            base += text.len() - rest.len();
-            text = rest;
-        }
+        let whole = span.text(source);
+        // Of several byte order marks the reader of events would pass over one, and count its bytes in no position.
+        let text = whole.trim_start_matches('\u{feff}');
+        let base = span.start as usize + whole.len() - text.len();
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
         config.trim_text(true);
@@ -211,9 +209,10 @@ impl<'a> Tokens<'a> {
 
     #[cold]
     fn syntax_error(&self, error: &quick_xml::Error) -> Diagnostic {
-        let at = self.base + usize::try_from(self.reader.error_position()).unwrap_or(0);
+        let at = self.text.floor_char_boundary(usize::try_from(self.reader.error_position()).unwrap_or(0));
+        let end = self.text.ceil_char_boundary(at + 1);
         Diagnostic::new(Code::XmlSyntax, error.to_string())
-            .at(Span::new(at, at + 1), "the text stops being XML here")
+            .at(Span::new(self.base + at, self.base + end), "the text stops being XML here")
             .help("the file is damaged or was cut off: take it from where it came from again")
     }
 }
