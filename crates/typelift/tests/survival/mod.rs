@@ -36,6 +36,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     for layer in model.graph.layers() {
         let _ = why(&model, layer.name());
     }
+    let valid = !diagnostics.iter().any(Diagnostic::is_error);
     let mut asked = false;
     for (mut model, diagnostics) in aligned.into_iter().chain([(model, diagnostics)]) {
         points_into(&text, &diagnostics);
@@ -43,10 +44,10 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
             continue;
         }
         asked = true;
-        rereads(&model);
+        rereads(&model, valid);
         for pass in PASSES {
             run(&mut model, *pass).unwrap_or_else(|violations| panic!("{}: {violations:?}", pass.name));
-            rereads(&model);
+            rereads(&model, valid);
         }
     }
     asked
@@ -61,8 +62,8 @@ fn points_into(text: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// Written in either way and read again, it is the graph that it was, and has no errors.
-fn rereads(model: &Model) {
+/// Written in either way and read again, it is the graph that it was, and has no errors where it was `valid` unaligned.
+fn rereads(model: &Model, valid: bool) {
     let canonical = write(model, CANONICAL);
     for text in [write(model, SPLICED), canonical.clone()] {
         let mut again = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
@@ -72,7 +73,7 @@ fn rereads(model: &Model) {
         assert!(was == is, "read again it is another graph, {different:?}:\n{text}");
         again.weights = model.weights.clone();
         let error = infer(&mut again).into_iter().find(Diagnostic::is_error);
-        assert!(error.is_none(), "read again it is refused, {error:?}:\n{text}");
+        assert!(!valid || error.is_none(), "read again it is refused, {error:?}:\n{text}");
     }
 }
 
