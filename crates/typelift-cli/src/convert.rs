@@ -178,11 +178,12 @@ fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -
     fs::write(path, terminal::json(report)?).map_err(|error| Failure::io("write", path, &error))
 }
 
-/// The number of ConvertPromoteTypes in a graph and its bodies.
+/// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
 fn promotions(graph: &Graph) -> usize {
     let count = |layer: &typelift::Layer| {
-        let own = usize::from(layer.ty().eq_ignore_ascii_case("ConvertPromoteTypes"));
-        own + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
+        let own = layer.ty().eq_ignore_ascii_case("ConvertPromoteTypes")
+            && typelift::ops::lookup(layer.ty(), layer.version()).is_some();
+        usize::from(own) + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
     };
     graph.layers().map(count).sum()
 }

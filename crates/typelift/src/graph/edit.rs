@@ -47,7 +47,8 @@ pub enum EditError {
 }
 
 impl Graph {
-    /// Adds a layer fed by `inputs` and gives its new id: one more than any the graph ever had.
+    /// Adds a layer fed by `inputs` and gives its new id: one more than any the graph ever had, or where that is more than
+    /// OpenVINO reads, the least that it never had.
     ///
     /// # Errors
     /// [`EditError::NoLayer`] or [`EditError::NoOutput`] where an input does not exist; nothing is added then.
@@ -110,6 +111,7 @@ impl Graph {
         if let Some(consumer) = self.storage.neighbors_directed(node, Outgoing).find_map(|n| self.weight(n)) {
             return Err(EditError::InUse { layer: id, consumer: consumer.id });
         }
+        self.removed.append(&mut self.ignored);
         self.removed.extend(self.storage.edges_directed(node, Incoming).filter_map(|edge| edge.weight().span));
         let layer = self.storage.remove_node(node).ok_or(EditError::NoLayer(id))?;
         self.removed.extend(layer.span);
@@ -155,7 +157,8 @@ impl Graph {
 
     /// Adds a layer whose `inputs` ports nothing feeds yet.
     pub(crate) fn add_unwired(&mut self, mut layer: Layer, inputs: usize) -> LayerId {
-        let id = LayerId(self.next_id);
+        let id = self.new_id();
+        self.removed.append(&mut self.ignored);
         layer.id = id;
         layer.span = None;
         let port = |id| InputPort { id, declared: None, content: Span::default() };
@@ -167,17 +170,21 @@ impl Graph {
         id
     }
 
-    /// Takes a layer in as it is; a layer that already has its id gives way and is returned.
-    pub(crate) fn insert(&mut self, layer: Layer) -> Option<Layer> {
+    fn new_id(&self) -> LayerId {
+        let gap = || (0..).zip(&self.index).find(|(free, (id, _))| *free < id.0).map(|(free, _)| free);
+        let free = if self.next_id > LayerId::LARGEST { gap() } else { None };
+        LayerId(free.unwrap_or(self.next_id))
+    }
+
+    /// Takes a layer in as it is, in place of the one that already has its id, whose node is returned. That node is for the
+    /// caller to [`discard`](Self::discard) when all layers are in: the next one would get its index, and come too early.
+    pub(crate) fn insert(&mut self, layer: Layer) -> Option<NodeIndex> {
         let id = layer.id;
         self.next_id = self.next_id.max(id.0.saturating_add(1));
         let node = self.storage.add_node(layer);
         match self.index.last() {
             Some(last) if last.0 >= id => match self.index.binary_search_by_key(&id, |entry| entry.0) {
-                Ok(at) => {
-                    let previous = std::mem::replace(&mut self.index[at].1, node);
-                    self.storage.remove_node(previous)
-                }
+                Ok(at) => Some(std::mem::replace(&mut self.index[at].1, node)),
                 Err(at) => {
                     self.index.insert(at, (id, node));
                     None
@@ -188,6 +195,11 @@ impl Graph {
                 None
             }
         }
+    }
+
+    /// Takes out a layer that gave way to another one.
+    pub(crate) fn discard(&mut self, node: NodeIndex) {
+        self.ignored.extend(self.storage.remove_node(node).and_then(|layer| layer.span));
     }
 
     pub(crate) fn connect(&mut self, source: NodeIndex, target: NodeIndex, wire: Wire) {

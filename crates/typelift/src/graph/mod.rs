@@ -25,6 +25,11 @@ use crate::diagnostic::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct LayerId(pub u64);
 
+impl LayerId {
+    /// The largest number that OpenVINO reads.
+    pub(crate) const LARGEST: u64 = i64::MAX as u64;
+}
+
 impl fmt::Display for LayerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -78,10 +83,12 @@ pub struct Graph {
     storage: StableDiGraph<Layer, Wire>,
     /// Every layer by id, sorted.
     index: Vec<(LayerId, NodeIndex)>,
-    /// The first id that no layer ever had.
+    /// One more than the largest id that a layer ever had.
     next_id: u64,
     /// The text of layers and wires that were removed.
     removed: Vec<Span>,
+    /// The text of layers and edges that do not count, and could where another layer comes or goes.
+    ignored: Vec<Span>,
     pub(crate) rt_info: Option<Span>,
     /// The `<layers>` and `<edges>` elements.
     pub(crate) layers_span: Option<Span>,
@@ -242,6 +249,11 @@ impl Graph {
 
     pub(crate) fn weight_mut(&mut self, node: NodeIndex) -> Option<&mut Layer> {
         self.storage.node_weight_mut(node)
+    }
+
+    /// Takes down text that does not count, and could where another layer comes or goes.
+    pub(crate) fn ignore(&mut self, span: Span) {
+        self.ignored.push(span);
     }
 
     pub(crate) fn removed(&self) -> &[Span] {

@@ -3,7 +3,7 @@
 use petgraph::visit::EdgeRef;
 use thiserror::Error;
 
-use super::{Direction, Graph, Input, LayerId, Output};
+use super::{Graph, Input, LayerId, Output};
 
 /// A rule of the graph that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -20,33 +20,14 @@ pub enum Violation {
     /// An input is fed by nothing while a later one is fed.
     #[error("input {} of layer {} is fed by nothing", .0.port, .0.layer)]
     Unconnected(Input),
-    /// A body's map names a layer that is not in it.
-    #[error("the {body} of layer {layer} maps a port to layer {internal}, which is not in it")]
-    NoInternalLayer {
-        /// The layer with the body.
-        layer: LayerId,
-        /// The body's name.
-        body: String,
-        /// The id that names nothing.
-        internal: LayerId,
-    },
-    /// A body's map names a port that its layer does not have.
-    #[error("the {body} of layer {layer} maps port {port}, which the layer does not have")]
-    NoExternalPort {
-        /// The layer with the body.
-        layer: LayerId,
-        /// The body's name.
-        body: String,
-        /// The port id that names nothing.
-        port: i64,
-    },
     /// Layers feed each other in a circle.
     #[error("layers {} feed each other in a circle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Circle(Vec<LayerId>),
 }
 
 impl Graph {
-    /// Checks the rules of the graph and of every body in it.
+    /// Checks the rules of the graph and of every body in it. How a body is joined to its layer is for
+    /// [`infer`](crate::infer()) to say.
     ///
     /// # Errors
     /// Every rule that does not hold.
@@ -78,30 +59,11 @@ impl Graph {
             let gaps = fed[..last.min(fed.len())].iter().enumerate().filter(|&(_, &fed)| !fed);
             violations.extend(gaps.map(|(port, _)| Violation::Unconnected(Input { layer: layer.id, port })));
             for body in &layer.bodies {
-                self.collect_body_violations(layer, body, violations);
                 body.graph.collect_violations(violations);
             }
         }
         if let Err(circle) = self.topological_order() {
             violations.push(Violation::Circle(circle));
-        }
-    }
-
-    fn collect_body_violations(&self, layer: &super::Layer, body: &super::Body, violations: &mut Vec<Violation>) {
-        let named = |internal| Violation::NoInternalLayer { layer: layer.id, body: body.name.to_string(), internal };
-        let mapped = body.port_map.iter().map(|entry| entry.internal_layer_id);
-        let carried = body.back_edges.iter().flat_map(|edge| [edge.from, edge.to]);
-        violations.extend(mapped.chain(carried).filter(|&id| body.graph.layer(id).is_none()).map(named));
-        for entry in &body.port_map {
-            let Ok(port) = u64::try_from(entry.external_port_id) else { continue };
-            let known = match entry.direction {
-                Direction::Input => layer.inputs.iter().any(|p| p.id == port),
-                Direction::Output => layer.outputs.iter().any(|p| p.id == port),
-            };
-            if !known {
-                let (layer, body) = (layer.id, body.name.to_string());
-                violations.push(Violation::NoExternalPort { layer, body, port: entry.external_port_id });
-            }
         }
     }
 }

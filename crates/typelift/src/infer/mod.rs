@@ -339,15 +339,22 @@ impl Walk {
         values: &mut value::Cache,
     ) {
         let Some(layer) = graph.weight_mut(node) else { return };
-        let Some(operation) = ops::lookup(&layer.ty, &layer.version) else {
+        let operation = ops::lookup(&layer.ty, &layer.version);
+        if operation.is_none() {
             // What is missing in the file was reported when it was read.
             if self.alone && !layer.ty.is_empty() && !layer.version.is_empty() {
                 *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
             }
-            return;
-        };
+            if layer.bodies.is_empty() {
+                return;
+            }
+        }
         let mut bodies = std::mem::take(&mut layer.bodies);
-        let outputs = match self.outputs(graph, node, operation, &mut bodies, given, values) {
+        let outputs = match operation {
+            Some(operation) => self.outputs(graph, node, operation, &mut bodies, given, values),
+            None => self.declared_outputs(graph, node, &mut bodies),
+        };
+        let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => {
                 self.report(graph, node, &fault, bodies.len());
@@ -429,6 +436,14 @@ impl Walk {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
+    }
+
+    /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.
+    fn declared_outputs(&mut self, graph: &Graph, node: NodeIndex, bodies: &mut [Body]) -> Result<Outputs, Fault> {
+        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
+        self.read_bodies(layer, bodies)?;
+        ops::check_port_maps(bodies)?;
+        Ok(layer.outputs.iter().map(|port| (port.element_type, port.shape.clone())).collect())
     }
 
     /// Infers the bodies of a layer by themselves: OpenVINO reads a body, and refuses what is wrong in it, before it knows

@@ -129,6 +129,11 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Checks that the port maps of an operation that is not known name what is in its bodies.
+pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
+    bodies.iter().enumerate().try_for_each(|(at, body)| Joints::of(body, at).map(drop))
+}
+
 /// What is known of a tensor that has one shape or the other. Unlike [`Dim::hull`], it forgets bounds.
 fn either(left: &Shape, right: &Shape) -> Shape {
     let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
@@ -269,14 +274,19 @@ fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
 }
 
 impl Joints {
-    /// Reads the port map of the body `name`, one entry an external port and in the order of their ids, as OpenVINO does.
+    /// Finds the body `name` and reads its port map.
     fn new(cx: &Context, name: &str) -> Result<Self, Fault> {
-        let Some(body) = cx.bodies.iter().position(|body| body.name() == name) else {
-            return Err(invalid(format!("this {} has no `{name}`", cx.layer.ty()))
-                .help(format!("add <{name}> with its <layers> and <edges>")));
-        };
-        let mut joints = Self { body, inputs: Vec::new(), outputs: Vec::new(), iteration: None, condition: None };
-        let body = &cx.bodies[body];
+        match cx.bodies.iter().position(|body| body.name() == name) {
+            Some(at) => Self::of(&cx.bodies[at], at),
+            None => Err(invalid(format!("this {} has no `{name}`", cx.layer.ty()))
+                .help(format!("add <{name}> with its <layers> and <edges>"))),
+        }
+    }
+
+    /// Reads the port map of a body, one entry an external port and in the order of their ids, as OpenVINO does.
+    fn of(body: &Body, at: usize) -> Result<Self, Fault> {
+        let mut joints = Self { body: at, inputs: Vec::new(), outputs: Vec::new(), iteration: None, condition: None };
+        let name = body.name();
         for entry in entries(body, Direction::Input) {
             let id = entry.internal_layer_id;
             let back_edge = body.back_edges.iter().find(|edge| edge.to == id);

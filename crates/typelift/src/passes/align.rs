@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::conversions::{Conversions, is_convert};
-use super::{Action, Changes, remove_unused};
+use super::conversions::Conversions;
+use super::{Action, Changes, is_known, remove_unused};
 use crate::graph::{Graph, Input, Layer, Output};
 
 /// Which inputs of the layers of one graph are to have which type.
@@ -93,7 +93,7 @@ pub(super) fn apply(graph: &mut Graph, plan: &Plan, changes: &mut Changes) {
         graph.feed(tensor, convert);
     }
     // A Convert whose input has taken its place may have lost its last use.
-    left.retain(|&id| graph.layer(id).is_some_and(is_convert));
+    left.retain(|&id| graph.layer(id).is_some_and(|layer| is_known(layer, "Convert")));
     remove_unused(graph, left, changes);
 }
 

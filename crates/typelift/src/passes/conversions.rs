@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::{ElementType, Loss, fidelity};
 
-use crate::graph::{Graph, Layer, Output};
+use super::is_known;
+use crate::graph::{Graph, Output};
 
 /// The conversions of a graph, each found under the tensor that the values come from.
 #[derive(Default)]
@@ -19,7 +20,7 @@ impl Conversions {
     pub(super) fn of(graph: &Graph) -> Self {
         let mut conversions = Self::default();
         for node in graph.topological_order().unwrap_or_default() {
-            let Some(layer) = graph.weight(node).filter(|layer| is_convert(layer)) else { continue };
+            let Some(layer) = graph.weight(node).filter(|layer| is_known(layer, "Convert")) else { continue };
             let (Some(Some(from)), Some(port)) = (graph.producers(layer.id).first().copied(), layer.outputs.first())
             else {
                 continue;
@@ -68,8 +69,4 @@ impl Conversions {
 /// The element type of a tensor, where it is known.
 fn element_type(graph: &Graph, tensor: Output) -> Option<ElementType> {
     graph.output(tensor).map(|port| port.element_type).filter(|&ty| ty != ElementType::Dynamic)
-}
-
-pub(super) fn is_convert(layer: &Layer) -> bool {
-    layer.ty.eq_ignore_ascii_case("Convert")
 }

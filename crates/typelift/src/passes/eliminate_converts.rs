@@ -3,8 +3,8 @@ use petgraph::visit::EdgeRef;
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
-use super::conversions::{Conversions, is_convert};
-use super::{Action, Changes, remove_unused};
+use super::conversions::Conversions;
+use super::{Action, Changes, is_known, remove_unused};
 use crate::graph::{Graph, Output, OutputPort};
 
 /// Takes out the Converts to the type that their input already has.
@@ -29,7 +29,7 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) -> bool {
     let mut moved = HashMap::<Output, Output>::default();
     let mut gone = Vec::new();
     for node in order {
-        let Some(layer) = graph.weight(node).filter(|layer| is_convert(layer)) else { continue };
+        let Some(layer) = graph.weight(node).filter(|layer| is_known(layer, "Convert")) else { continue };
         let feed = graph.feeds(node).first().copied().flatten();
         let (Some((source, port)), Some(output)) = (feed, layer.outputs.first()) else { continue };
         let Some(producer) = graph.weight(source) else { continue };

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::{hand_over_names, names_a_result};
-use super::{Action, Changes, remove_unused};
+use super::{Action, Changes, is_known, remove_unused};
 use crate::graph::{Graph, Input, Layer, LayerId, Output};
 
 /// Two Converts for each ConvertPromoteTypes.
@@ -126,7 +126,8 @@ fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
         return Vec::new();
     }
     let Ok(mut nodes) = graph.topological_order() else { return Vec::new() };
-    nodes.retain(|&node| graph.weight(node).is_some_and(is_decided));
+    let is_fed = |node| matches!(graph.feeds(node)[..], [Some(_), Some(_), ..]);
+    nodes.retain(|&node| graph.weight(node).is_some_and(is_decided) && is_fed(node));
     let used = used_outputs(graph, &nodes);
     // Where the tensor comes from that takes the place of an output.
     let mut passed = HashMap::<(NodeIndex, usize), NodeIndex>::default();
@@ -154,7 +155,7 @@ fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
 
 /// Whether it is a ConvertPromoteTypes whose type is known.
 fn is_decided(layer: &Layer) -> bool {
-    layer.ty.eq_ignore_ascii_case("ConvertPromoteTypes")
+    is_known(layer, "ConvertPromoteTypes")
         && !layer.outputs.iter().any(|port| port.element_type == ElementType::Dynamic)
 }
 

@@ -20,6 +20,7 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::{Place, Retyped};
 use crate::loss::Audit;
+use crate::ops;
 use crate::weights::Weights;
 
 /// What a pass did to one layer.
@@ -124,7 +125,7 @@ pub const PASSES: &[Pass] =
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::in_full),
+    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::in_full),
 };
 
 /// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
@@ -132,7 +133,7 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
-    rewrite: |graph, changes| changes.innermost_first(graph, lower_promote_types::without_noops),
+    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::without_noops),
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -141,7 +142,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::noops),
+    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::noops),
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -152,7 +153,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
-    rewrite: |graph, changes| changes.innermost_first(graph, eliminate_converts::all),
+    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::all),
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -218,14 +219,42 @@ struct Changes {
 }
 
 impl Changes {
-    /// Rewrites every graph in `graph`, then itself.
-    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+    /// Rewrites a graph and all in it.
+    fn everywhere(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
+        self.innermost_first(graph, rewrite);
+    }
+
+    /// Rewrites every graph in `graph`, then itself, and tells whether a layer went.
+    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) -> bool {
+        let mut changed = false;
         for (name, body) in graph.bodies_mut() {
             self.path.push(format!("{name}/{}", body.name()));
-            self.innermost_first(&mut body.graph, rewrite);
+            if self.innermost_first(&mut body.graph, rewrite) {
+                changed = true;
+                self.retype_parameters(&mut body.graph);
+            }
             self.path.pop();
         }
+        let removed = graph.removed().len();
         self.rewrite(graph, rewrite);
+        changed || graph.removed().len() > removed
+    }
+
+    /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
+    /// what made the types agree that were declared can be gone.
+    fn retype_parameters(&mut self, graph: &mut Graph) {
+        let retyped = graph.layers().filter(|layer| layer.ty.eq_ignore_ascii_case("Parameter")).filter_map(|layer| {
+            let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
+            let given = layer.outputs.first()?.element_type;
+            (given != declared && given != ElementType::Dynamic).then_some((layer.id, [declared, given]))
+        });
+        for (id, types) in retyped.collect::<Vec<_>>() {
+            // It is there: its types were just read.
+            let _ = graph.set_attribute(id, "element_type", types[1].name());
+            if let Some(layer) = graph.layer(id) {
+                self.add(Action::Retyped, layer, types, "this type is what comes into the body");
+            }
+        }
     }
 
     /// Goes to the graph at `place`.
@@ -264,6 +293,11 @@ impl Changes {
     }
 }
 
+/// Whether a layer is the operation `name`, in a revision that is known.
+fn is_known(layer: &Layer, name: &str) -> bool {
+    layer.ty.eq_ignore_ascii_case(name) && ops::lookup(&layer.ty, &layer.version).is_some()
+}
+
 /// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
 fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut Changes) {
@@ -277,7 +311,7 @@ fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut 
         let from =
             producers.first().copied().flatten().and_then(|output| graph.output(output)).map(OutputPort::element_type);
         let Ok(layer) = graph.remove(id) else { continue };
-        if let (true, Some(from), Some(port)) = (conversions::is_convert(&layer), from, layer.outputs.first()) {
+        if let (true, Some(from), Some(port)) = (is_known(&layer, "Convert"), from, layer.outputs.first()) {
             changes.add(Action::Removed, &layer, [from, port.element_type], "nothing uses it any more");
         }
         candidates.extend(producers.into_iter().flatten().map(|output| output.layer));

@@ -7,7 +7,7 @@ use quick_xml::events::{BytesStart, Event};
 use typelift_promote::ElementType;
 
 use super::read::declared_dims;
-use super::tokens::{decode, encode};
+use super::tokens::{decode, encode, is_name};
 use crate::diagnostic::Span;
 use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::shape::Shape;
@@ -369,7 +369,7 @@ impl<'a> Printer<'a> {
         }
         self.out.push('<');
         self.out.push_str(tag.name().0);
-        for attribute in tag.attributes().with_checks(false).flatten() {
+        for attribute in tag.attributes().with_checks(false).flatten().filter(|attribute| is_name(attribute.key.0)) {
             self.attribute(attribute.key.0, &decode(&attribute.value));
         }
     }

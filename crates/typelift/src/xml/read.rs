@@ -1,11 +1,13 @@
 //! From text to graph.
 
 use std::collections::HashMap;
+use std::mem::replace;
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use memchr::memmem::Finder;
 use petgraph::Direction::Incoming;
+use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -306,13 +308,15 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
+                    let mut replaced = Vec::new();
                     while let Some(element) = self.tokens.child(Some(&child))? {
                         if element.name() == "layer" {
-                            self.layer(&element, &mut graph)?;
+                            replaced.extend(self.layer(&element, &mut graph)?);
                         } else {
                             self.unknown_element(&element)?;
                         }
                     }
+                    replaced.into_iter().for_each(|node| graph.discard(node));
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
@@ -343,7 +347,8 @@ impl<'a> Read<'a> {
         Ok(graph)
     }
 
-    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<(), Fatal> {
+    /// Reads a layer into `graph`, and gives the one whose id it takes.
+    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<Option<NodeIndex>, Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
         let [id, name, ty, version, output_names] =
@@ -376,7 +381,10 @@ impl<'a> Read<'a> {
         layer.span = Some(self.tokens.span_since(element));
         if id.is_none() {
             self.damaged = true;
-        } else if let Some(earlier) = graph.insert(layer) {
+            return Ok(None);
+        }
+        let replaced = graph.insert(layer);
+        if let Some(earlier) = replaced.and_then(|node| graph.weight(node)) {
             let lint = Diagnostic::new(
                 Code::DuplicateLayerId,
                 format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
@@ -385,24 +393,24 @@ impl<'a> Read<'a> {
                 .at(element.tag_span, "this layer is kept")
                 .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
                 .help("give one of them an id that no other layer has, and point its edges there");
-            self.report_of(&earlier, lint);
+            self.report_of(earlier, lint);
         }
-        Ok(())
+        Ok(replaced)
     }
 
     fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
         let mut port_maps: Vec<(CompactString, Vec<PortMapEntry>)> = Vec::new();
-        let mut back_edges = Vec::new();
+        let mut back_edges = None;
+        // Of these the first one counts.
+        let (mut data, mut input, mut output) = (false, false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
             match child.name() {
-                "data" if layer.attributes.is_empty() => {
+                "data" if !replace(&mut data, true) => {
                     self.data(&child, layer)?;
                     self.no_children(&child)?;
                 }
-                "input" if layer.inputs.is_empty() => {
-                    layer.inputs = self.inputs(&child, layer)?;
-                }
-                "output" if layer.outputs.is_empty() => {
+                "input" if !replace(&mut input, true) => layer.inputs = self.inputs(&child, layer)?,
+                "output" if !replace(&mut output, true) => {
                     while let Some(port) = self.tokens.child(Some(&child))? {
                         let port = self.output_port(&port, layer)?;
                         layer.outputs.extend(port);
@@ -413,12 +421,13 @@ impl<'a> Read<'a> {
                     self.check_rt_info(span, layer);
                     layer.rt_info = Some(span);
                 }
-                "back_edges" => back_edges = self.back_edges(&child)?,
-                name if name.contains("port_map") => {
+                "back_edges" if back_edges.is_none() => back_edges = Some(self.back_edges(&child)?),
+                name if name.contains("port_map") && port_maps.iter().all(|(known, _)| known != name) => {
                     let name = CompactString::from(name);
                     port_maps.push((name, self.port_map(&child)?));
                 }
-                name if name.contains("body") => {
+                name if name.contains("body") && layer.bodies.iter().all(|body| body.name != name) => {
+                    child.check_name(name)?;
                     let name = CompactString::from(name);
                     if self.path.len() >= MAX_DEPTH {
                         let message = format!("bodies nest more than {MAX_DEPTH} deep");
@@ -441,7 +450,7 @@ impl<'a> Read<'a> {
             }
         }
         if let Some(body) = layer.bodies.first_mut() {
-            body.back_edges = back_edges;
+            body.back_edges = back_edges.unwrap_or_default();
         }
         Ok(())
     }
@@ -449,6 +458,7 @@ impl<'a> Read<'a> {
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
         for attribute in Tokens::attributes(element) {
             let (name, value) = attribute?;
+            element.check_name(name)?;
             layer.attributes.push(Attribute { name: name.into(), value: decode(value).into() });
         }
         // Few attributes are the rule, and then looking at all pairs is the fastest way.
@@ -559,7 +569,7 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(port))? {
             match child.name() {
                 "dim" => dims.push(self.dim(&child)?),
-                "rt_info" => rt_info = Some(self.tokens.skip(&child)?),
+                "rt_info" if rt_info.is_none() => rt_info = Some(self.tokens.skip(&child)?),
                 _ => self.unknown_element(&child)?,
             }
         }
@@ -710,6 +720,7 @@ impl<'a> Read<'a> {
                         format!("an edge ends at layer {to}, which is not there"),
                     );
                     self.report(lint.at(edge.span, "OpenVINO ignores this edge"));
+                    graph.ignore(edge.span);
                     continue;
                 }
                 _ => {
@@ -869,22 +880,22 @@ impl<'a> Read<'a> {
 
     fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
         // Ids are plain digits; everything else takes the careful way.
-        if (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) {
+        if (1..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) {
             return Some(text.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')));
         }
         let trimmed = text.trim_start();
         let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
         match trimmed[..digits].parse() {
-            Ok(number) => {
+            Ok(number @ 0..=LayerId::LARGEST) => {
                 if digits < trimmed.len() {
                     self.trailing_junk(name, text, self.tokens.span_of(text));
                 }
                 Some(number)
             }
-            Err(_) => {
+            _ => {
                 let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number from 0"));
                 let span = self.tokens.span_of(text);
-                self.report(refusal.at(span, "must be digits, at most 18446744073709551615"));
+                self.report(refusal.at(span, "must be digits, at most 9223372036854775807"));
                 None
             }
         }

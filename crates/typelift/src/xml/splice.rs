@@ -1,5 +1,7 @@
 //! The source text with only what changed written anew.
 
+use std::mem::replace;
+
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap as HashMap;
@@ -50,8 +52,7 @@ impl<'a> Splice<'a> {
 
     fn graph(&mut self, graph: &Graph) {
         for &span in graph.removed() {
-            let gap = self.gap_before(span.start).len() as u32;
-            self.delete(Span { start: span.start - gap, end: span.end });
+            self.delete(self.with_gap(span));
         }
         let mut added = Vec::new();
         for node in graph.written_order() {
@@ -171,17 +172,17 @@ impl<'a> Splice<'a> {
         self.attribute(&tokens, &root, "type", Some(&layer.ty))?;
         self.attribute(&tokens, &root, "version", Some(&layer.version))?;
         self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
-        let mut has_data = layer.attributes.is_empty();
+        // As the reader, take the first of each.
+        let (mut data, mut input, mut output) = (false, false, false);
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
-                "data" => {
-                    has_data = true;
+                "data" if !replace(&mut data, true) => {
                     for attribute in &layer.attributes {
                         self.attribute(&tokens, &child, &attribute.name, Some(&attribute.value))?;
                     }
                     tokens.skip(&child)?;
                 }
-                "input" => {
+                "input" if !replace(&mut input, true) => {
                     let mut feeds = graph.feeds(node).into_iter();
                     while let Some(port) = tokens.child(Some(&child))? {
                         let feed = if port.name() == "port" { feeds.next().flatten() } else { None };
@@ -191,22 +192,22 @@ impl<'a> Splice<'a> {
                         }
                     }
                 }
-                "output" => {
+                "output" if !replace(&mut output, true) => {
                     let mut outputs = layer.outputs.iter();
                     while let Some(port) = tokens.child(Some(&child))? {
-                        match outputs.next() {
-                            Some(output) if port.name() == "port" => {
+                        match if port.name() == "port" { outputs.next() } else { None } {
+                            Some(output) => {
                                 self.attribute(&tokens, &port, "names", output.names.as_deref())?;
                                 self.port(&mut tokens, &port, output)?;
                             }
-                            _ => drop(tokens.skip(&port)?),
+                            None => drop(tokens.skip(&port)?),
                         }
                     }
                 }
                 _ => drop(tokens.skip(&child)?),
             }
         }
-        if !has_data {
+        if !data && !layer.attributes.is_empty() {
             let layout = self.layout(span.start);
             self.insert(root.tag_span.end, layout, |printer| {
                 printer.nested(|printer| {
@@ -250,12 +251,14 @@ impl<'a> Splice<'a> {
         let whole = tokens.span_since(port);
         let layout = self.layout(whole.start);
         let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(&output.shape));
-        match (dims.first(), dims.last()) {
-            (Some((first, _)), Some((last, _))) => {
-                let start = first.start - self.gap_before(first.start).len() as u32;
-                self.edit(Span { start, end: last.end }, layout, print);
+        match dims.split_first() {
+            Some((&(first, _), others)) => {
+                self.edit(self.with_gap(first), layout, print);
+                for &(dim, _) in others {
+                    self.delete(self.with_gap(dim));
+                }
             }
-            _ if whole == port.tag_span => {
+            None if whole == port.tag_span => {
                 let tag = port.tag_span.text(self.written.source);
                 let end = tag.trim_end_matches("/>").trim_end().len() as u32;
                 self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
@@ -265,7 +268,7 @@ impl<'a> Splice<'a> {
                     printer.out.push_str("</port>");
                 });
             }
-            _ => self.insert(port.tag_span.end, layout, print),
+            None => self.insert(port.tag_span.end, layout, print),
         }
         Ok(())
     }
@@ -294,9 +297,9 @@ impl<'a> Splice<'a> {
                 Some(_) => {}
                 None if written.is_empty() => {}
                 None => {
-                    let start = tokens.span_of(key).start;
-                    let gap = self.gap_before(start).len() as u32;
-                    self.delete(Span { start: start - gap, end });
+                    self.delete(self.with_gap(Span { end, ..tokens.span_of(key) }));
+                    // One that stands twice must not count then.
+                    continue;
                 }
             }
             return Ok(());
@@ -311,6 +314,10 @@ impl<'a> Splice<'a> {
     fn gap_before(&self, at: u32) -> &'a str {
         let before = self.written.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
+    }
+
+    fn with_gap(&self, span: Span) -> Span {
+        Span { start: span.start - self.gap_before(span.start).len() as u32, ..span }
     }
 
     fn layout(&self, at: u32) -> Layout<'a> {

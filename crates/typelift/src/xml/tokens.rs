@@ -31,16 +31,30 @@ impl Element<'_> {
     pub(super) fn name(&self) -> &str {
         self.tag.name().0
     }
+
+    /// Refuses a name of this element, of one of its attributes or of something in it that is none in XML, which the
+    /// reader of events does not look at.
+    pub(super) fn check_name(&self, name: &str) -> Result<(), Diagnostic> {
+        if is_name(name) {
+            return Ok(());
+        }
+        Err(Diagnostic::new(Code::XmlSyntax, format!("`{name}` is no name")).at(self.tag_span, "in this element"))
+    }
+}
+
+/// Whether OpenVINO's parser takes it for the name of an element or attribute.
+pub(super) fn is_name(text: &str) -> bool {
+    let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
+    text.bytes().next().is_some_and(starts)
+        && text.bytes().all(|b| starts(b) || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str, span: Span) -> Self {
-        let mut text = span.text(source);
-        let mut base = span.start as usize;
-        if let Some(rest) = text.strip_prefix('\u{feff}') {
-            base += text.len() - rest.len();
-            text = rest;
-        }
+        let whole = span.text(source);
+        // Of several byte order marks the reader of events would pass over one, and count its bytes in no position.
+        let text = whole.trim_start_matches('\u{feff}');
+        let base = span.start as usize + whole.len() - text.len();
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
         config.trim_text(true);
@@ -130,10 +144,18 @@ impl<'a> Tokens<'a> {
 
     /// Passes over `element` and gives the span of all of it.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Diagnostic> {
-        if !element.empty {
-            let end = element.tag.to_end().into_owned();
-            if let Err(error) = self.reader.read_to_end(end.name()) {
-                return Err(self.syntax_error(&error));
+        element.check_name(element.name())?;
+        let mut depth = usize::from(!element.empty);
+        while depth > 0 {
+            match self.event()? {
+                Event::Start(tag) => {
+                    element.check_name(tag.name().0)?;
+                    depth += 1;
+                }
+                Event::Empty(tag) => element.check_name(tag.name().0)?,
+                Event::End(_) => depth -= 1,
+                Event::Eof => return Err(unclosed(element)),
+                _ => {}
             }
         }
         Ok(self.span_since(element))
@@ -187,9 +209,10 @@ impl<'a> Tokens<'a> {
 
     #[cold]
     fn syntax_error(&self, error: &quick_xml::Error) -> Diagnostic {
-        let at = self.base + usize::try_from(self.reader.error_position()).unwrap_or(0);
+        let at = self.text.floor_char_boundary(usize::try_from(self.reader.error_position()).unwrap_or(0));
+        let end = self.text.ceil_char_boundary(at + 1);
         Diagnostic::new(Code::XmlSyntax, error.to_string())
-            .at(Span::new(at, at + 1), "the text stops being XML here")
+            .at(Span::new(self.base + at, self.base + end), "the text stops being XML here")
             .help("the file is damaged or was cut off: take it from where it came from again")
     }
 }

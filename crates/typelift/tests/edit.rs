@@ -1,0 +1,61 @@
+//! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use typelift::graph::{Layer, LayerId, Output};
+use typelift::promote::ElementType;
+use typelift::shape::Shape;
+use typelift::xml::{WriteOptions, write};
+use typelift::{Code, Model};
+
+/// A Parameter with the id `id`, and a Result.
+fn model(id: &str) -> String {
+    format!(
+        r#"<net name="n" version="11">
+  <layers>
+    <layer id="{id}" name="x" type="Parameter" version="opset1">
+      <data shape="2" element_type="f16"/>
+      <output>
+        <port id="0" precision="FP16" names="x" names="again"><dim>2</dim></port>
+      </output>
+    </layer>
+    <layer id="0" name="out" type="Result" version="opset1">
+      <input>
+        <port id="0" precision="FP16"><dim>2</dim></port>
+      </input>
+    </layer>
+  </layers>
+  <edges>
+    <edge from-layer="{id}" from-port="0" to-layer="0" to-port="0"/>
+  </edges>
+</net>
+"#
+    )
+}
+
+#[test]
+fn a_new_layer_gets_an_id_that_openvino_reads() {
+    let mut model = Model::from_xml(model("9223372036854775807")).unwrap();
+    let x = Output { layer: LayerId(9_223_372_036_854_775_807), port: 0 };
+    for id in [1, 2] {
+        let convert = Layer::new("Convert", "opset1", "x/f32").with_attribute("destination_type", "f32");
+        let convert = convert.with_output(ElementType::F32, Shape::fixed([2]));
+        assert_eq!(model.graph.add(convert, &[x]), Ok(LayerId(id)));
+    }
+    let again = Model::from_xml(write(&model, WriteOptions::default())).unwrap();
+    assert_eq!(again.graph.layers().count(), 4);
+}
+
+#[test]
+fn an_id_that_openvino_cannot_read_is_refused() {
+    let errors = Model::from_xml(model("9223372036854775808")).unwrap_err();
+    assert!(errors.list.iter().any(|error| error.code == Code::InvalidValue), "{errors}");
+}
+
+#[test]
+fn names_that_are_taken_out_do_not_leave_others_that_stood_behind_them() {
+    let mut model = Model::from_xml(model("1")).unwrap();
+    let x = Output { layer: LayerId(1), port: 0 };
+    model.graph.set_names(x, Vec::new()).unwrap();
+    let again = Model::from_xml(write(&model, WriteOptions::default())).unwrap();
+    assert_eq!(again.graph.output(x).unwrap().names(), Vec::<String>::new());
+}
