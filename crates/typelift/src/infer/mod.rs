@@ -388,7 +388,7 @@ impl Walk {
                 graph.mark_ports_changed(node);
             }
             // What can be evaluated may have other values where it has the type and shape that it had.
-            if changed || operation.is_evaluated() {
+            if changed || operation.is_some_and(Operation::is_evaluated) {
                 stale.extend(graph.petgraph().neighbors(node));
             }
         }
