@@ -146,7 +146,7 @@ impl Args {
         let summary = format!("{}: {totals}\n", diagnostics.file);
         if let Some(target) = &target {
             let options = WriteOptions { canonical: self.output.canonical, refresh_ports };
-            target.write(&typelift::xml::render(model, options), page)?;
+            target.write(model, options, page)?;
             page.said += &summary;
         } else if !self.reports_on_stdout() {
             page.printed = format!("{plan}{summary}");

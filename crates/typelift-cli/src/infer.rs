@@ -99,7 +99,7 @@ impl Args {
                 page.said += &render::text(diagnostics, Show::Briefly);
                 return Ok(Status::Faulty);
             }
-            target.write(&typelift::xml::render(model, options), page)?;
+            target.write(model, options, page)?;
         }
         Ok(Status::of(faulty))
     }

@@ -1,11 +1,12 @@
 //! Writing models so that whoever looks at any moment sees the old file or the new one, whole.
 
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use typelift::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use typelift::xml::Written;
+use typelift::xml::{self, WriteOptions};
 use typelift::{Graph, Layer, Model};
 
 use crate::failure::Failure;
@@ -128,40 +129,42 @@ impl Target {
     }
 
     /// Writes a model, and its weights before it.
-    pub(crate) fn write(&self, model: &Written, page: &mut Page) -> Result<(), Failure> {
-        let (xml, weights) = match self {
+    pub(crate) fn write(&self, model: &Model, options: WriteOptions, page: &mut Page) -> Result<(), Failure> {
+        let (file, weights) = match self {
             Self::Stdout => {
-                page.printed.extend(model.pieces());
+                let Ok(()) = xml::write_to(model, options, |piece| {
+                    page.printed += piece;
+                    Ok::<_, Infallible>(())
+                });
                 return Ok(());
             }
             Self::Stream(path) => {
-                let write = || write_pieces(model, File::options().write(true).open(path)?);
+                let write = || write_file(model, options, File::options().write(true).open(path)?);
                 return write().map_err(|error| Failure::io("write", path, &error));
             }
             Self::File { xml, weights } => (xml, weights),
         };
-        fs::create_dir_all(directory(xml)).map_err(|error| Failure::io("write", xml, &error))?;
+        fs::create_dir_all(directory(file)).map_err(|error| Failure::io("write", file, &error))?;
         if let Some(WeightsPlan { from: Some(from), to, mode }) = weights {
             let to = resolve(to);
             replace(&to, |new| mode.make(from, new, &to)).map_err(|error| Failure::io("write", &to, &error))?;
         }
         // A file that stays as it is keeps its time.
-        if model.is_source() && fs::read(xml).is_ok_and(|old| old == model.source().as_bytes()) {
+        let source = model.source().as_bytes();
+        if xml::is_source(model, options) && fs::read(file).is_ok_and(|old| old == source) {
             return Ok(());
         }
-        let write = |new: &Path| {
-            write_pieces(model, File::create_new(new)?)?;
-            finish(new, xml)
+        let make = |new: &Path| {
+            write_file(model, options, File::create_new(new)?)?;
+            finish(new, file)
         };
-        replace(xml, write).map_err(|error| Failure::io("write", xml, &error))
+        replace(file, make).map_err(|error| Failure::io("write", file, &error))
     }
 }
 
-fn write_pieces(model: &Written, file: File) -> io::Result<()> {
+fn write_file(model: &Model, options: WriteOptions, file: File) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 16, file);
-    for piece in model.pieces() {
-        file.write_all(piece.as_bytes())?;
-    }
+    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
     file.flush()
 }
 
@@ -242,7 +245,7 @@ fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
         None => "standard input brings no weights along".to_owned(),
     };
     let refusal = Diagnostic::new(Code::MissingWeights, message)
-        .at(typelift::xml::name_span(model, constant), "the first of them")
+        .at(xml::name_span(model, constant), "the first of them")
         .note(wanted)
         .help("put the .bin of the model there, name it with --bin, or write the graph alone with --weights none");
     Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal })

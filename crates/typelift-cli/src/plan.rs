@@ -104,7 +104,7 @@ impl Display for Plan {
                 Action::Used => '=',
                 Action::Retyped => '~',
             };
-            let loss = match (entry.audit, entry.can_lose()) {
+            let loss = match (entry.audit(), entry.can_lose()) {
                 _ if entry.action != Action::Inserted => String::new(),
                 (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
                 (Some(audit), _) => audit.to_string(),

@@ -272,8 +272,8 @@ fn audit_of(constant: &Net, to: &str, rules: RuleSet) -> String {
     let (diagnostics, changes) = infer_aligned(&mut model, rules);
     assert!(!diagnostics.iter().any(|diagnostic| diagnostic.is_error()), "{diagnostics:?}");
     let change = &changes[0];
-    let audit = change.audit.map_or("not looked at".to_owned(), |audit| audit.to_string());
-    assert_eq!(change.warning(&model).is_some(), change.audit.is_some_and(|audit| audit.changed() > 0));
+    let audit = change.audit().map_or("not looked at".to_owned(), |audit| audit.to_string());
+    assert_eq!(change.warning(&model).is_some(), change.audit().is_some_and(|audit| audit.changed() > 0));
     format!("{} -> {}: {audit}", change.from, change.to)
 }
 
@@ -312,7 +312,7 @@ fn truth_values_collapse() {
     );
     let mut model = net.model();
     let (_, changes) = infer_aligned(&mut model, RuleSet::from_name("pytorch").unwrap());
-    insta::assert_snapshot!(changes[0].audit.unwrap(), @"1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)");
+    insta::assert_snapshot!(changes[0].audit().unwrap(), @"1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)");
     let warning = changes[0].warning(&model).unwrap();
     insta::assert_snapshot!(format!("{warning}\n{}\n{}", warning.labels[0].message, warning.notes.join("\n")), @r"
     warning[lossy-conversion]: values of `w` are lost in the conversion from i32 to boolean
@@ -360,6 +360,6 @@ fn a_large_constant_is_read_in_pieces() {
     let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
     let (_, changes) = infer_aligned(&mut net.model(), unsafely);
     let rounded = (0..count as u64).filter(|value| (value * 1_000_003) as f32 as u64 != value * 1_000_003).count();
-    let audit = changes[0].audit.unwrap();
+    let audit = changes[0].audit().unwrap();
     assert_eq!((audit.values, audit.rounded), (count as u64, rounded as u64));
 }

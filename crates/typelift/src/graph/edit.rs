@@ -221,12 +221,11 @@ impl Graph {
     }
 
     /// Takes all wires out, to be put back with [`wire`](Self::wire) when layers have come and gone.
-    pub(crate) fn unwire(&mut self) -> Vec<(Output, Input, Wire)> {
-        let ends = self.storage.edge_references().filter_map(|edge| {
-            let (source, target) = (self.weight(edge.source())?, self.weight(edge.target())?);
-            let from = Output { layer: source.id, port: edge.weight().from_port as usize };
-            Some((from, Input { layer: target.id, port: edge.weight().to_port as usize }, *edge.weight()))
-        });
+    pub(crate) fn unwire(&mut self) -> Vec<(LayerId, LayerId, Wire)> {
+        let ends = self
+            .storage
+            .edge_references()
+            .filter_map(|edge| Some((self.weight(edge.source())?.id, self.weight(edge.target())?.id, *edge.weight())));
         let wires = ends.collect();
         self.storage.clear_edges();
         wires
@@ -235,10 +234,12 @@ impl Graph {
     /// Puts wires back, between other ends where `map` says so; those for which it gives none are gone.
     pub(crate) fn wire(
         &mut self,
-        wires: Vec<(Output, Input, Wire)>,
+        wires: Vec<(LayerId, LayerId, Wire)>,
         mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>,
     ) {
         for (from, to, mut wire) in wires {
+            let from = Output { layer: from, port: wire.from_port as usize };
+            let to = Input { layer: to, port: wire.to_port as usize };
             let ends = map(from, to);
             let nodes = ends.and_then(|(from, to)| Some((self.node(from.layer)?, self.node(to.layer)?)));
             let (Some(ends), Some((source, target))) = (ends, nodes) else {

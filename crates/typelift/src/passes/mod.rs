@@ -36,10 +36,8 @@ pub struct Change {
     pub to: ElementType,
     /// Why.
     pub reason: String,
-    /// What happens to the values, where a Convert that can lose something was put behind a constant that can be read.
-    pub audit: Option<Audit>,
-    /// The constant.
-    constant: Option<Constant>,
+    /// The constant behind which a Convert was put that can lose something. Few have one.
+    constant: Option<Box<Constant>>,
 }
 
 /// A constant whose values were looked at.
@@ -47,6 +45,7 @@ pub struct Change {
 struct Constant {
     layer: LayerRef,
     span: Span,
+    audit: Audit,
 }
 
 impl Change {
@@ -56,16 +55,21 @@ impl Change {
         fidelity(self.from, self.to)
     }
 
+    /// What happens to the values, where a Convert that can lose something was put behind a constant that can be read.
+    #[must_use]
+    pub fn audit(&self) -> Option<&Audit> {
+        self.constant.as_deref().map(|constant| &constant.audit)
+    }
+
     /// A warning where values of a constant are really lost.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
-        let audit = self.audit.filter(|audit| audit.changed() > 0)?;
-        let constant = self.constant.as_ref()?;
+        let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.changed() > 0)?;
         let Self { from, to, .. } = self;
-        let message = format!("values of `{}` are lost in the conversion from {from} to {to}", constant.layer.name);
-        let span = crate::xml::locate(&model.source, constant.span, "layer", "name");
+        let message = format!("values of `{}` are lost in the conversion from {from} to {to}", layer.name);
+        let span = crate::xml::locate(&model.source, *span, "layer", "name");
         let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
-        let warning = Diagnostic { layer: Some(constant.layer.clone()), ..warning }.note(self.reason.clone());
+        let warning = Diagnostic { layer: Some(layer.clone()), ..warning }.note(self.reason.clone());
         Some(warning.help("change the type of the other input instead, where these values matter"))
     }
 }
@@ -80,7 +84,7 @@ impl Serialize for Change {
         fields.serialize_field("from", self.from.name())?;
         fields.serialize_field("to", self.to.name())?;
         fields.serialize_field("can_lose", &self.can_lose().map(losses))?;
-        match &self.audit {
+        match self.audit() {
             Some(audit) => fields.serialize_field("audit", audit)?,
             None => fields.skip_field("audit")?,
         }
@@ -278,18 +282,17 @@ impl Changes {
             if !["Const", "Constant"].iter().any(|ty| constant.ty.eq_ignore_ascii_case(ty)) {
                 continue;
             }
-            change.audit = Audit::of(constant, &self.weights, change.to);
-            if change.audit.is_some() {
+            change.constant = Audit::of(constant, &self.weights, change.to).map(|audit| {
                 let layer =
                     LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
-                change.constant = Some(Constant { layer, span: constant.span.unwrap_or_default() });
-            }
+                Constant { layer, span: constant.span.unwrap_or_default(), audit }.into()
+            });
         }
     }
 
     fn add(&mut self, action: Action, layer: &Layer, [from, to]: [ElementType; 2], reason: impl Into<String>) {
         let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
-        self.list.push(Change { action, layer, from, to, reason: reason.into(), audit: None, constant: None });
+        self.list.push(Change { action, layer, from, to, reason: reason.into(), constant: None });
     }
 }
 

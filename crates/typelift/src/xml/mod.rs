@@ -7,8 +7,8 @@ mod read;
 mod splice;
 mod tokens;
 
+use std::convert::Infallible;
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 
 use thiserror::Error;
@@ -93,69 +93,43 @@ pub struct WriteOptions {
 /// Without [`canonical`](WriteOptions::canonical), what nobody changed is copied from the source byte for byte.
 #[must_use]
 pub fn write(model: &Model, options: WriteOptions) -> String {
-    render(model, options).into()
+    let mut text = String::with_capacity(model.source.len());
+    let Ok(()) = write_to(model, options, |piece| {
+        text.push_str(piece);
+        Ok::<_, Infallible>(())
+    });
+    text
 }
 
-/// Writes a model in pieces, which takes much less memory than the whole text.
+/// Hands a model's text to `sink` piece by piece, which takes much less memory than the whole text.
+///
+/// # Errors
+/// What `sink` returns; nothing more is handed to it then.
 ///
 /// # Examples
 /// ```
-/// use typelift::xml::{WriteOptions, render};
+/// use std::io::Write;
+/// use typelift::xml::{WriteOptions, write_to};
 /// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
-/// let written = render(&model, WriteOptions::default());
-/// assert!(written.is_source());
-/// assert_eq!(written.pieces().collect::<String>(), **model.source());
-/// # Ok::<(), typelift::Diagnostics>(())
+/// let mut file = tempfile::tempfile()?;
+/// write_to(&model, WriteOptions::default(), |piece| file.write_all(piece.as_bytes()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
-pub fn render(model: &Model, options: WriteOptions) -> Written<'_> {
+pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     if options.canonical || model.source.is_empty() {
-        let new = canonical::model(model);
-        Written { source: &model.source, edits: vec![(Span::new(0, model.source.len()), 0..new.len())], new }
+        sink(&canonical::model(model))
     } else {
-        splice::model(model, options.refresh_ports)
+        splice::model(model, options.refresh_ports, sink)
     }
 }
 
-/// The text of a model: its source, and what is new in it.
-#[derive(Clone, Debug)]
-pub struct Written<'a> {
-    source: &'a str,
-    /// What to write in place of which bytes, as a range of `new`, from the top to the end.
-    edits: Vec<(Span, Range<usize>)>,
-    new: String,
-}
-
-impl Written<'_> {
-    /// Whether it is the text that the model was read from.
-    #[must_use]
-    pub fn is_source(&self) -> bool {
-        self.edits.iter().all(|(span, new)| span.text(self.source) == &self.new[new.clone()])
-    }
-
-    /// The text that the model was read from; empty where it was not.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        self.source
-    }
-
-    /// The text, piece by piece.
-    pub fn pieces(&self) -> impl Iterator<Item = &str> {
-        let mut at = 0;
-        let edits = self.edits.iter().flat_map(move |(span, new)| {
-            let kept = self.source.get(at..span.start as usize).unwrap_or_default();
-            at = at.max(span.end as usize);
-            [kept, &self.new[new.clone()]]
-        });
-        let end = self.edits.iter().map(|(span, _)| span.end as usize).max().unwrap_or(0);
-        edits.chain(self.source.get(end..))
-    }
-}
-
-impl From<Written<'_>> for String {
-    fn from(written: Written) -> Self {
-        let mut text = Self::with_capacity(written.source.len() + written.new.len());
-        text.extend(written.pieces());
-        text
-    }
+/// Whether what [`write()`] writes is the text that the model was read from.
+#[must_use]
+pub fn is_source(model: &Model, options: WriteOptions) -> bool {
+    let mut rest: &str = model.source();
+    let same = write_to(model, options, |piece| {
+        rest = rest.strip_prefix(piece).ok_or(())?;
+        Ok::<_, ()>(())
+    });
+    same.is_ok() && rest.is_empty()
 }

@@ -1,44 +1,65 @@
 //! The source text with only what changed written anew.
 
+use std::convert::Infallible;
 use std::mem::replace;
+use std::ops::Range;
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
-use super::Written;
 use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort};
 
-/// Writes the model into its source; `refresh_ports` brings every port up to date, not only those of changed layers.
-pub(super) fn model(model: &Model, refresh_ports: bool) -> Written<'_> {
-    // Room for what lowering changes at most; what is not used is never touched.
-    let new = String::with_capacity(model.source.len() / 2);
-    let mut splice = Splice { refresh_ports, written: Written { source: &model.source, edits: Vec::new(), new } };
-    splice.graph(&model.graph);
-    splice.written.edits.sort_by_key(|edit| edit.0);
-    splice.written
+/// Hands the source with the model written into it to `sink`; `refresh_ports` brings every port up to date, not only
+/// those of changed layers.
+pub(super) fn model<E>(
+    model: &Model,
+    refresh_ports: bool,
+    mut sink: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let graph = &model.graph;
+    let mut removed = graph.removed().to_vec();
+    removed.sort_unstable_by(|a, b| b.cmp(a));
+    let mut splice =
+        Splice { refresh_ports, source: &model.source, removed, edits: Vec::new(), new: String::new(), at: 0 };
+    let edges_first = graph.edges_span < graph.layers_span;
+    if edges_first {
+        splice.edges(graph);
+        splice.flush(graph.edges_span, &mut sink)?;
+    }
+    splice.layers(graph, |splice, span| splice.flush(Some(span), &mut sink))?;
+    if !edges_first {
+        splice.edges(graph);
+    }
+    splice.flush(None, &mut sink)?;
+    sink(model.source.get(splice.at..).unwrap_or_default())
 }
 
 struct Splice<'a> {
     refresh_ports: bool,
-    /// Edits in no order. None overlap.
-    written: Written<'a>,
+    source: &'a str,
+    /// What was removed and is still ahead, the next last.
+    removed: Vec<Span>,
+    /// What to write in place of which bytes, as a range of `new`. In no order; none overlap.
+    edits: Vec<(Span, Range<usize>)>,
+    new: String,
+    /// How far the source was handed out.
+    at: usize,
 }
 
 impl<'a> Splice<'a> {
     /// Writes what `print` prints in place of `span`.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
-        let Written { source, edits, new } = &mut self.written;
-        let start = new.len();
-        let mut printer = Printer::new(source, layout, std::mem::take(new));
+        let start = self.new.len();
+        let mut printer = Printer::new(self.source, layout, std::mem::take(&mut self.new));
         print(&mut printer);
-        *new = printer.out;
-        edits.push((span, start..new.len()));
+        self.new = printer.out;
+        self.edits.push((span, start..self.new.len()));
     }
 
     /// Writes what `print` prints before the byte `at`.
@@ -47,13 +68,34 @@ impl<'a> Splice<'a> {
     }
 
     fn delete(&mut self, span: Span) {
-        self.edit(span, Layout::INLINE, |_| {});
+        self.edit(self.with_gap(span), Layout::INLINE, |_| {});
     }
 
-    fn graph(&mut self, graph: &Graph) {
-        for &span in graph.removed() {
-            self.delete(self.with_gap(span));
+    /// Hands out all edits, and the source between them. No later one may come before the end of `done`, or at all.
+    fn flush<E>(&mut self, done: Option<Span>, sink: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        while let Some(span) = self.removed.pop_if(|span| done.is_none_or(|done| span.start < done.end)) {
+            self.delete(span);
         }
+        self.edits.sort_unstable_by_key(|(span, new)| (*span, new.start));
+        for (span, new) in self.edits.drain(..) {
+            sink(self.source.get(self.at..span.start as usize).unwrap_or_default())?;
+            sink(&self.new[new])?;
+            self.at = self.at.max(span.end as usize);
+        }
+        self.new.clear();
+        Ok(())
+    }
+
+    fn body(&mut self, graph: &Graph) {
+        for &span in graph.removed() {
+            self.delete(span);
+        }
+        let Ok(()) = self.layers(graph, |_, _| Ok::<_, Infallible>(()));
+        self.edges(graph);
+    }
+
+    /// Edits the layers of `graph` in the order of the source; `done` hears of each that is over.
+    fn layers<E>(&mut self, graph: &Graph, mut done: impl FnMut(&mut Self, Span) -> Result<(), E>) -> Result<(), E> {
         let mut added = Vec::new();
         for node in graph.written_order() {
             let Some(layer) = graph.weight(node) else { continue };
@@ -75,8 +117,9 @@ impl<'a> Splice<'a> {
                 let _ = self.layer(graph, node, layer, span);
             }
             for body in &layer.bodies {
-                self.graph(&body.graph);
+                self.body(&body.graph);
             }
+            done(self, span)?;
         }
         if !added.is_empty() {
             self.append(graph.layers_span, |printer| {
@@ -86,7 +129,7 @@ impl<'a> Splice<'a> {
                 }
             });
         }
-        self.edges(graph);
+        Ok(())
     }
 
     fn edges(&mut self, graph: &Graph) {
@@ -137,7 +180,7 @@ impl<'a> Splice<'a> {
     /// Adds elements at the end of the list that `container` holds; `print` starts each on a line of its own.
     fn append(&mut self, container: Option<Span>, print: impl FnOnce(&mut Printer<'a>)) {
         let Some(container) = container else { return };
-        let text = container.text(self.written.source);
+        let text = container.text(self.source);
         let layout = self.layout(container.start);
         match text.rfind("</") {
             Some(end) => {
@@ -160,13 +203,13 @@ impl<'a> Splice<'a> {
         !layer.outputs.iter().any(|port| port.stale)
             && layer.inputs.iter().zip(graph.feeds(node)).all(|(port, feed)| {
                 let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
-                producer.is_none_or(|output| declares(self.written.source, port.declared, port.content, output))
+                producer.is_none_or(|output| declares(self.source, port.declared, port.content, output))
             })
     }
 
     /// Brings the text of one layer up to date: walks through it beside the graph and edits where they differ.
     fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, span: Span) -> Result<(), Diagnostic> {
-        let mut tokens = Tokens::new(self.written.source, span);
+        let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
         self.attribute(&tokens, &root, "type", Some(&layer.ty))?;
@@ -235,7 +278,7 @@ impl<'a> Splice<'a> {
                 tokens.skip(&child)?;
             }
         }
-        let declared = declared_dims(self.written.source, tokens.content_of(port));
+        let declared = declared_dims(self.source, tokens.content_of(port));
         if matches_dims(&declared, &output.shape) {
             return Ok(());
         }
@@ -255,11 +298,11 @@ impl<'a> Splice<'a> {
             Some((&(first, _), others)) => {
                 self.edit(self.with_gap(first), layout, print);
                 for &(dim, _) in others {
-                    self.delete(self.with_gap(dim));
+                    self.delete(dim);
                 }
             }
             None if whole == port.tag_span => {
-                let tag = port.tag_span.text(self.written.source);
+                let tag = port.tag_span.text(self.source);
                 let end = tag.trim_end_matches("/>").trim_end().len() as u32;
                 self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
                     printer.out.push('>');
@@ -297,7 +340,7 @@ impl<'a> Splice<'a> {
                 Some(_) => {}
                 None if written.is_empty() => {}
                 None => {
-                    self.delete(self.with_gap(Span { end, ..tokens.span_of(key) }));
+                    self.delete(Span { end, ..tokens.span_of(key) });
                     // One that stands twice must not count then.
                     continue;
                 }
@@ -312,7 +355,7 @@ impl<'a> Splice<'a> {
 
     /// The white space that ends just before `at`.
     fn gap_before(&self, at: u32) -> &'a str {
-        let before = self.written.source.get(..at as usize).unwrap_or_default();
+        let before = self.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
     }
 
