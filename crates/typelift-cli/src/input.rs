@@ -114,11 +114,11 @@ impl Input {
     /// Reads the model.
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
-        let diagnostics = Diagnostics::new(name, "".into());
+        let diagnostics = Diagnostics::new(name, Arc::default());
         let mut loaded = Loaded { model: None, diagnostics, several: self.member.is_some() };
         let diagnostics = &mut loaded.diagnostics;
         match typelift::xml::decode_utf8(self.bytes()?) {
-            Ok(text) => diagnostics.source = Arc::from(text),
+            Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
                 diagnostics.list.push(refusal);
                 return Ok(loaded);

@@ -54,7 +54,7 @@ impl Span {
 ///
 /// ```
 /// use typelift::diagnostic::{Lines, Span};
-/// let lines = Lines::new("<a>\n  <ä/><b/>\n</a>".into());
+/// let lines = Lines::new("<a>\n  <ä/><b/>\n</a>".to_owned().into());
 /// let span = Span { start: 11, end: 15 };
 /// assert_eq!(span.text(lines.source()), "<b/>");
 /// assert_eq!(lines.line_column(span.start), (2, 7));
@@ -62,7 +62,7 @@ impl Span {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lines {
-    source: Arc<str>,
+    source: Arc<String>,
     /// The first byte of each line.
     starts: Vec<u32>,
     /// The number of characters before each block of bytes: a line can be as long as the text.
@@ -73,7 +73,7 @@ impl Lines {
     const BLOCK: usize = 4096;
 
     /// Goes through the text once.
-    pub fn new(source: Arc<str>) -> Self {
+    pub fn new(source: Arc<String>) -> Self {
         let ends = source.match_indices('\n').map(|(at, _)| Span::new(at + 1, at + 1).start);
         let starts = std::iter::once(0).chain(ends).collect();
         let blocks = source.as_bytes().chunks(Self::BLOCK);
@@ -368,14 +368,14 @@ pub struct Diagnostics {
     /// What to call the source: a path, or `<stdin>`.
     pub file: String,
     /// The text.
-    pub source: Arc<str>,
+    pub source: Arc<String>,
     /// What was found, in the order of the file.
     pub list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
     /// An empty list for `source`, which came from `file`.
-    pub fn new(file: impl AsRef<Path>, source: Arc<str>) -> Self {
+    pub fn new(file: impl AsRef<Path>, source: Arc<String>) -> Self {
         Self { file: file.as_ref().display().to_string(), source, list: Vec::new() }
     }
 

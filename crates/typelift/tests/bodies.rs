@@ -22,7 +22,7 @@ use typelift::{Diagnostic, Graph, Model, Weights, infer, xml};
 
 /// What our reading and inference make of a model.
 fn ours(xml: &str, weights: Vec<u8>) -> (Option<Model>, Vec<Diagnostic>) {
-    let reading = xml::parse(xml.into());
+    let reading = xml::parse(xml.to_owned().into());
     let (mut model, mut diagnostics) = (reading.model, reading.diagnostics);
     if let Some(model) = &mut model {
         model.weights = Weights::Memory(Arc::from(weights));

@@ -31,7 +31,8 @@ pub struct Model {
     pub weights: Weights,
     pub(crate) name: Option<CompactString>,
     pub(crate) version: IrVersion,
-    pub(crate) source: Arc<str>,
+    /// No `Arc<str>`, which would be one more copy of a text that was read from a file.
+    pub(crate) source: Arc<String>,
     /// The root element.
     pub(crate) span: Span,
     /// Children of the root besides layers, edges and `rt_info`.
@@ -49,7 +50,7 @@ impl Model {
     /// [`ReadError::Model`](crate::ReadError::Model) with everything that is wrong in it where it is not a model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, crate::ReadError> {
         let path = path.as_ref();
-        let source: Arc<str> = crate::xml::load(path)?.into();
+        let source = Arc::new(crate::xml::load(path)?);
         let reading = crate::xml::parse(source.clone());
         let mut diagnostics = Diagnostics::new(path, source);
         diagnostics.list = reading.diagnostics;
@@ -73,8 +74,8 @@ impl Model {
     /// assert_eq!(model.name(), "empty");
     /// # Ok::<(), typelift::Diagnostics>(())
     /// ```
-    pub fn from_xml(source: impl Into<Arc<str>>) -> Result<Self, Diagnostics> {
-        let source = source.into();
+    pub fn from_xml(source: impl Into<String>) -> Result<Self, Diagnostics> {
+        let source = Arc::new(source.into());
         let reading = crate::xml::parse(source.clone());
         match reading.model {
             Some(model) if !reading.diagnostics.iter().any(Diagnostic::is_error) => Ok(model),
@@ -93,7 +94,7 @@ impl Model {
     }
 
     /// The text it was read from.
-    pub fn source(&self) -> &Arc<str> {
+    pub fn source(&self) -> &Arc<String> {
         &self.source
     }
 }

@@ -117,7 +117,7 @@ const MIN_ALLOWANCE: usize = 1 << 20;
 
 /// What one run of inference carries along.
 pub(crate) struct Walk {
-    source: Arc<str>,
+    source: Arc<String>,
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
     pub(crate) weights: Weights,

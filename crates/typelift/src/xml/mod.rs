@@ -10,6 +10,7 @@ mod tokens;
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -54,7 +55,7 @@ impl ReadError {
 pub fn load(path: &Path) -> Result<String, ReadError> {
     let bytes = std::fs::read(path).map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
-        let mut diagnostics = Diagnostics::new(path, "".into());
+        let mut diagnostics = Diagnostics::new(path, Arc::default());
         diagnostics.list.push(diagnostic);
         diagnostics.into()
     })

@@ -53,7 +53,7 @@ pub struct Reading {
 /// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
 /// until [`infer`](crate::infer()) has run.
 #[must_use]
-pub fn parse(source: Arc<str>) -> Reading {
+pub fn parse(source: Arc<String>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
         let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
@@ -248,7 +248,7 @@ impl<'a> Read<'a> {
             weights: Weights::None,
             name: name.map(|name| decode(name).into()),
             version,
-            source: "".into(),
+            source: Arc::default(),
             span: Span::default(),
             extras: Vec::new(),
             withheld: None,

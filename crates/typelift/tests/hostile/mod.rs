@@ -13,7 +13,7 @@ use typelift::{Diagnostic, Weights, check, infer, xml};
 /// A file, and whether OpenVINO takes it.
 pub(crate) struct Case {
     pub(crate) name: String,
-    pub(crate) source: Arc<str>,
+    pub(crate) source: Arc<String>,
     pub(crate) accepted: bool,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
     let cases = lines.map(|line| {
         let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let source: Arc<str> = case["xml"].as_str().unwrap().into();
+        let source = Arc::new(case["xml"].as_str().unwrap().to_owned());
         let weights = case["bin"].as_str().map(|bytes| STANDARD.decode(bytes).unwrap());
         Case {
             name: case["name"].as_str().unwrap().to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// What reading, inference and checking say of a file.
-pub(crate) fn diagnose(source: Arc<str>, weights: Option<Vec<u8>>) -> Vec<Diagnostic> {
+pub(crate) fn diagnose(source: Arc<String>, weights: Option<Vec<u8>>) -> Vec<Diagnostic> {
     let reading = xml::parse(source);
     let mut diagnostics = reading.diagnostics;
     if let Some(mut model) = reading.model {

@@ -15,7 +15,7 @@ const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: t
 /// Tells whether all was asked.
 pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     let Ok(text) = decode_utf8(bytes) else { return false };
-    let text: Arc<str> = text.into();
+    let text: Arc<String> = text.into();
     let reading = parse(text.clone());
     points_into(&text, &reading.diagnostics);
     let Some(mut model) = reading.model else { return false };

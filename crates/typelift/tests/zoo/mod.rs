@@ -74,7 +74,7 @@ impl Case {
 
     /// The model, with what is wrong with its text.
     pub(crate) fn model(&self) -> (Option<Model>, Vec<Diagnostic>) {
-        let Reading { mut model, diagnostics } = xml::parse(self.xml().into());
+        let Reading { mut model, diagnostics } = xml::parse(self.xml().to_owned().into());
         if let Some(model) = &mut model {
             let bytes = STANDARD.decode(self.0["bin"].as_str().unwrap_or_default()).unwrap();
             model.weights = Weights::Memory(Arc::from(bytes));
