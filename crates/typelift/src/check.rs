@@ -407,9 +407,10 @@ impl<'a> Check<'a> {
             Some(Constant { place, .. }) => {
                 lint.at(self.locate(place.layer, "data", "offset"), "after this constant come bytes of none")
             }
-            None => {
-                lint.at(xml::locate(self.source, model.span, "net", ""), "the weights begin with bytes of no constant")
-            }
+            None => lint.at(
+                xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
+                "the weights begin with bytes of no constant",
+            ),
         };
         let list: Vec<_> =
             holes.iter().take(PLACES).map(|(before, end)| format!("{} to {end}", start(*before))).collect();
@@ -447,7 +448,7 @@ impl<'a> Check<'a> {
             }
             _ => {
                 let label = format!("version {} of the format demands it", if format == 8 { 11 } else { 10 });
-                note(format).at(xml::locate(self.source, model.span, "net", "version"), label)
+                note(format).at(xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", "version"), label)
             }
         };
         self.diagnostics.push(note);

@@ -1,7 +1,7 @@
 //! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::graph::{Layer, LayerId, Output};
+use typelift::graph::{Graph, Layer, LayerId, Output};
 use typelift::promote::ElementType;
 use typelift::shape::Shape;
 use typelift::xml::{WriteOptions, write};
@@ -58,4 +58,44 @@ fn names_that_are_taken_out_do_not_leave_others_that_stood_behind_them() {
     model.graph.set_names(x, Vec::new()).unwrap();
     let again = Model::from_xml(write(&model, WriteOptions::default())).unwrap();
     assert_eq!(again.graph.output(x).unwrap().names(), Vec::<String>::new());
+}
+
+/// Adds a Parameter and a Result of it.
+fn add_to(graph: &mut Graph) {
+    let x = Layer::new("Parameter", "opset1", "x").with_attribute("element_type", "f16").with_attribute("shape", "2");
+    let layer = graph.add(x.with_output(ElementType::F16, Shape::fixed([2])), &[]).unwrap();
+    graph.add(Layer::new("Result", "opset1", "out"), &[Output { layer, port: 0 }]).unwrap();
+}
+
+#[test]
+fn what_is_added_is_written_where_the_file_has_no_place_for_it() {
+    let root = "<net name=\"n\" version=\"11\"";
+    let branches = r#"<then_port_map/><else_port_map/><then_body/>
+        <else_body><edges/></else_body>"#;
+    let bodies =
+        format!("<layers><layer id=\"0\" name=\"if\" type=\"If\" version=\"opset8\">{branches}</layer></layers>");
+    for content in [
+        "/>",
+        "></net>",
+        ">\n  <layers/>\n</net>",
+        ">\n\t<edges />\n</net>",
+        "><edges></edges><layers></layers></net>",
+        &format!(">\n\t{bodies}\n</net>"),
+    ] {
+        let mut model = Model::from_xml(format!("{root}{content}")).unwrap();
+        let graphs = |model: &Model| {
+            let bodies = model.graph.layers().flat_map(|layer| layer.bodies().iter().map(|body| body.graph.clone()));
+            bodies.chain([model.graph.clone()]).collect::<Vec<_>>()
+        };
+        for at in 0..graphs(&model).len() - 1 {
+            add_to(model.graph.body_mut(LayerId(0), at).unwrap());
+        }
+        add_to(&mut model.graph);
+        let written = write(&model, WriteOptions::default());
+        let again = Model::from_xml(written.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
+        for graph in graphs(&again) {
+            let out = graph.layers().find(|layer| layer.ty() == "Result").unwrap();
+            assert!(matches!(graph.producers(out.id())[..], [Some(_)]), "{written}");
+        }
+    }
 }

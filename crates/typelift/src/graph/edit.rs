@@ -21,6 +21,14 @@ pub enum EditError {
     /// The layer has no such input.
     #[error("layer {} has no input {}", .0.layer, .0.port)]
     NoInput(Input),
+    /// The layer has no such body.
+    #[error("layer {layer} has no body {at}")]
+    NoBody {
+        /// The layer.
+        layer: LayerId,
+        /// Which one, counted from 0.
+        at: usize,
+    },
     /// The tensors cannot stand for each other.
     #[error("{from_type} of layer {} cannot take the place of {to_type} of layer {}", .from.layer, .to.layer)]
     Incompatible {
@@ -120,6 +128,16 @@ impl Graph {
             self.index[at].1 = NodeIndex::end();
         }
         Ok(layer)
+    }
+
+    /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    pub fn body_mut(&mut self, layer: LayerId, at: usize) -> Result<&mut Self, EditError> {
+        let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
+        let body = self.storage.node_weight_mut(node).and_then(|layer| layer.bodies.get_mut(at));
+        body.map(|body| &mut body.graph).ok_or(EditError::NoBody { layer, at })
     }
 
     /// Sets an attribute, in its place where the layer has it, else after the others.

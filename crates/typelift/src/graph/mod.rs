@@ -90,7 +90,9 @@ pub struct Graph {
     /// The text of layers and edges that do not count, and could where another layer comes or goes.
     ignored: Vec<Span>,
     pub(crate) rt_info: Option<Span>,
-    /// The `<layers>` and `<edges>` elements.
+    /// The element that holds it: the root, or a body's.
+    pub(crate) span: Option<Span>,
+    /// The `<layers>` and `<edges>` elements in there.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,
 }

@@ -33,8 +33,6 @@ pub struct Model {
     pub(crate) version: IrVersion,
     /// No `Arc<str>`, which would be one more copy of a text that was read from a file.
     pub(crate) source: Arc<String>,
-    /// The root element.
-    pub(crate) span: Span,
     /// Children of the root besides layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
     /// The layers whose shapes are computed from values that come out of a ConvertPromoteTypes, in their bodies too:

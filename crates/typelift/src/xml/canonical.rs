@@ -99,7 +99,7 @@ impl<'a> Printer<'a> {
     }
 
     /// An element whose `<tag …` is printed: `content` inside it, or ` />` where `content` prints nothing.
-    fn content(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
+    pub(super) fn content(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
         let at = self.out.len();
         self.out.push('>');
         self.nested(content);
@@ -118,7 +118,7 @@ impl<'a> Printer<'a> {
         self.out.push('>');
     }
 
-    fn open(&mut self, tag: &str) {
+    pub(super) fn open(&mut self, tag: &str) {
         self.line();
         self.out.push('<');
         self.out.push_str(tag);

@@ -249,14 +249,12 @@ impl<'a> Read<'a> {
             name: name.map(|name| decode(name).into()),
             version,
             source: Arc::default(),
-            span: Span::default(),
             extras: Vec::new(),
             withheld: None,
         };
         // A layer and its edges take some 700 bytes of text.
         let graph = Graph::with_capacity(self.source.len() / 700);
         model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
-        model.span = self.tokens.span_since(&root);
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
         }
@@ -342,6 +340,7 @@ impl<'a> Read<'a> {
                 _ => self.unknown_element(&child)?,
             }
         }
+        graph.span = Some(self.tokens.span_since(parent));
         self.wire(&mut graph, edges);
         (self.damaged, self.lost) = outer;
         Ok(graph)

@@ -27,18 +27,15 @@ pub(super) fn model<E>(
     removed.sort_unstable_by(|a, b| b.cmp(a));
     let mut splice =
         Splice { refresh_ports, source: &model.source, removed, edits: Vec::new(), new: String::new(), at: 0 };
-    let edges_first = graph.edges_span < graph.layers_span;
-    if edges_first {
-        splice.edges(graph);
-        splice.flush(graph.edges_span, &mut sink)?;
-    }
-    splice.layers(graph, |splice, span| splice.flush(Some(span), &mut sink))?;
-    if !edges_first {
-        splice.edges(graph);
-    }
+    // Edges are edited after layers, wherever they stand.
+    let edges_first = graph.layers_span.zip(graph.edges_span).is_some_and(|(layers, edges)| edges < layers);
+    splice.graph(graph, |splice, span| if edges_first { Ok(()) } else { splice.flush(Some(span), &mut sink) })?;
     splice.flush(None, &mut sink)?;
     sink(model.source.get(splice.at..).unwrap_or_default())
 }
+
+/// Prints something at the indentation that the printer has come to.
+type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 
 struct Splice<'a> {
     refresh_ports: bool,
@@ -90,12 +87,53 @@ impl<'a> Splice<'a> {
         for &span in graph.removed() {
             self.delete(span);
         }
-        let Ok(()) = self.layers(graph, |_, _| Ok::<_, Infallible>(()));
-        self.edges(graph);
+        let Ok(()) = self.graph(graph, |_, _| Ok::<_, Infallible>(()));
     }
 
-    /// Edits the layers of `graph` in the order of the source; `done` hears of each that is over.
-    fn layers<E>(&mut self, graph: &Graph, mut done: impl FnMut(&mut Self, Span) -> Result<(), E>) -> Result<(), E> {
+    /// Edits a graph; `done` hears of each of its layers that is over, in the order of the source.
+    fn graph<E>(&mut self, graph: &Graph, done: impl FnMut(&mut Self, Span) -> Result<(), E>) -> Result<(), E> {
+        let layers = self.layers(graph, done)?;
+        let edges = self.edges(graph);
+        let print_layers = |printer: &mut Printer<'a>| {
+            for &(node, layer) in &layers {
+                printer.line();
+                printer.layer(graph, node, layer);
+            }
+        };
+        let print_edges = |printer: &mut Printer<'a>| {
+            for &(from, from_port, to, to_port) in &edges {
+                printer.line();
+                printer.edge(from, from_port, to, to_port);
+            }
+        };
+        let lists: [(_, _, _, Print<'_, 'a>); 2] = [
+            ("layers", graph.layers_span, layers.is_empty(), &print_layers),
+            ("edges", graph.edges_span, edges.is_empty(), &print_edges),
+        ];
+        let mut missing = Vec::new();
+        for (name, list, _, print) in lists.into_iter().filter(|(_, _, is_empty, _)| !is_empty) {
+            match list {
+                Some(list) => self.append(list, print),
+                None => missing.push((name, print)),
+            }
+        }
+        if let Some(parent) = graph.span.filter(|_| !missing.is_empty()) {
+            self.append(parent, |printer| {
+                for (name, print) in missing {
+                    printer.open(name);
+                    printer.content(name, print);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Edits the layers of `graph`, and gives those that come after all that are there.
+    fn layers<'g, E>(
+        &mut self,
+        graph: &'g Graph,
+        mut done: impl FnMut(&mut Self, Span) -> Result<(), E>,
+    ) -> Result<Vec<(NodeIndex, &'g Layer)>, E> {
         let mut added = Vec::new();
         for node in graph.written_order() {
             let Some(layer) = graph.weight(node) else { continue };
@@ -121,18 +159,11 @@ impl<'a> Splice<'a> {
             }
             done(self, span)?;
         }
-        if !added.is_empty() {
-            self.append(graph.layers_span, |printer| {
-                for (node, layer) in added {
-                    printer.line();
-                    printer.layer(graph, node, layer);
-                }
-            });
-        }
-        Ok(())
+        Ok(added)
     }
 
-    fn edges(&mut self, graph: &Graph) {
+    /// Edits the edges of `graph`, and gives those that come after all that are there: producer, port, consumer, port.
+    fn edges<'g>(&mut self, graph: &'g Graph) -> Vec<(&'g Layer, usize, &'g Layer, usize)> {
         let mut added = Vec::new();
         for edge in graph.petgraph().edge_references().filter(|edge| edge.weight().touched) {
             let (Some(from), Some(to)) = (graph.weight(edge.source()), graph.weight(edge.target())) else { continue };
@@ -143,7 +174,7 @@ impl<'a> Splice<'a> {
             }
         }
         if added.is_empty() {
-            return;
+            return added;
         }
         // An edge to a new layer goes before the first edge from it, others to the end.
         let mut anchors = HashMap::<LayerId, u32>::default();
@@ -153,48 +184,33 @@ impl<'a> Splice<'a> {
                 *anchor = span.start.min(*anchor);
             }
         }
-        let mut last = Vec::new();
-        for edge in added {
-            let (from, from_port, to, to_port) = edge;
-            match anchors.get(&to.id).filter(|_| to.span.is_none()) {
-                Some(&anchor) => {
-                    let gap = self.gap_before(anchor);
-                    self.insert(anchor, Layout::INLINE, |printer| {
-                        printer.edge(from, from_port, to, to_port);
-                        printer.out.push_str(gap);
-                    });
-                }
-                None => last.push(edge),
-            }
-        }
-        if !last.is_empty() {
-            self.append(graph.edges_span, |printer| {
-                for (from, from_port, to, to_port) in last {
-                    printer.line();
-                    printer.edge(from, from_port, to, to_port);
-                }
+        added.retain(|&(from, from_port, to, to_port)| {
+            let Some(&anchor) = anchors.get(&to.id).filter(|_| to.span.is_none()) else { return true };
+            let gap = self.gap_before(anchor);
+            self.insert(anchor, Layout::INLINE, |printer| {
+                printer.edge(from, from_port, to, to_port);
+                printer.out.push_str(gap);
             });
-        }
+            false
+        });
+        added
     }
 
-    /// Adds elements at the end of the list that `container` holds; `print` starts each on a line of its own.
-    fn append(&mut self, container: Option<Span>, print: impl FnOnce(&mut Printer<'a>)) {
-        let Some(container) = container else { return };
-        let text = container.text(self.source);
-        let layout = self.layout(container.start);
+    /// Adds what `print` prints at the end of the content of `element`, nested.
+    fn append(&mut self, element: Span, print: impl FnOnce(&mut Printer<'a>)) {
+        let text = element.text(self.source);
+        let layout = self.layout(element.start);
         match text.rfind("</") {
             Some(end) => {
                 let content_end = text[..end].trim_end().len() as u32;
-                self.insert(container.start + content_end, layout, |printer| printer.nested(print));
+                self.insert(element.start + content_end, layout, |printer| printer.nested(print));
             }
             None => {
-                let name = text[1..].split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-                self.edit(container, layout, |printer| {
-                    printer.out.extend(["<", name, ">"]);
-                    printer.nested(print);
-                    printer.line();
-                    printer.out.extend(["</", name, ">"]);
-                });
+                // All of it is one tag, which ends in `/>`.
+                let tag = text[..text.len() - 2].trim_end();
+                let name = tag[1..].split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+                let end = Span { start: element.start + tag.len() as u32, ..element };
+                self.edit(end, layout, |printer| printer.content(name, print));
             }
         }
     }
