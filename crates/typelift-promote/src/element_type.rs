@@ -298,6 +298,23 @@ impl ElementType {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
+    /// The type of a complex number's parts; any other type itself.
+    ///
+    /// ```
+    /// use typelift_promote::ElementType::*;
+    /// assert_eq!((C64.real(), I32.real()), (F32, I32));
+    /// ```
+    #[must_use]
+    pub fn real(self) -> Self {
+        match self {
+            Self::C32 => Self::F16,
+            Self::Bc32 => Self::Bf16,
+            Self::C64 => Self::F32,
+            Self::C128 => Self::F64,
+            _ => self,
+        }
+    }
+
     /// Whether it is a real floating-point type.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float

@@ -163,17 +163,6 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
     }
 }
 
-/// The type of a complex number's parts.
-fn part(ty: ElementType) -> ElementType {
-    match ty {
-        C32 => F16,
-        Bc32 => Bf16,
-        C64 => F32,
-        C128 => F64,
-        _ => ty,
-    }
-}
-
 /// What converting values of one type to another can lose; `None` where no conversion of numbers is known: `dynamic`,
 /// `string`, and PyTorch's storage types.
 ///
@@ -186,14 +175,14 @@ fn part(ty: ElementType) -> ElementType {
 /// assert!(fidelity(F32, U8).unwrap().can(Loss::Truncates));
 /// ```
 pub fn fidelity(from: ElementType, to: ElementType) -> Option<Fidelity> {
-    if from == to && numbers(part(from)).is_some() {
+    if from == to && numbers(from.real()).is_some() {
         return Some(Fidelity::default());
     }
     let lost = Fidelity::default().with(
         Loss::DropsImaginary,
         from.kind() == Kind::Complex && !matches!(to.kind(), Kind::Complex | Kind::Boolean),
     );
-    Some(match (numbers(part(from))?, numbers(part(to))?) {
+    Some(match (numbers(from.real())?, numbers(to.real())?) {
         (Numbers::Integer(from), _) if to == Boolean => lost.with(Loss::Collapses, from.min < 0 || from.max > 1),
         (Numbers::Float(_), _) if to == Boolean => lost.with(Loss::Collapses, true),
         (Numbers::Integer(from), Numbers::Integer(to)) => {

@@ -514,7 +514,7 @@ impl Operation {
                 let exponential = if matches!(x, I32 | I64) { change(x, F32, EXPONENTIAL, trace) } else { x };
                 zero_dim_aware(Operand { element_type: exponential, ..a }, product, trace)?
             }
-            Common::Gcd => tensors(to_real(x), to_real(y), trace)?,
+            Common::Gcd => tensors(x.real(), y.real(), trace)?,
         };
         let common = match row.integers {
             Integers::Divide if found.is_integer() => change(found, F32, "a quotient of integers is f32", trace),
@@ -532,7 +532,7 @@ impl Operation {
         let result = match row.output {
             Output::Common => common,
             Output::Boolean => change(common, Boolean, "the operation gives booleans", trace),
-            Output::Real => change(common, to_real(common), "the operation gives a real number", trace),
+            Output::Real => change(common, common.real(), "the operation gives a real number", trace),
         };
         Ok(Promotion { common, result })
     }
@@ -567,11 +567,3 @@ impl Operation {
 }
 
 const EXPONENTIAL: &str = "the exponential of an integer is f32";
-
-fn to_real(ty: ElementType) -> ElementType {
-    match ty {
-        C64 => F32,
-        C128 => F64,
-        _ => ty,
-    }
-}

@@ -199,17 +199,6 @@ fn to_complex(ty: ElementType) -> Option<ElementType> {
     })
 }
 
-/// The type of a complex number's parts; any other type itself.
-fn to_real(ty: ElementType) -> ElementType {
-    match ty {
-        C32 => F16,
-        Bc32 => Bf16,
-        C64 => F32,
-        C128 => F64,
-        _ => ty,
-    }
-}
-
 /// `torch.promote_types`: the common type of two tensors of one category. `dynamic` with any type gives `dynamic`.
 ///
 /// ```
@@ -256,7 +245,7 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
         return refuse(Reason::NoRule);
     }
     if either(|ty| ty.kind() == Kind::Complex) {
-        let (real, _) = lattice(to_real(a), to_real(b))?;
+        let (real, _) = lattice(a.real(), b.real())?;
         return match to_complex(real) {
             Some(ty) => Ok((ty, "the complex type whose parts hold both")),
             None => refuse(Reason::NoRule),
@@ -666,7 +655,7 @@ impl Operation {
             Output::Common => common,
             Output::Boolean => change(common, Boolean, "the operation gives booleans", trace),
             Output::Real if complex.is_some() => {
-                change(common, to_real(common), "the operation gives a real number", trace)
+                change(common, common.real(), "the operation gives a real number", trace)
             }
             Output::Real => common,
             Output::First if can_cast(common, first.element_type) => {
