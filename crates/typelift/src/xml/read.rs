@@ -422,6 +422,7 @@ impl<'a> Read<'a> {
                 }
                 "back_edges" if back_edges.is_none() => back_edges = Some(self.back_edges(&child)?),
                 name if name.contains("port_map") && port_maps.iter().all(|(known, _)| known != name) => {
+                    child.check_name(name)?;
                     let name = CompactString::from(name);
                     port_maps.push((name, self.port_map(&child)?));
                 }
@@ -655,7 +656,9 @@ impl<'a> Read<'a> {
 
     fn back_edges(&mut self, element: &Element<'a>) -> Result<Vec<BackEdge>, Fatal> {
         let mut edges = Vec::new();
+        // OpenVINO does not look at their names.
         while let Some(child) = self.tokens.child(Some(element))? {
+            child.check_name(child.name())?;
             let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;
             let mut id = |name, value: Option<&str>| match value {
                 Some(text) => self.unsigned(name, text),
