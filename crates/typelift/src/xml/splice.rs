@@ -151,8 +151,8 @@ impl<'a> Splice<'a> {
                 });
             }
             if layer.edited || self.refresh_ports || (layer.rewired && !self.ports_agree(graph, node, layer)) {
-                // The text was read once already, so it is well-formed.
-                let _ = self.layer(graph, node, layer, span);
+                let walked = self.layer(graph, node, layer, span);
+                debug_assert!(walked.is_ok(), "the text was read once already: {walked:?}");
             }
             for body in &layer.bodies {
                 self.body(&body.graph);
