@@ -246,6 +246,20 @@ impl Walk {
         alignment.map_or(&[], |alignment| &alignment.inputs)
     }
 
+    /// Looks at a body of a layer of the graph being walked, with what was wanted there when it was last walked.
+    pub(crate) fn look_inside<T>(&mut self, owner: &Layer, body: usize, look: impl FnOnce(&mut Self) -> T) -> T {
+        let place: Place = self.place().chain([(owner.id, body)]).collect();
+        let swap = |walk: &mut Self| {
+            if let Some(Aligner { plan, bodies, .. }) = &mut walk.aligner {
+                std::mem::swap(plan, bodies.entry(place.clone()).or_default());
+            }
+        };
+        swap(self);
+        let found = look(self);
+        swap(self);
+        found
+    }
+
     /// How many Parameters of bodies got another type so far.
     pub(super) fn retyped(&self) -> usize {
         self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())

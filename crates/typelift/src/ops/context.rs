@@ -388,7 +388,8 @@ impl<'a> Context<'a> {
     /// What is known of the values of an output inside a body, as far as the body was inferred.
     pub(crate) fn body_bounds(&mut self, body: usize, output: (NodeIndex, usize)) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
-        value::bounds(self.walk, graph, &mut Cache::default(), output)
+        let owner = self.attributes.layer;
+        self.walk.look_inside(owner, body, |walk| value::bounds(walk, graph, &mut Cache::default(), output))
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
