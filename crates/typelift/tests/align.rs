@@ -234,6 +234,36 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
 }
 
 #[test]
+fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
+    let net =
+        Net::new().parameter("a", "f32[2]").parameter("b", "f32[2]").layer("both", "LogicalAnd", "opset1", &["a", "b"]);
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
+    error[unsupported-type]: `LogicalAnd` takes booleans, and gets f32
+      input 0 is f32[2] from Parameter 0 `a` (line 4)
+      input 1 is f32[2] from Parameter 1 `b` (line 5)
+      `--align pytorch` would make them boolean, `--align paddle` would make them boolean
+    ");
+}
+
+#[test]
+fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
+    let net = Net::new()
+        .parameter("data", "f32[5]")
+        .parameter("indices", "f32[2]")
+        .constant("axis", "i64[]")
+        .layer("picked", "Gather", "opset8", &["data", "indices", "axis"])
+        .parameter("a", "f16[2]")
+        .parameter("b", "f32[2]")
+        .layer("joined", "Concat", "opset1", &["picked", "a", "b"])
+        .data("axis", "0");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
+    error[unsupported-type]: `Gather` takes integers as indices, and gets f32
+      input 1 is f32[2] from Parameter 1 `indices` (line 5)
+      put a Convert to i64 before it
+    ");
+}
+
+#[test]
 fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
     let gather = Net::new().parameter("data", "f32[5]").parameter("indices", "f32[2]").constant("axis", "i64[]").layer(
         "picked",

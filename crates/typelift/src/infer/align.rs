@@ -1,6 +1,7 @@
 //! Which type inputs get that must agree and do not, or that an operation does not take as they are.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use petgraph::stable_graph::NodeIndex;
@@ -81,12 +82,32 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
+    /// Whether a body was last walked without something that is wanted in it by itself, so that its types are not those
+    /// that it gets.
+    pub(super) fn is_wanted_alone(&self) -> bool {
+        self.alone.iter().any(|(place, plan)| {
+            plan.keys().any(|node| self.bodies.get(place).is_none_or(|walked| !walked.contains_key(node)))
+        })
+    }
+
     /// What is wanted in the model and in its bodies, and what was done to Parameters already.
     pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>, Vec<Retyped>) {
         for (place, plan) in self.bodies {
             self.alone.entry(place).or_default().extend(plan);
         }
-        (self.plan, self.alone, self.retyped)
+        let mut retyped = BTreeMap::<_, Retyped>::new();
+        for next in self.retyped {
+            match retyped.entry((next.body.clone(), next.parameter)) {
+                Entry::Vacant(entry) => drop(entry.insert(next)),
+                Entry::Occupied(mut entry) => {
+                    let first = entry.get_mut();
+                    first.types[1] = next.types[1];
+                    first.reason += &format!("; {}", next.reason);
+                }
+            }
+        }
+        let retyped = retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
+        (self.plan, self.alone, retyped.collect())
     }
 
     /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
@@ -133,15 +154,24 @@ impl Aligner {
         fault: &Fault,
         alignment: &mut Alignment,
     ) -> Result<bool, Fault> {
-        let (Some(to), Some(&wrong)) = (fault.wants, fault.inputs.first()) else { return Ok(false) };
-        let groups = subject.operation.input_groups(&types(inputs));
-        let group = groups.into_iter().find(|group| group.contains(&wrong));
+        let Some(&wrong) = fault.inputs.first() else { return Ok(false) };
+        let operation = subject.operation;
+        let groups = operation.input_groups(&types(inputs));
+        let group = groups.into_iter().find(|group| group.contains(&wrong)).unwrap_or_default();
+        let Some(to) = fault.wants else {
+            let operands = subject.operands(inputs);
+            let ways = Group { operation, operands: &operands, inputs: &group }.ways(&self.rules);
+            return match fault.code {
+                Code::UnsupportedType if !ways.is_empty() => Err(fault.clone().help(ways)),
+                _ => Ok(false),
+            };
+        };
         let current = |input: usize| {
             let aligned = alignment.inputs.iter().find(|(aligned, _)| *aligned == input).map(|&(_, ty)| ty);
             aligned.or_else(|| Some(inputs.get(input)?.element_type)).unwrap_or(ElementType::Dynamic)
         };
         let is_other = |&input: &usize| ![to, ElementType::Dynamic].contains(&current(input));
-        let changed: Vec<usize> = group.into_iter().flatten().filter(is_other).collect();
+        let changed: Vec<usize> = group.into_iter().filter(is_other).collect();
         let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
@@ -538,6 +568,16 @@ impl Group<'_> {
         first
     }
 
+    /// The options of the program with which the operation takes the inputs.
+    fn ways(&self, rules: &RuleSet) -> String {
+        let them = if self.inputs.len() > 1 { "them" } else { "it" };
+        let way = |(option, other)| match self.common_type(&other) {
+            Ok(Some((common, _))) => Some(format!("`{option}` would make {them} {common}")),
+            _ => None,
+        };
+        alternatives(rules).filter_map(way).collect::<Vec<_>>().join(", ")
+    }
+
     #[cold]
     fn fault(&self, rules: &RuleSet, ty: &str, trouble: &Trouble) -> Fault {
         let message = match trouble {
@@ -552,14 +592,9 @@ impl Group<'_> {
                 format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
             }
         };
-        let ways: Vec<_> = alternatives(rules)
-            .filter_map(|(option, other)| match self.common_type(&other) {
-                Ok(Some((common, _))) => Some(format!("`{option}` would make them {common}")),
-                _ => None,
-            })
-            .collect();
+        let ways = self.ways(rules);
         let help = match trouble {
-            _ if !ways.is_empty() => ways.join(", "),
+            _ if !ways.is_empty() => ways,
             Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
             _ => "put a Convert before the input whose type should change".to_owned(),
         };

@@ -92,11 +92,14 @@ pub(crate) fn refine(model: &mut Model) {
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
     let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
-    let changes = aligner.map(|aligner| {
-        let (plan, bodies, retyped) = aligner.finish();
-        passes::align(model, &plan, &bodies, retyped)
-    });
-    (diagnostics, changes.unwrap_or_default())
+    let Some(aligner) = aligner else { return (diagnostics, Vec::new()) };
+    let is_outdated = aligner.is_wanted_alone();
+    let (plan, bodies, retyped) = aligner.finish();
+    let changes = passes::align(model, &plan, &bodies, retyped);
+    if is_outdated {
+        walk(model, None);
+    }
+    (diagnostics, changes)
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
@@ -141,6 +144,8 @@ pub(crate) struct Walk {
     runs: BTreeMap<Place, Run>,
     /// Whether the graph being walked is given nothing from outside: the model, or a body by itself.
     alone: bool,
+    /// Layers that were not aligned because a type that comes in is not known.
+    undecided: Vec<LayerRef>,
     /// How many more layers of bodies may be inferred.
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
@@ -217,6 +222,7 @@ impl Walk {
             path: Vec::new(),
             runs: BTreeMap::new(),
             alone: true,
+            undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
             withheld: FxHashSet::default(),
@@ -247,6 +253,7 @@ impl Walk {
         model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();
         self.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+        self.forget_consequences();
         self.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         self.note_declared_outputs();
     }
@@ -350,10 +357,16 @@ impl Walk {
             }
         }
         let mut bodies = std::mem::take(&mut layer.bodies);
+        // What OpenVINO drops is not repaired, nor what is inside it.
+        let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, node);
+        let aligner = if dropped { self.aligner.take() } else { None };
         let outputs = match operation {
             Some(operation) => self.outputs(graph, node, operation, &mut bodies, given, values),
             None => self.declared_outputs(graph, node, &mut bodies),
         };
+        if dropped {
+            self.aligner = aligner;
+        }
         let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => {
@@ -525,7 +538,26 @@ impl Walk {
         let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
         if !failed && self.is_read(graph, node) {
             let diagnostic = self.diagnose(graph, node, fault);
+            let is_unknown = |output: &OutputPort| output.element_type == ElementType::Dynamic;
+            let mut sources = graph.feeds(node).into_iter().flatten();
+            if fault.code == Code::NoCommonType
+                && sources
+                    .any(|(node, port)| graph.weight(node).and_then(|l| l.outputs.get(port)).is_some_and(is_unknown))
+            {
+                self.undecided.extend(diagnostic.layer.clone());
+            }
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Drops errors about types that are not known where other errors can be the reason.
+    fn forget_consequences(&mut self) {
+        let undecided = std::mem::take(&mut self.undecided);
+        let can_follow = |found: &Diagnostic| {
+            found.code == Code::NoCommonType && found.layer.as_ref().is_some_and(|layer| undecided.contains(layer))
+        };
+        if self.diagnostics.iter().any(|found| found.is_error() && !can_follow(found)) {
+            self.diagnostics.retain(|found| !can_follow(found));
         }
     }
 
