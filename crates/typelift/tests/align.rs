@@ -153,6 +153,17 @@ fn division_follows_the_division_rule_of_the_framework() {
       input 1 is i64[2] from Parameter 1 `b` (line 5)
       `--align openvino` would make them i64, `--align pytorch` would make them f32
     ");
+    let truths = Net::new().parameter("a", "boolean[2]").parameter("b", "boolean[2]").layer(
+        "quotient",
+        "Divide",
+        "opset1",
+        &["a", "b"],
+    );
+    insta::assert_snapshot!(repaired(&mut truths.model(), rules("pytorch")).unwrap(), @r"
+    a/quotient.0 = Convert(a) : f32[2]
+    b/quotient.1 = Convert(b) : f32[2]
+    quotient = Divide(a/quotient.0, b/quotient.1) : f32[2]
+    ");
 }
 
 #[test]
@@ -191,6 +202,12 @@ fn logical_operations_take_truth_values_under_the_frameworks() {
     insta::assert_snapshot!(repaired(&mut net().model(), rules("pytorch")).unwrap(), @r"
     a/both.0 = Convert(a) : boolean[2]
     both = LogicalAnd(a/both.0, b) : boolean[2]
+    ");
+    let not = || Net::new().parameter("a", "i32[2]").layer("not", "LogicalNot", "opset1", &["a"]);
+    insta::assert_snapshot!(repaired(&mut not().model(), rules("openvino")).unwrap(), @"not = LogicalNot(a) : i32[2]");
+    insta::assert_snapshot!(repaired(&mut not().model(), rules("pytorch")).unwrap(), @r"
+    a/not.0 = Convert(a) : boolean[2]
+    not = LogicalNot(a/not.0) : boolean[2]
     ");
 }
 

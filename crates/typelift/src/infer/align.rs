@@ -111,13 +111,16 @@ impl Aligner {
     }
 
     /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
-    /// floating point only, and OpenVINO some that it reads and cannot run.
+    /// floating point only, the frameworks negate truth values, and OpenVINO has operations that it reads and cannot run.
     pub(super) fn wants(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
-        let is_whole = |port: &&OutputPort| port.element_type.is_integer() || port.element_type == ElementType::Boolean;
+        let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
+        let name = subject.operation.name();
         subject.operation.is_tied_when_run()
-            || matches!(self.rules, RuleSet::PyTorch(_))
-                && inputs.first().is_some_and(is_whole)
-                && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
+            || match self.rules {
+                RuleSet::OpenVino(_) => false,
+                RuleSet::PyTorch(_) if is_whole(first) && PYTORCH_FLOAT_FUNCTIONS.contains(&name) => true,
+                RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && name == "LogicalNot",
+            }
     }
 
     /// The inputs of a layer that must agree in type and do not, or are not of the kind that it takes; `None` where it is
@@ -191,6 +194,14 @@ impl Aligner {
         }
         Ok(!changed.is_empty())
     }
+}
+
+fn is_whole(ty: ElementType) -> bool {
+    ty.is_integer() || ty == ElementType::Boolean
+}
+
+fn is_number(ty: ElementType) -> bool {
+    ty.is_integer() || ty.is_float()
 }
 
 fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
@@ -480,17 +491,20 @@ impl Group<'_> {
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, &'static str)> {
         let input = *self.inputs.first()?;
         let operation = self.operation;
-        let is_whole = ty.is_integer() || ty == ElementType::Boolean;
-        let is_number = ty.is_integer() || ty.is_float();
         match rules {
-            _ if is_whole && operation.takes_only_floats(input) => {
+            _ if is_whole(ty) && operation.takes_only_floats(input) => {
                 Some((rules.default_float(), "the operation takes floating-point numbers only"))
             }
-            RuleSet::PyTorch(_) if is_whole && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name()) => {
+            RuleSet::PyTorch(_)
+                if is_whole(ty) && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name())
+                    || ty == ElementType::Boolean && operation.name() == "Divide" =>
+            {
                 Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
             }
             RuleSet::PyTorch(_) | RuleSet::Paddle(_)
-                if is_number && operation.accepted() == Accepts::Boolean && operation.is_main(input) =>
+                if is_number(ty)
+                    && (operation.accepted() == Accepts::Boolean || operation.name() == "LogicalNot")
+                    && operation.is_main(input) =>
             {
                 Some((ElementType::Boolean, "the operation takes what is not zero for true"))
             }
