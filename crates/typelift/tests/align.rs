@@ -263,6 +263,20 @@ fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
 }
 
 #[test]
+fn what_openvino_reads_stays_where_the_rules_refuse_to_repair_it() {
+    let net = Net::new()
+        .parameter("data", "f32[2]")
+        .parameter("range", "i64[1]")
+        .layer("quantized", "FakeQuantize", "opset1", &["data", "range", "range", "range", "range"])
+        .data("levels", "256");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap(), @"quantized = FakeQuantize(data, range, range, range, range) : f32[2]");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("pytorch")).unwrap(), @r"
+    range/quantized.1 = Convert(range) : f32[1]
+    quantized = FakeQuantize(data, range/quantized.1, range/quantized.1, range/quantized.1, range/quantized.1) : f32[2]
+    ");
+}
+
+#[test]
 fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
     let net = Net::new()
         .parameter("data", "f32[5]")

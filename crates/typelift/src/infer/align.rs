@@ -364,7 +364,12 @@ impl Walk {
                     port.element_type
                 );
                 let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-                fault.help(refusal.remedy().to_string())
+                let way = |(option, other): (_, RuleSet)| {
+                    let common = common_type(&other, ordinary_name(&other), &operands, &mut String::new()).ok()?;
+                    Some(format!("`{option}` would make them {common}"))
+                };
+                let ways: Vec<_> = alternatives(&rules).filter_map(way).collect();
+                fault.help(if ways.is_empty() { refusal.remedy().to_string() } else { ways.join(", ") })
             })?;
             differ = true;
             if port.element_type != common {

@@ -479,8 +479,9 @@ impl Walk {
         values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
         let start = self.diagnostics.len();
+        // The rule takes the inputs as they are, too: nothing is refused here.
         let mut aligned = match self.wants_alignment(subject, inputs) {
-            true => self.align(subject, inputs, None)?.unwrap_or_default(),
+            true => self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default(),
             false => Aligned::new(),
         };
         // The tied inputs, and then one input or group a round.
