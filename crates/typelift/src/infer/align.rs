@@ -82,11 +82,15 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
-    /// Whether a body was last walked without something that is wanted in it by itself, so that its types are not those
-    /// that it gets.
+    /// Whether a body was last walked with something else than is wanted in it by itself, so that its types need not be
+    /// those that it gets.
     pub(super) fn is_wanted_alone(&self) -> bool {
         self.alone.iter().any(|(place, plan)| {
-            plan.keys().any(|node| self.bodies.get(place).is_none_or(|walked| !walked.contains_key(node)))
+            let walked = self.bodies.get(place);
+            plan.iter().any(|(node, alone)| {
+                let walked = walked.and_then(|walked| walked.get(node));
+                walked.is_none_or(|walked| walked.inputs != alone.inputs)
+            })
         })
     }
 
@@ -338,6 +342,7 @@ impl Walk {
         let rules = aligner.rules;
         let mut alignment = Alignment::default();
         let mut differ = false;
+        let mut entered = Vec::new();
         for (input, port) in inputs.iter().enumerate() {
             let reached = parameters(bodies, input);
             let outside = operand(subject.producer(input), port);
@@ -377,11 +382,15 @@ impl Walk {
                 alignment.because(format_args!("{reason}"));
             }
             for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
-                // It is there: its type was just read.
-                let _ = bodies[at].graph.set_attribute(parameter, "element_type", common.name());
                 let body = place.iter().copied().chain([(layer.id, at)]).collect();
-                aligner.retyped.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
+                let retyped = Retyped { body, parameter, types: [declared, common], reason: reason.clone() };
+                entered.push((at, retyped));
             }
+        }
+        for (at, retyped) in entered {
+            // It is there: its type was just read.
+            let _ = bodies[at].graph.set_attribute(retyped.parameter, "element_type", retyped.types[1].name());
+            aligner.retyped.push(retyped);
         }
         if differ {
             aligner.plan.insert(node, alignment);

@@ -91,13 +91,16 @@ pub(crate) fn refine(model: &mut Model) {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
+    let (mut diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
     let Some(aligner) = aligner else { return (diagnostics, Vec::new()) };
     let is_outdated = aligner.is_wanted_alone();
     let (plan, bodies, retyped) = aligner.finish();
     let changes = passes::align(model, &plan, &bodies, retyped);
     if is_outdated {
-        walk(model, None);
+        let (found, _) = walk(model, None);
+        if !diagnostics.iter().any(Diagnostic::is_error) {
+            diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
+        }
     }
     (diagnostics, changes)
 }
@@ -435,14 +438,21 @@ impl Walk {
         let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies, values);
-        if self.is_ill_typed_inside(layer, bodies, outputs.is_err() || self.retyped() > retyped)
-            && self.tie_entrances(&subject, &inputs, bodies)?
-        {
-            let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
-            let read = self.read_bodies(layer, bodies);
-            (self.alone, self.declared) = before;
-            read?;
-            outputs = self.attempt(&subject, &inputs, bodies, values);
+        let ill_typed = outputs.is_err() || self.retyped() > retyped;
+        if self.is_ill_typed_inside(layer, bodies, ill_typed) {
+            // Without an error, only plugins ask for what is repaired inside.
+            let must = ill_typed || (0..bodies.len()).any(|body| self.run(layer, body).failed());
+            let tied = match self.tie_entrances(&subject, &inputs, bodies) {
+                Err(_) if !must => false,
+                tied => tied?,
+            };
+            if tied {
+                let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
+                let read = self.read_bodies(layer, bodies);
+                (self.alone, self.declared) = before;
+                read?;
+                outputs = self.attempt(&subject, &inputs, bodies, values);
+            }
         }
         let outputs = outputs?;
         if outputs.len() < layer.outputs.len() {
