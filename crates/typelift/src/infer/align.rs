@@ -29,6 +29,8 @@ pub(crate) struct Aligner {
     bodies: BTreeMap<Place, Plan>,
     /// The Parameters of bodies that got another type.
     retyped: Vec<Retyped>,
+    /// Whether a body is given other types than it declares, and both have to do.
+    leaves_entrances: bool,
 }
 
 /// A Parameter of a body that got another type.
@@ -71,7 +73,14 @@ impl Subject<'_> {
 
 impl Aligner {
     pub(super) fn new(rules: RuleSet) -> Self {
-        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new(), retyped: Vec::new() }
+        Self {
+            rules,
+            plan: Plan::default(),
+            alone: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            retyped: Vec::new(),
+            leaves_entrances: false,
+        }
     }
 
     /// Keeps what is wanted in a body after a walk through it.
@@ -82,16 +91,17 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
-    /// Whether a body was last walked with something else than is wanted in it by itself, so that its types need not be
-    /// those that it gets.
-    pub(super) fn is_wanted_alone(&self) -> bool {
-        self.alone.iter().any(|(place, plan)| {
-            let walked = self.bodies.get(place);
-            plan.iter().any(|(node, alone)| {
-                let walked = walked.and_then(|walked| walked.get(node));
-                walked.is_none_or(|walked| walked.inputs != alone.inputs)
+    /// Whether a body was last walked with something else than is wanted in it by itself, or with other types, so that its
+    /// types need not be those that it gets.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.leaves_entrances
+            || self.alone.iter().any(|(place, plan)| {
+                let walked = self.bodies.get(place);
+                plan.iter().any(|(node, alone)| {
+                    let walked = walked.and_then(|walked| walked.get(node));
+                    walked.is_none_or(|walked| walked.inputs != alone.inputs)
+                })
             })
-        })
     }
 
     /// What is wanted in the model and in its bodies, and what was done to Parameters already.
@@ -274,6 +284,7 @@ impl Walk {
             Some(fault) if !is_new => aligner.convert(subject, inputs, fault, &mut alignment)?,
             _ => false,
         };
+        alignment.optional = fault.is_none() && (is_new || alignment.optional);
         if is_new || added {
             aligner.plan.insert(subject.node, alignment.clone());
         } else if fault.is_some() || alignment.inputs.is_empty() {
@@ -310,18 +321,27 @@ impl Walk {
         self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())
     }
 
-    /// Whether the bodies of a layer, which was inferred, had to be repaired or cannot be.
-    pub(super) fn is_ill_typed_inside(&mut self, layer: &Layer, bodies: &[Body], ill_typed: bool) -> bool {
-        let place: Place = self.place().collect();
-        let Some(aligner) = &self.aligner else { return false };
-        (0..bodies.len()).any(|at| {
-            let place: Place = place.iter().copied().chain([(layer.id, at)]).collect();
-            let is_wanted = |plans: &BTreeMap<Place, Plan>| plans.get(&place).is_some_and(|plan| !plan.is_empty());
-            ill_typed
-                || is_wanted(&aligner.alone)
-                || is_wanted(&aligner.bodies)
-                || self.runs.get(&place).is_some_and(Run::failed)
-        })
+    /// Whether bodies of a layer, which was inferred, were repaired or cannot be, and whether OpenVINO asks for that.
+    pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
+        let Some(aligner) = &self.aligner else { return (false, false) };
+        let outside: Place = self.place().collect();
+        let (mut any, mut needed) = (false, false);
+        for at in 0..bodies.len() {
+            let place: Place = outside.iter().copied().chain([(layer.id, at)]).collect();
+            let failed = self.runs.get(&place).is_some_and(Run::failed);
+            let plans = [&aligner.alone, &aligner.bodies].into_iter().filter_map(|plans| plans.get(&place));
+            let mut wanted = plans.flat_map(Plan::values).peekable();
+            any |= failed || wanted.peek().is_some();
+            needed |= failed || wanted.any(|alignment| !alignment.optional);
+        }
+        (any, needed)
+    }
+
+    /// Takes down that a body is given other types than it declares.
+    pub(super) fn leave_entrances(&mut self) {
+        if let Some(aligner) = &mut self.aligner {
+            aligner.leaves_entrances = true;
+        }
     }
 
     /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and tells whether any differed.
@@ -435,7 +455,7 @@ impl Walk {
                     .bodies
                     .entry(place)
                     .or_default()
-                    .insert(node, Alignment { inputs, reason: reason.clone() });
+                    .insert(node, Alignment { inputs, reason: reason.clone(), optional: false });
             }
         }
         Some(common)

@@ -93,7 +93,7 @@ pub(crate) fn refine(model: &mut Model) {
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
     let (mut diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
     let Some(aligner) = aligner else { return (diagnostics, Vec::new()) };
-    let is_outdated = aligner.is_wanted_alone();
+    let is_outdated = aligner.is_outdated();
     let (plan, bodies, retyped) = aligner.finish();
     let changes = passes::align(model, &plan, &bodies, retyped);
     if is_outdated {
@@ -439,11 +439,14 @@ impl Walk {
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies, values);
         let ill_typed = outputs.is_err() || self.retyped() > retyped;
-        if self.is_ill_typed_inside(layer, bodies, ill_typed) {
-            // Without an error, only plugins ask for what is repaired inside.
-            let must = ill_typed || (0..bodies.len()).any(|body| self.run(layer, body).failed());
+        let (repaired, needed) = self.repairs_inside(layer, bodies);
+        if !bodies.is_empty() && (ill_typed || repaired) {
             let tied = match self.tie_entrances(&subject, &inputs, bodies) {
-                Err(_) if !must => false,
+                // Only plugins ask for what is repaired inside.
+                Err(_) if !ill_typed && !needed => {
+                    self.leave_entrances();
+                    false
+                }
                 tied => tied?,
             };
             if tied {
