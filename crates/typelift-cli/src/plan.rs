@@ -93,7 +93,7 @@ impl Display for Totals {
     }
 }
 
-/// A line a Convert, grouped by the body it is in.
+/// A line a Convert, grouped by the body it is in; a reason that goes on is told once.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
@@ -124,12 +124,15 @@ impl Display for Plan {
             }
             let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
             let widths = [width(0), width(1), width(2)];
+            let mut above = "";
             for row in &rows {
                 let mut line = String::new();
                 for (text, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
                     write!(line, "{text:width$}  ")?;
                 }
-                writeln!(f, "  {line}{}", row[3])?;
+                let reason = row[3].as_str();
+                writeln!(f, "  {line}{}", if reason == above { "as above" } else { reason })?;
+                above = reason;
             }
         }
         Ok(())

@@ -153,6 +153,17 @@ fn division_follows_the_division_rule_of_the_framework() {
       input 1 is i64[2] from Parameter 1 `b` (line 5)
       `--align openvino` would make them i64, `--align pytorch` would make them f32
     ");
+    let truths = Net::new().parameter("a", "boolean[2]").parameter("b", "boolean[2]").layer(
+        "quotient",
+        "Divide",
+        "opset1",
+        &["a", "b"],
+    );
+    insta::assert_snapshot!(repaired(&mut truths.model(), rules("pytorch")).unwrap(), @r"
+    a/quotient.0 = Convert(a) : f32[2]
+    b/quotient.1 = Convert(b) : f32[2]
+    quotient = Divide(a/quotient.0, b/quotient.1) : f32[2]
+    ");
 }
 
 #[test]
@@ -192,6 +203,12 @@ fn logical_operations_take_truth_values_under_the_frameworks() {
     a/both.0 = Convert(a) : boolean[2]
     both = LogicalAnd(a/both.0, b) : boolean[2]
     ");
+    let not = || Net::new().parameter("a", "i32[2]").layer("not", "LogicalNot", "opset1", &["a"]);
+    insta::assert_snapshot!(repaired(&mut not().model(), rules("openvino")).unwrap(), @"not = LogicalNot(a) : i32[2]");
+    insta::assert_snapshot!(repaired(&mut not().model(), rules("pytorch")).unwrap(), @r"
+    a/not.0 = Convert(a) : boolean[2]
+    not = LogicalNot(a/not.0) : boolean[2]
+    ");
 }
 
 #[test]
@@ -230,6 +247,50 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
       input 0 is string[2] from Parameter 0 `a` (line 4)
       input 1 is f32[2] from Parameter 1 `b` (line 5)
       put a Convert before the input whose type should change
+    ");
+}
+
+#[test]
+fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
+    let net =
+        Net::new().parameter("a", "f32[2]").parameter("b", "f32[2]").layer("both", "LogicalAnd", "opset1", &["a", "b"]);
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
+    error[unsupported-type]: `LogicalAnd` takes booleans, and gets f32
+      input 0 is f32[2] from Parameter 0 `a` (line 4)
+      input 1 is f32[2] from Parameter 1 `b` (line 5)
+      `--align pytorch` would make them boolean, `--align paddle` would make them boolean
+    ");
+}
+
+#[test]
+fn what_openvino_reads_stays_where_the_rules_refuse_to_repair_it() {
+    let net = Net::new()
+        .parameter("data", "f32[2]")
+        .parameter("range", "i64[1]")
+        .layer("quantized", "FakeQuantize", "opset1", &["data", "range", "range", "range", "range"])
+        .data("levels", "256");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap(), @"quantized = FakeQuantize(data, range, range, range, range) : f32[2]");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("pytorch")).unwrap(), @r"
+    range/quantized.1 = Convert(range) : f32[1]
+    quantized = FakeQuantize(data, range/quantized.1, range/quantized.1, range/quantized.1, range/quantized.1) : f32[2]
+    ");
+}
+
+#[test]
+fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
+    let net = Net::new()
+        .parameter("data", "f32[5]")
+        .parameter("indices", "f32[2]")
+        .constant("axis", "i64[]")
+        .layer("picked", "Gather", "opset8", &["data", "indices", "axis"])
+        .parameter("a", "f16[2]")
+        .parameter("b", "f32[2]")
+        .layer("joined", "Concat", "opset1", &["picked", "a", "b"])
+        .data("axis", "0");
+    insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
+    error[unsupported-type]: `Gather` takes integers as indices, and gets f32
+      input 1 is f32[2] from Parameter 1 `indices` (line 5)
+      put a Convert to i64 before it
     ");
 }
 

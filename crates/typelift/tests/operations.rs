@@ -11,7 +11,7 @@ mod zoo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use typelift::ops::{self, Operation};
+use typelift::ops::{self, Operation, Ties};
 
 /// An operation and its revision.
 type Revision = (String, u8);
@@ -91,14 +91,15 @@ fn every_operation_has_cases_and_the_document_tells_how_they_come_out() {
         let (cases, different) = counts.get(&revision(row)).copied().unwrap_or_default();
         assert!(cases > 0, "{} {} has no case", row.name(), row.revision());
         let sets = ranges(&row.opsets().collect::<Vec<_>>());
-        table += &format!("| {} | {} | {sets} | {cases} | {different} |\n", row.name(), row.revision());
+        let tied = tied(row.tied_inputs());
+        table += &format!("| {} | {} | {sets} | {tied} | {cases} | {different} |\n", row.name(), row.revision());
         total = (total.0 + cases, total.1 + different);
     }
     let names: BTreeSet<_> = ops::all().map(Operation::name).collect();
     let generated = format!(
         "{} operations in {} revisions. {} cases compared, of which {} shape computations of several operations; {} differ, \
          of which {} shape computations.\n\n\
-         | operation | revision | operation sets | cases | different |\n|---|---|---|---|---|\n{table}",
+         | operation | revision | operation sets | inputs of one type | cases | different |\n|---|---|---|---|---|---|\n{table}",
         names.len(),
         ops::all().count(),
         total.0,
@@ -107,6 +108,18 @@ fn every_operation_has_cases_and_the_document_tells_how_they_come_out() {
         flows.1
     );
     check_document("operations.md", "coverage", &generated);
+}
+
+/// `1 2 3, 0 4`: two groups.
+fn tied(ties: Ties) -> String {
+    let group = |inputs: &[usize]| inputs.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
+    match ties {
+        Ties::None => String::new(),
+        Ties::All => "all".to_owned(),
+        Ties::Inputs(inputs) => group(inputs),
+        Ties::Groups(groups) => groups.iter().map(|inputs| group(inputs)).collect::<Vec<_>>().join(", "),
+        Ties::Mask { inputs, mask } => format!("{}, and {mask} unless boolean", group(inputs)),
+    }
 }
 
 /// `1-8, 17`.

@@ -1,6 +1,7 @@
 //! Which type inputs get that must agree and do not, or that an operation does not take as they are.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use petgraph::stable_graph::NodeIndex;
@@ -28,6 +29,8 @@ pub(crate) struct Aligner {
     bodies: BTreeMap<Place, Plan>,
     /// The Parameters of bodies that got another type.
     retyped: Vec<Retyped>,
+    /// Whether a body is given other types than it declares, and both have to do.
+    leaves_entrances: bool,
 }
 
 /// A Parameter of a body that got another type.
@@ -70,7 +73,14 @@ impl Subject<'_> {
 
 impl Aligner {
     pub(super) fn new(rules: RuleSet) -> Self {
-        Self { rules, plan: Plan::default(), alone: BTreeMap::new(), bodies: BTreeMap::new(), retyped: Vec::new() }
+        Self {
+            rules,
+            plan: Plan::default(),
+            alone: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            retyped: Vec::new(),
+            leaves_entrances: false,
+        }
     }
 
     /// Keeps what is wanted in a body after a walk through it.
@@ -81,22 +91,50 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
+    /// Whether a body was last walked with something else than is wanted in it by itself, or with other types, so that its
+    /// types need not be those that it gets.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.leaves_entrances
+            || self.alone.iter().any(|(place, plan)| {
+                let walked = self.bodies.get(place);
+                plan.iter().any(|(node, alone)| {
+                    let walked = walked.and_then(|walked| walked.get(node));
+                    walked.is_none_or(|walked| walked.inputs != alone.inputs)
+                })
+            })
+    }
+
     /// What is wanted in the model and in its bodies, and what was done to Parameters already.
     pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>, Vec<Retyped>) {
         for (place, plan) in self.bodies {
             self.alone.entry(place).or_default().extend(plan);
         }
-        (self.plan, self.alone, self.retyped)
+        let mut retyped = BTreeMap::<_, Retyped>::new();
+        for next in self.retyped {
+            match retyped.entry((next.body.clone(), next.parameter)) {
+                Entry::Vacant(entry) => drop(entry.insert(next)),
+                Entry::Occupied(mut entry) => {
+                    let first = entry.get_mut();
+                    first.types[1] = next.types[1];
+                    first.reason += &format!("; {}", next.reason);
+                }
+            }
+        }
+        let retyped = retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
+        (self.plan, self.alone, retyped.collect())
     }
 
     /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on
-    /// floating point only, and OpenVINO some that it reads and cannot run.
+    /// floating point only, the frameworks negate truth values, and OpenVINO has operations that it reads and cannot run.
     pub(super) fn wants(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
-        let is_whole = |port: &&OutputPort| port.element_type.is_integer() || port.element_type == ElementType::Boolean;
+        let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
+        let name = subject.operation.name();
         subject.operation.is_tied_when_run()
-            || matches!(self.rules, RuleSet::PyTorch(_))
-                && inputs.first().is_some_and(is_whole)
-                && PYTORCH_FLOAT_FUNCTIONS.contains(&subject.operation.name())
+            || match self.rules {
+                RuleSet::OpenVino(_) => false,
+                RuleSet::PyTorch(_) if is_whole(first) && PYTORCH_FLOAT_FUNCTIONS.contains(&name) => true,
+                RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && name == "LogicalNot",
+            }
     }
 
     /// The inputs of a layer that must agree in type and do not, or are not of the kind that it takes; `None` where it is
@@ -133,15 +171,24 @@ impl Aligner {
         fault: &Fault,
         alignment: &mut Alignment,
     ) -> Result<bool, Fault> {
-        let (Some(to), Some(&wrong)) = (fault.wants, fault.inputs.first()) else { return Ok(false) };
-        let groups = subject.operation.input_groups(&types(inputs));
-        let group = groups.into_iter().find(|group| group.contains(&wrong));
+        let Some(&wrong) = fault.inputs.first() else { return Ok(false) };
+        let operation = subject.operation;
+        let groups = operation.input_groups(&types(inputs));
+        let group = groups.into_iter().find(|group| group.contains(&wrong)).unwrap_or_default();
+        let Some(to) = fault.wants else {
+            let operands = subject.operands(inputs);
+            let ways = Group { operation, operands: &operands, inputs: &group }.ways(&self.rules);
+            return match fault.code {
+                Code::UnsupportedType if !ways.is_empty() => Err(fault.clone().help(ways)),
+                _ => Ok(false),
+            };
+        };
         let current = |input: usize| {
             let aligned = alignment.inputs.iter().find(|(aligned, _)| *aligned == input).map(|&(_, ty)| ty);
             aligned.or_else(|| Some(inputs.get(input)?.element_type)).unwrap_or(ElementType::Dynamic)
         };
         let is_other = |&input: &usize| ![to, ElementType::Dynamic].contains(&current(input));
-        let changed: Vec<usize> = group.into_iter().flatten().filter(is_other).collect();
+        let changed: Vec<usize> = group.into_iter().filter(is_other).collect();
         let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
@@ -161,6 +208,14 @@ impl Aligner {
         }
         Ok(!changed.is_empty())
     }
+}
+
+fn is_whole(ty: ElementType) -> bool {
+    ty.is_integer() || ty == ElementType::Boolean
+}
+
+fn is_number(ty: ElementType) -> bool {
+    ty.is_integer() || ty.is_float()
 }
 
 fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
@@ -229,6 +284,7 @@ impl Walk {
             Some(fault) if !is_new => aligner.convert(subject, inputs, fault, &mut alignment)?,
             _ => false,
         };
+        alignment.optional = fault.is_none() && (is_new || alignment.optional);
         if is_new || added {
             aligner.plan.insert(subject.node, alignment.clone());
         } else if fault.is_some() || alignment.inputs.is_empty() {
@@ -246,23 +302,46 @@ impl Walk {
         alignment.map_or(&[], |alignment| &alignment.inputs)
     }
 
+    /// Looks at a body of a layer of the graph being walked, with what was wanted there when it was last walked.
+    pub(crate) fn look_inside<T>(&mut self, owner: &Layer, body: usize, look: impl FnOnce(&mut Self) -> T) -> T {
+        let place: Place = self.place().chain([(owner.id, body)]).collect();
+        let swap = |walk: &mut Self| {
+            if let Some(Aligner { plan, bodies, .. }) = &mut walk.aligner {
+                std::mem::swap(plan, bodies.entry(place.clone()).or_default());
+            }
+        };
+        swap(self);
+        let found = look(self);
+        swap(self);
+        found
+    }
+
     /// How many Parameters of bodies got another type so far.
     pub(super) fn retyped(&self) -> usize {
         self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())
     }
 
-    /// Whether the bodies of a layer, which was inferred, had to be repaired or cannot be.
-    pub(super) fn is_ill_typed_inside(&mut self, layer: &Layer, bodies: &[Body], ill_typed: bool) -> bool {
-        let place: Place = self.place().collect();
-        let Some(aligner) = &self.aligner else { return false };
-        (0..bodies.len()).any(|at| {
-            let place: Place = place.iter().copied().chain([(layer.id, at)]).collect();
-            let is_wanted = |plans: &BTreeMap<Place, Plan>| plans.get(&place).is_some_and(|plan| !plan.is_empty());
-            ill_typed
-                || is_wanted(&aligner.alone)
-                || is_wanted(&aligner.bodies)
-                || self.runs.get(&place).is_some_and(Run::failed)
-        })
+    /// Whether bodies of a layer, which was inferred, were repaired or cannot be, and whether OpenVINO asks for that.
+    pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
+        let Some(aligner) = &self.aligner else { return (false, false) };
+        let outside: Place = self.place().collect();
+        let (mut any, mut needed) = (false, false);
+        for at in 0..bodies.len() {
+            let place: Place = outside.iter().copied().chain([(layer.id, at)]).collect();
+            let failed = self.runs.get(&place).is_some_and(Run::failed);
+            let plans = [&aligner.alone, &aligner.bodies].into_iter().filter_map(|plans| plans.get(&place));
+            let mut wanted = plans.flat_map(Plan::values).peekable();
+            any |= failed || wanted.peek().is_some();
+            needed |= failed || wanted.any(|alignment| !alignment.optional);
+        }
+        (any, needed)
+    }
+
+    /// Takes down that a body is given other types than it declares.
+    pub(super) fn leave_entrances(&mut self) {
+        if let Some(aligner) = &mut self.aligner {
+            aligner.leaves_entrances = true;
+        }
     }
 
     /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and tells whether any differed.
@@ -283,6 +362,7 @@ impl Walk {
         let rules = aligner.rules;
         let mut alignment = Alignment::default();
         let mut differ = false;
+        let mut entered = Vec::new();
         for (input, port) in inputs.iter().enumerate() {
             let reached = parameters(bodies, input);
             let outside = operand(subject.producer(input), port);
@@ -309,7 +389,12 @@ impl Walk {
                     port.element_type
                 );
                 let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-                fault.help(refusal.remedy().to_string())
+                let way = |(option, other): (_, RuleSet)| {
+                    let common = common_type(&other, ordinary_name(&other), &operands, &mut String::new()).ok()?;
+                    Some(format!("`{option}` would make them {common}"))
+                };
+                let ways: Vec<_> = alternatives(&rules).filter_map(way).collect();
+                fault.help(if ways.is_empty() { refusal.remedy().to_string() } else { ways.join(", ") })
             })?;
             differ = true;
             if port.element_type != common {
@@ -317,11 +402,15 @@ impl Walk {
                 alignment.because(format_args!("{reason}"));
             }
             for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
-                // It is there: its type was just read.
-                let _ = bodies[at].graph.set_attribute(parameter, "element_type", common.name());
                 let body = place.iter().copied().chain([(layer.id, at)]).collect();
-                aligner.retyped.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
+                let retyped = Retyped { body, parameter, types: [declared, common], reason: reason.clone() };
+                entered.push((at, retyped));
             }
+        }
+        for (at, retyped) in entered {
+            // It is there: its type was just read.
+            let _ = bodies[at].graph.set_attribute(retyped.parameter, "element_type", retyped.types[1].name());
+            aligner.retyped.push(retyped);
         }
         if differ {
             aligner.plan.insert(node, alignment);
@@ -366,7 +455,7 @@ impl Walk {
                     .bodies
                     .entry(place)
                     .or_default()
-                    .insert(node, Alignment { inputs, reason: reason.clone() });
+                    .insert(node, Alignment { inputs, reason: reason.clone(), optional: false });
             }
         }
         Some(common)
@@ -436,17 +525,20 @@ impl Group<'_> {
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, &'static str)> {
         let input = *self.inputs.first()?;
         let operation = self.operation;
-        let is_whole = ty.is_integer() || ty == ElementType::Boolean;
-        let is_number = ty.is_integer() || ty.is_float();
         match rules {
-            _ if is_whole && operation.takes_only_floats(input) => {
+            _ if is_whole(ty) && operation.takes_only_floats(input) => {
                 Some((rules.default_float(), "the operation takes floating-point numbers only"))
             }
-            RuleSet::PyTorch(_) if is_whole && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name()) => {
+            RuleSet::PyTorch(_)
+                if is_whole(ty) && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name())
+                    || ty == ElementType::Boolean && operation.name() == "Divide" =>
+            {
                 Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
             }
             RuleSet::PyTorch(_) | RuleSet::Paddle(_)
-                if is_number && operation.accepted() == Accepts::Boolean && operation.is_main(input) =>
+                if is_number(ty)
+                    && (operation.accepted() == Accepts::Boolean || operation.name() == "LogicalNot")
+                    && operation.is_main(input) =>
             {
                 Some((ElementType::Boolean, "the operation takes what is not zero for true"))
             }
@@ -524,6 +616,16 @@ impl Group<'_> {
         first
     }
 
+    /// The options of the program with which the operation takes the inputs.
+    fn ways(&self, rules: &RuleSet) -> String {
+        let them = if self.inputs.len() > 1 { "them" } else { "it" };
+        let way = |(option, other)| match self.common_type(&other) {
+            Ok(Some((common, _))) => Some(format!("`{option}` would make {them} {common}")),
+            _ => None,
+        };
+        alternatives(rules).filter_map(way).collect::<Vec<_>>().join(", ")
+    }
+
     #[cold]
     fn fault(&self, rules: &RuleSet, ty: &str, trouble: &Trouble) -> Fault {
         let message = match trouble {
@@ -538,14 +640,9 @@ impl Group<'_> {
                 format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
             }
         };
-        let ways: Vec<_> = alternatives(rules)
-            .filter_map(|(option, other)| match self.common_type(&other) {
-                Ok(Some((common, _))) => Some(format!("`{option}` would make them {common}")),
-                _ => None,
-            })
-            .collect();
+        let ways = self.ways(rules);
         let help = match trouble {
-            _ if !ways.is_empty() => ways.join(", "),
+            _ if !ways.is_empty() => ways,
             Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
             _ => "put a Convert before the input whose type should change".to_owned(),
         };

@@ -91,12 +91,18 @@ pub(crate) fn refine(model: &mut Model) {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
-    let changes = aligner.map(|aligner| {
-        let (plan, bodies, retyped) = aligner.finish();
-        passes::align(model, &plan, &bodies, retyped)
-    });
-    (diagnostics, changes.unwrap_or_default())
+    let (mut diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
+    let Some(aligner) = aligner else { return (diagnostics, Vec::new()) };
+    let is_outdated = aligner.is_outdated();
+    let (plan, bodies, retyped) = aligner.finish();
+    let changes = passes::align(model, &plan, &bodies, retyped);
+    if is_outdated {
+        let (found, _) = walk(model, None);
+        if !diagnostics.iter().any(Diagnostic::is_error) {
+            diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
+        }
+    }
+    (diagnostics, changes)
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
@@ -141,6 +147,8 @@ pub(crate) struct Walk {
     runs: BTreeMap<Place, Run>,
     /// Whether the graph being walked is given nothing from outside: the model, or a body by itself.
     alone: bool,
+    /// Layers that were not aligned because a type that comes in is not known.
+    undecided: Vec<LayerRef>,
     /// How many more layers of bodies may be inferred.
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
@@ -217,6 +225,7 @@ impl Walk {
             path: Vec::new(),
             runs: BTreeMap::new(),
             alone: true,
+            undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
             withheld: FxHashSet::default(),
@@ -247,6 +256,7 @@ impl Walk {
         model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();
         self.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+        self.forget_consequences();
         self.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         self.note_declared_outputs();
     }
@@ -350,10 +360,16 @@ impl Walk {
             }
         }
         let mut bodies = std::mem::take(&mut layer.bodies);
+        // What OpenVINO drops is not repaired, nor what is inside it.
+        let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, node);
+        let aligner = if dropped { self.aligner.take() } else { None };
         let outputs = match operation {
             Some(operation) => self.outputs(graph, node, operation, &mut bodies, given, values),
             None => self.declared_outputs(graph, node, &mut bodies),
         };
+        if dropped {
+            self.aligner = aligner;
+        }
         let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => {
@@ -422,14 +438,24 @@ impl Walk {
         let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies, values);
-        if self.is_ill_typed_inside(layer, bodies, outputs.is_err() || self.retyped() > retyped)
-            && self.tie_entrances(&subject, &inputs, bodies)?
-        {
-            let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
-            let read = self.read_bodies(layer, bodies);
-            (self.alone, self.declared) = before;
-            read?;
-            outputs = self.attempt(&subject, &inputs, bodies, values);
+        let ill_typed = outputs.is_err() || self.retyped() > retyped;
+        let (repaired, needed) = self.repairs_inside(layer, bodies);
+        if !bodies.is_empty() && (ill_typed || repaired) {
+            let tied = match self.tie_entrances(&subject, &inputs, bodies) {
+                // Only plugins ask for what is repaired inside.
+                Err(_) if !ill_typed && !needed => {
+                    self.leave_entrances();
+                    false
+                }
+                tied => tied?,
+            };
+            if tied {
+                let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
+                let read = self.read_bodies(layer, bodies);
+                (self.alone, self.declared) = before;
+                read?;
+                outputs = self.attempt(&subject, &inputs, bodies, values);
+            }
         }
         let outputs = outputs?;
         if outputs.len() < layer.outputs.len() {
@@ -466,8 +492,9 @@ impl Walk {
         values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
         let start = self.diagnostics.len();
+        // The rule takes the inputs as they are, too: nothing is refused here.
         let mut aligned = match self.wants_alignment(subject, inputs) {
-            true => self.align(subject, inputs, None)?.unwrap_or_default(),
+            true => self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default(),
             false => Aligned::new(),
         };
         // The tied inputs, and then one input or group a round.
@@ -525,7 +552,26 @@ impl Walk {
         let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
         if !failed && self.is_read(graph, node) {
             let diagnostic = self.diagnose(graph, node, fault);
+            let is_unknown = |output: &OutputPort| output.element_type == ElementType::Dynamic;
+            let mut sources = graph.feeds(node).into_iter().flatten();
+            if fault.code == Code::NoCommonType
+                && sources
+                    .any(|(node, port)| graph.weight(node).and_then(|l| l.outputs.get(port)).is_some_and(is_unknown))
+            {
+                self.undecided.extend(diagnostic.layer.clone());
+            }
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Drops errors about types that are not known where other errors can be the reason.
+    fn forget_consequences(&mut self) {
+        let undecided = std::mem::take(&mut self.undecided);
+        let can_follow = |found: &Diagnostic| {
+            found.code == Code::NoCommonType && found.layer.as_ref().is_some_and(|layer| undecided.contains(layer))
+        };
+        if self.diagnostics.iter().any(|found| found.is_error() && !can_follow(found)) {
+            self.diagnostics.retain(|found| !can_follow(found));
         }
     }
 

@@ -197,7 +197,11 @@ impl<'a> Context<'a> {
             return Ok(());
         }
         let message = format!("`{}` takes {}, and gets {ty}", self.layer.ty, accepts.description());
-        Err(Fault::unsupported(input, message).help("put a Convert before it"))
+        let types: SmallVec<[ElementType; 4]> = self.inputs.iter().map(|port| port.element_type).collect();
+        let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
+        let tied = tied.unwrap_or_default();
+        let them = if tied.len() > 1 { "them" } else { "it" };
+        Err(Fault::unsupported(input, message).about(&tied).help(format!("put a Convert before {them}")))
     }
 
     /// What is known of the values of an input, worked out now where it was not yet.
@@ -388,7 +392,8 @@ impl<'a> Context<'a> {
     /// What is known of the values of an output inside a body, as far as the body was inferred.
     pub(crate) fn body_bounds(&mut self, body: usize, output: (NodeIndex, usize)) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
-        value::bounds(self.walk, graph, &mut Cache::default(), output)
+        let owner = self.attributes.layer;
+        self.walk.look_inside(owner, body, |walk| value::bounds(walk, graph, &mut Cache::default(), output))
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.

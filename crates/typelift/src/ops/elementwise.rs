@@ -186,7 +186,8 @@ fn boolean(cx: &mut Context) -> Result<(), Fault> {
 fn select(cx: &mut Context) -> Result<(), Fault> {
     let condition = cx.element_type(0);
     if ![Boolean, ElementType::Dynamic].contains(&condition) {
-        return Err(Fault::unsupported(0, format!("the condition of `{}` is {condition}, not boolean", cx.layer.ty())));
+        let message = format!("the condition of `{}` is {condition}, not boolean", cx.layer.ty());
+        return Err(Fault::unsupported(0, message).help("put a Convert to boolean before it"));
     }
     let element_type = cx.merge_types(&[1, 2])?;
     let rule = auto_broadcast(cx)?;

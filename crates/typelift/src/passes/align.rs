@@ -21,6 +21,8 @@ pub(crate) struct Alignment {
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
     /// Why, as a clause.
     pub(crate) reason: String,
+    /// Whether OpenVINO reads the layer without it, too.
+    pub(crate) optional: bool,
 }
 
 impl Alignment {
