@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use typelift::passes::{
-    self, Change, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass, UNIQUE_TENSOR_NAMES,
+    self, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass,
+    UNIQUE_TENSOR_NAMES,
 };
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
@@ -21,7 +22,7 @@ use crate::promote::OpenVinoArgs;
 use crate::render::{self, Show};
 use crate::terminal::{self, Page, Terminal};
 
-/// Put Converts in the place of every ConvertPromoteTypes
+/// Make element types agree and every promotion explicit, by Converts
 ///
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
@@ -47,6 +48,10 @@ pub(crate) struct Args {
     /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not
     #[arg(long)]
     keep_noop_converts: bool,
+    /// Take out every Convert whose values another tensor provably holds, too, and shorten chains of Converts that keep
+    /// every value
+    #[arg(long, conflicts_with = "keep_noop_converts")]
+    eliminate_converts: bool,
     #[command(flatten)]
     changes: InputChanges,
     /// Give inputs that must have one type, and do not, the common type of these rules, by inserting Converts
@@ -129,14 +134,15 @@ impl Args {
         let refresh_ports = !self.changes.is_empty() || !changes.is_empty();
         let before = promotions(&model.graph);
         // OpenVINO's reader makes names of tensors unique before its pass sees them.
-        let (lower, tidy) = match self.keep_noop_converts {
-            true => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            false => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+        let (lower, tidy) = match self {
+            Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            Self { eliminate_converts: true, .. } => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+            _ => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
         };
         changes.extend(run_pass(model, lower)?);
         let after = promotions(&model.graph);
-        // A model that promotes nothing comes back as it is.
-        if before > after {
+        // A model that promotes nothing comes back as it is, unless something else is asked for.
+        if before > after || self.eliminate_converts {
             changes.extend(run_pass(model, tidy)?);
         }
         let plan = Plan::new(&diagnostics.file, changes);
