@@ -491,6 +491,9 @@ impl Walk {
         bodies: &mut [Body],
         values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
+        if self.aligner.is_none() {
+            return self.apply_rule(subject, inputs, bodies, values);
+        }
         let start = self.diagnostics.len();
         // The rule takes the inputs as they are, too: nothing is refused here.
         let mut aligned = match self.wants_alignment(subject, inputs) {
@@ -511,7 +514,7 @@ impl Walk {
             found_before.retain(|diagnostic| !self.diagnostics[start..].contains(diagnostic));
             self.diagnostics.append(&mut found_before);
             let fault = match outputs {
-                Err(fault) if self.aligner.is_some() => fault,
+                Err(fault) => fault,
                 outputs => return outputs,
             };
             match self.align(subject, inputs, Some(&fault))? {
