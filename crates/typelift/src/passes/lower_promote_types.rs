@@ -1,7 +1,7 @@
 use compact_str::format_compact;
 use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::EdgeRef;
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use petgraph::visit::{EdgeRef, NodeIndexable};
+use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::{hand_over_names, names_a_result};
@@ -130,21 +130,21 @@ fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
     nodes.retain(|&node| graph.weight(node).is_some_and(is_decided) && is_fed(node));
     let used = used_outputs(graph, &nodes);
     // Where the tensor comes from that takes the place of an output.
-    let mut passed = HashMap::<(NodeIndex, usize), NodeIndex>::default();
+    let mut passed = vec![[None; 2]; used.len()];
     let mut promotions = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let Some(layer) = graph.weight(node) else { continue };
+        let (Some(layer), Some(used)) = (graph.weight(node), used[node.index()]) else { continue };
         let mut promotion = Promotion { id: layer.id, operands: [None; 2], passes: [false; 2] };
         for (port, feed) in graph.feeds(node).into_iter().enumerate().take(2) {
-            let (Some((source, from_port)), true) = (feed, used.contains(&(node, port))) else { continue };
+            let (Some((source, from_port)), true) = (feed, used[port]) else { continue };
             let Some(producer) = graph.weight(source) else { continue };
             promotion.operands[port] = Some(Output { layer: producer.id, port: from_port });
             let element_type = |layer: &Layer, port: usize| layer.outputs.get(port).map(|port| port.element_type);
             if !with_noops && element_type(layer, port) == element_type(producer, from_port) {
-                let origin = passed.get(&(source, from_port)).copied().unwrap_or(source);
+                let origin = passed[source.index()].get(from_port).copied().flatten().unwrap_or(source);
                 if !names_a_result(graph, node, port, origin) {
                     promotion.passes[port] = true;
-                    passed.insert((node, port), origin);
+                    passed[node.index()][port] = Some(origin);
                 }
             }
         }
@@ -159,15 +159,19 @@ fn is_decided(layer: &Layer) -> bool {
         && !layer.outputs.iter().any(|port| port.element_type == ElementType::Dynamic)
 }
 
-/// The outputs of `promotes`, given producers first, that something uses besides one of them whose output is not used.
-fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> HashSet<(NodeIndex, usize)> {
-    let all: HashSet<NodeIndex> = promotes.iter().copied().collect();
-    let mut used = HashSet::default();
-    for &node in promotes.iter().rev() {
-        for edge in graph.petgraph().edges(node) {
-            let to = (edge.target(), edge.weight().to_port as usize);
-            if !all.contains(&to.0) || used.contains(&to) {
-                used.insert((node, edge.weight().from_port as usize));
+/// By node, for each of `promotes`, given producers first, whether something uses its outputs besides one of them whose
+/// output is not used.
+fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> Vec<Option<[bool; 2]>> {
+    let mut used = vec![None; graph.petgraph().node_bound()];
+    for node in promotes {
+        used[node.index()] = Some([false; 2]);
+    }
+    for node in promotes.iter().rev() {
+        for edge in graph.petgraph().edges(*node) {
+            let (from_port, to_port) = (edge.weight().from_port as usize, edge.weight().to_port as usize);
+            let counts = used[edge.target().index()].is_none_or(|ports| ports.get(to_port) == Some(&true));
+            if let Some(port) = used[node.index()].as_mut().and_then(|ports| ports.get_mut(from_port)) {
+                *port |= counts;
             }
         }
     }

@@ -24,7 +24,8 @@ pub(super) fn model<E>(
 ) -> Result<(), E> {
     let graph = &model.graph;
     let mut removed = graph.removed().to_vec();
-    removed.sort_unstable_by(|a, b| b.cmp(a));
+    // A few sorted runs, one behind the other, which a stable sort merges.
+    removed.sort_by(|a, b| b.cmp(a));
     let mut splice =
         Splice { refresh_ports, source: &model.source, removed, edits: Vec::new(), new: String::new(), at: 0 };
     // Edges are edited after layers, wherever they stand.
@@ -73,7 +74,7 @@ impl<'a> Splice<'a> {
         while let Some(span) = self.removed.pop_if(|span| done.is_none_or(|done| span.start < done.end)) {
             self.delete(span);
         }
-        self.edits.sort_unstable_by_key(|(span, new)| (*span, new.start));
+        self.edits.sort_by_key(|(span, _)| *span);
         for (span, new) in self.edits.drain(..) {
             sink(self.source.get(self.at..span.start as usize).unwrap_or_default())?;
             sink(&self.new[new])?;
