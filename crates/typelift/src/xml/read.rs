@@ -252,8 +252,8 @@ impl<'a> Read<'a> {
             extras: Vec::new(),
             withheld: None,
         };
-        // A layer and its edges take some 700 bytes of text.
-        let graph = Graph::with_capacity(self.source.len() / 700);
+        // A layer and its edges take some 450 bytes of text, as a rule.
+        let graph = Graph::with_capacity(self.source.len() / 450);
         model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
