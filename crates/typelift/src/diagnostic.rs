@@ -1,10 +1,11 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::graph::LayerId;
 
@@ -404,6 +405,34 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+/// Why a file could not be read as a model.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file system said no.
+    #[error("cannot read {file}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file is no model, or not one that OpenVINO takes.
+    #[error(transparent)]
+    Model(#[from] Box<Diagnostics>),
+}
+
+impl From<Diagnostics> for ReadError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Model(Box::new(diagnostics))
+    }
+}
+
+impl ReadError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { file: path.display().to_string(), source }
+    }
+}
 
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {

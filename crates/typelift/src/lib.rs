@@ -14,11 +14,11 @@ pub mod why;
 pub mod xml;
 
 pub use check::check;
-pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity, Span};
+pub use diagnostic::{Code, Diagnostic, Diagnostics, ReadError, Severity, Span};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
-pub use infer::{infer, infer_aligned};
+pub use infer::infer;
 pub use inputs::{InputError, trace_changes};
+pub use passes::infer_aligned;
 pub use typelift_promote as promote;
 pub use weights::Weights;
 pub use why::why;
-pub use xml::ReadError;

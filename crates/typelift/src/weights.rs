@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::xml::ReadError;
+use crate::diagnostic::ReadError;
 
 /// Where the bytes of a model's constants are.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,5 @@
 //! A model: a graph with its name, IR version, metadata, source text and weights.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -8,7 +7,7 @@ use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashSet;
 
 use super::Graph;
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::Span;
 use crate::weights::Weights;
 
 /// The version of the IR format.
@@ -41,46 +40,6 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model and looks for its weights beside it, in the file of the same name that ends in `.bin`.
-    ///
-    /// # Errors
-    /// [`ReadError::Io`](crate::ReadError::Io) where the file cannot be read,
-    /// [`ReadError::Model`](crate::ReadError::Model) with everything that is wrong in it where it is not a model.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, crate::ReadError> {
-        let path = path.as_ref();
-        let source = Arc::new(crate::xml::load(path)?);
-        let reading = crate::xml::parse(source.clone());
-        let mut diagnostics = Diagnostics::new(path, source);
-        diagnostics.list = reading.diagnostics;
-        match reading.model {
-            Some(mut model) if !diagnostics.has_errors() => {
-                model.weights = Weights::beside(path)?;
-                Ok(model)
-            }
-            _ => Err(diagnostics.into()),
-        }
-    }
-
-    /// Reads a model from text. It has no weights until [`weights`](Self::weights) is set.
-    ///
-    /// # Errors
-    /// Everything that is wrong in it. Warnings are not errors; [`parse`](crate::xml::parse) gives them too.
-    ///
-    /// # Examples
-    /// ```
-    /// let model = typelift::Model::from_xml(r#"<net name="empty" version="11"><layers/></net>"#)?;
-    /// assert_eq!(model.name(), "empty");
-    /// # Ok::<(), typelift::Diagnostics>(())
-    /// ```
-    pub fn from_xml(source: impl Into<String>) -> Result<Self, Diagnostics> {
-        let source = Arc::new(source.into());
-        let reading = crate::xml::parse(source.clone());
-        match reading.model {
-            Some(model) if !reading.diagnostics.iter().any(Diagnostic::is_error) => Ok(model),
-            _ => Err(Diagnostics { list: reading.diagnostics, ..Diagnostics::new("<memory>", source) }),
-        }
-    }
-
     /// Its name; empty where the file gives none.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()

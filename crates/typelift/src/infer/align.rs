@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
@@ -13,10 +14,43 @@ use super::{Place, Run, Walk};
 use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
 use crate::ops::{Accepts, BodyInput, Fault, Operation};
-use crate::passes::align::{Alignment, Plan};
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
+
+/// Which inputs of the layers of one graph are to have which type.
+pub(crate) type Plan = HashMap<NodeIndex, Alignment>;
+
+/// The inputs of one layer that get another type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alignment {
+    /// Positions with the types that they get.
+    pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
+    /// Why, as a clause.
+    pub(crate) reason: String,
+    /// Whether OpenVINO reads the layer without it, too.
+    pub(crate) optional: bool,
+}
+
+impl Alignment {
+    /// Adds a reason.
+    pub(crate) fn because(&mut self, reason: fmt::Arguments) {
+        let separator = if self.reason.is_empty() { "" } else { "; " };
+        self.reason += &format!("{separator}{reason}");
+    }
+}
+
+/// What has to happen to a model that was inferred as if it had happened.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// For the model and for each body.
+    pub(crate) plans: BTreeMap<Place, Plan>,
+    /// What was done to Parameters already.
+    pub(crate) retyped: Vec<Retyped>,
+    /// Whether a body was last walked with something else than is wanted in it by itself, or with other types, so that its
+    /// types need not be those that it gets.
+    pub(crate) is_outdated: bool,
+}
 
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
@@ -91,9 +125,7 @@ impl Aligner {
         self.bodies.insert(place, plan);
     }
 
-    /// Whether a body was last walked with something else than is wanted in it by itself, or with other types, so that its
-    /// types need not be those that it gets.
-    pub(super) fn is_outdated(&self) -> bool {
+    fn is_outdated(&self) -> bool {
         self.leaves_entrances
             || self.alone.iter().any(|(place, plan)| {
                 let walked = self.bodies.get(place);
@@ -104,11 +136,14 @@ impl Aligner {
             })
     }
 
-    /// What is wanted in the model and in its bodies, and what was done to Parameters already.
-    pub(super) fn finish(mut self) -> (Plan, BTreeMap<Place, Plan>, Vec<Retyped>) {
+    /// What is wanted in the model and in its bodies.
+    pub(super) fn finish(self) -> Wanted {
+        let is_outdated = self.is_outdated();
+        let mut plans = self.alone;
         for (place, plan) in self.bodies {
-            self.alone.entry(place).or_default().extend(plan);
+            plans.entry(place).or_default().extend(plan);
         }
+        plans.insert(Place::new(), self.plan);
         let mut retyped = BTreeMap::<_, Retyped>::new();
         for next in self.retyped {
             match retyped.entry((next.body.clone(), next.parameter)) {
@@ -121,7 +156,7 @@ impl Aligner {
             }
         }
         let retyped = retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
-        (self.plan, self.alone, retyped.collect())
+        Wanted { plans, retyped: retyped.collect(), is_outdated }
     }
 
     /// Whether a layer gets inputs of other types although its rule takes those that it has: PyTorch has operations on

@@ -15,12 +15,11 @@ use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
 use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Retyped, Subject};
+pub(crate) use self::align::{Plan, Retyped, Subject, Wanted};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
-use crate::passes::{self, Change};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -57,52 +56,11 @@ pub(crate) fn refine(model: &mut Model) {
     walk.model(model);
 }
 
-/// As [`infer`], and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
-/// and its bodies; gives also the Converts that came and went for it.
-///
-/// Where operations have the inputs that they take, which is where [`infer`] finds no error of types, nothing is changed.
-/// A layer that is refused gets a Convert in front of each input that has another type than
-/// [`RuleSet::promote_all`] gives the tied inputs of its row, in their order; a `Const` of rank 0 counts as a number
-/// there. An operation on floating point gets [`RuleSet::default_float`] instead of integers. What follows from the new
-/// type follows at once. There are as few Converts as that takes: one for a tensor and a type, none where a tensor is
-/// there that holds the values in that type.
-///
-/// Where the rules give no type that the operation takes, the layer gets an error that says which other rules would.
-///
-/// # Examples
-/// ```
-/// use typelift::promote::RuleSet;
-/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
-///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
-///         <output><port id="0" precision="FP16"/></output></layer>
-///     <layer id="1" name="y" type="Parameter" version="opset1"><data shape="3" element_type="f32"/>
-///         <output><port id="0" precision="FP32"/></output></layer>
-///     <layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input>
-///         <output><port id="2" precision="FP32"/></output></layer>
-///     <layer id="3" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
-/// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
-///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
-///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#)?;
-/// let rules = RuleSet::from_name("openvino").unwrap();
-/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, rules);
-/// assert!(diagnostics.is_empty());
-/// assert_eq!(changes[0].layer.name, "x/sum.0");
-/// assert_eq!(changes[0].reason, "Add 2 `sum` takes f16 from `x` and f32 from `y`: openvino rules, f16 with f32 gives f32: the wider float");
-/// # Ok::<(), typelift::Diagnostics>(())
-/// ```
-pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (mut diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
-    let Some(aligner) = aligner else { return (diagnostics, Vec::new()) };
-    let is_outdated = aligner.is_outdated();
-    let (plan, bodies, retyped) = aligner.finish();
-    let changes = passes::align(model, &plan, &bodies, retyped);
-    if is_outdated {
-        let (found, _) = walk(model, None);
-        if !diagnostics.iter().any(Diagnostic::is_error) {
-            diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
-        }
-    }
-    (diagnostics, changes)
+/// As [`infer`], with the common type of these rules for inputs that must agree in type and do not, as if the Converts were
+/// there.
+pub(crate) fn infer_as_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
+    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
+    (diagnostics, aligner.map(Aligner::finish).unwrap_or_default())
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {

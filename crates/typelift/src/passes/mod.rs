@@ -3,22 +3,20 @@
 //! A pass expects types and shapes to be inferred, leaves them inferred, and works in bodies too. [`run`] verifies the
 //! graph after it, always.
 
-pub(crate) mod align;
+mod align;
 mod conversions;
 mod eliminate_converts;
 mod lower_promote_types;
 mod unique_tensor_names;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
-use self::align::Plan;
+pub use self::align::infer_aligned;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
-use crate::infer::{Place, Retyped};
+use crate::infer::Place;
 use crate::loss::Audit;
 use crate::ops;
 use crate::weights::Weights;
@@ -189,27 +187,6 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
         crate::infer::refine(model);
     }
     Ok(changes.list)
-}
-
-/// Puts in the Converts that a model and its bodies need for `plan`, and takes down which Parameters were retyped.
-pub(crate) fn align(
-    model: &mut Model,
-    plan: &Plan,
-    bodies: &BTreeMap<Place, Plan>,
-    retyped: Vec<Retyped>,
-) -> Vec<Change> {
-    let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
-    for Retyped { body, parameter, types, reason } in retyped {
-        if let Some(layer) = changes.enter(&mut model.graph, &body).and_then(|graph| graph.layer(parameter)) {
-            changes.add(Action::Retyped, layer, types, reason);
-        }
-    }
-    for (place, plan) in [(&Place::new(), plan)].into_iter().chain(bodies) {
-        if let Some(graph) = changes.enter(&mut model.graph, place).filter(|_| !plan.is_empty()) {
-            changes.rewrite(graph, |graph, changes| align::apply(graph, plan, changes));
-        }
-    }
-    changes.list
 }
 
 /// What a pass did so far, and where it is.

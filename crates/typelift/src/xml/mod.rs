@@ -8,43 +8,55 @@ mod splice;
 mod tokens;
 
 use std::convert::Infallible;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-use thiserror::Error;
 
 pub use read::{Reading, parse};
 pub(crate) use read::{declared_dims, declares, locate, locate_port, matches_dims};
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, ReadError, Span};
 use crate::graph::{Layer, Model};
+use crate::weights::Weights;
 
-/// Why a file could not be read as a model.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// The file system said no.
-    #[error("cannot read {file}")]
-    Io {
-        /// The file.
-        file: String,
-        /// What the file system said.
-        source: io::Error,
-    },
-    /// The file is no model, or not one that OpenVINO takes.
-    #[error(transparent)]
-    Model(#[from] Box<Diagnostics>),
-}
-
-impl From<Diagnostics> for ReadError {
-    fn from(diagnostics: Diagnostics) -> Self {
-        Self::Model(Box::new(diagnostics))
+impl Model {
+    /// Reads a model and looks for its weights beside it, in the file of the same name that ends in `.bin`.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] where the file cannot be read,
+    /// [`ReadError::Model`] with everything that is wrong in it where it is not a model.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let source = Arc::new(load(path)?);
+        let reading = parse(source.clone());
+        let mut diagnostics = Diagnostics::new(path, source);
+        diagnostics.list = reading.diagnostics;
+        match reading.model {
+            Some(mut model) if !diagnostics.has_errors() => {
+                model.weights = Weights::beside(path)?;
+                Ok(model)
+            }
+            _ => Err(diagnostics.into()),
+        }
     }
-}
 
-impl ReadError {
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io { file: path.display().to_string(), source }
+    /// Reads a model from text. It has no weights until [`weights`](Self::weights) is set.
+    ///
+    /// # Errors
+    /// Everything that is wrong in it. Warnings are not errors; [`parse`] gives them too.
+    ///
+    /// # Examples
+    /// ```
+    /// let model = typelift::Model::from_xml(r#"<net name="empty" version="11"><layers/></net>"#)?;
+    /// assert_eq!(model.name(), "empty");
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn from_xml(source: impl Into<String>) -> Result<Self, Diagnostics> {
+        let source = Arc::new(source.into());
+        let reading = parse(source.clone());
+        match reading.model {
+            Some(model) if !reading.diagnostics.iter().any(Diagnostic::is_error) => Ok(model),
+            _ => Err(Diagnostics { list: reading.diagnostics, ..Diagnostics::new("<memory>", source) }),
+        }
     }
 }
 
