@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::terminal::{self, Remark};
+use crate::render::{self, Remark};
 
 /// Ends a run with exit status 2, or quietly; where there are several models, only what was to be done with one of them.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Failure {
         match self {
             Self::BrokenPipe => String::new(),
             Self::NoModel(reason) => format!("{reason}; skipped\n"),
-            Self::Other { message, help } => terminal::error(None, &message, help.map(Remark::Help).into_iter()),
+            Self::Other { message, help } => render::error(None, &message, help.map(Remark::Help).into_iter()),
         }
     }
 

@@ -7,7 +7,8 @@ use typelift::promote::{Category, ElementType, Operand, Promotion, Refusal, Rule
 
 use crate::Status;
 use crate::failure::Failure;
-use crate::terminal::{self, Remark, Terminal};
+use crate::render::{self, Remark};
+use crate::terminal::Terminal;
 
 /// Tell the common type of two operands
 ///
@@ -186,7 +187,7 @@ fn one(args: &Args, rules: &RuleSet, texts: [&str; 2], terminal: &mut Terminal) 
                 }
                 _ => refusal.remedy().to_string(),
             };
-            terminal.say(&terminal::error(
+            terminal.say(&render::error(
                 Some(refusal.code()),
                 &refusal.to_string(),
                 notes.chain([Remark::Help(remedy)]),

@@ -1,4 +1,4 @@
-//! Diagnostics as text, the way rustc shows them, and as JSON.
+//! Diagnostics as text, the way rustc shows them, and as JSON; failures in the same manner.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -252,4 +252,24 @@ impl<'a> Document<'a> {
         let entries = diagnostics.list.iter().map(entry).collect();
         Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: entries }
     }
+}
+
+/// Why something was not done, in colours.
+pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
+    let title = Level::ERROR.primary_title(message);
+    let title = match code {
+        Some(code) => title.id(code),
+        None => title,
+    };
+    let messages = remarks.map(|remark| match remark {
+        Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
+        Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
+    });
+    Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
+}
+
+/// What goes with an error.
+pub(crate) enum Remark {
+    Note(String),
+    Help(String),
 }

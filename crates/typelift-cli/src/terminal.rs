@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 use anstream::AutoStream;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -65,24 +64,4 @@ pub(crate) struct Page {
 /// A JSON document and the end of its last line.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::new(error.to_string()))
-}
-
-/// Why something was not done, in colours.
-pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
-    let title = Level::ERROR.primary_title(message);
-    let title = match code {
-        Some(code) => title.id(code),
-        None => title,
-    };
-    let messages = remarks.map(|remark| match remark {
-        Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
-        Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
-    });
-    Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
-}
-
-/// What goes with an error.
-pub(crate) enum Remark {
-    Note(String),
-    Help(String),
 }
