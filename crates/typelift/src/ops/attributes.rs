@@ -3,11 +3,15 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Fault, Operation};
 use crate::diagnostic::Code;
 use crate::graph::Layer;
+
+/// The values of an attribute that has several: few, as a rule.
+pub(crate) type List<T> = SmallVec<[T; 6]>;
 
 /// An attribute of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -135,9 +139,9 @@ impl Attr {
         &self,
         text: &str,
         parse: impl Fn(&str) -> Result<(T, bool), Fault>,
-    ) -> Result<(Vec<T>, bool), Fault> {
+    ) -> Result<(List<T>, bool), Fault> {
         if text.is_empty() {
-            return Ok((Vec::new(), false));
+            return Ok((List::new(), false));
         }
         let mut junk = false;
         // A comma at the end is none too many.
@@ -206,12 +210,12 @@ impl<'a> Attributes<'a> {
         attribute.element_type(text)
     }
 
-    pub(crate) fn ints(&self, name: &'static str) -> Result<Vec<i64>, Fault> {
+    pub(crate) fn ints(&self, name: &'static str) -> Result<List<i64>, Fault> {
         let (attribute, text) = self.text_of(name)?;
         attribute.list(text, |field| attribute.number(field)).map(|(numbers, _)| numbers)
     }
 
-    pub(crate) fn floats(&self, name: &'static str) -> Result<Vec<f64>, Fault> {
+    pub(crate) fn floats(&self, name: &'static str) -> Result<List<f64>, Fault> {
         let (attribute, text) = self.text_of(name)?;
         attribute.list(text, |field| attribute.float(field)).map(|(numbers, _)| numbers)
     }

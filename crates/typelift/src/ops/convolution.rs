@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dim, divide, map_ends, merge_dims};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -72,8 +72,8 @@ const fn deformable(revision: u8) -> Operation {
 
 /// How a window moves over the spatial axes; each list has one number an axis.
 struct Window {
-    strides: Vec<i64>,
-    dilations: Vec<i64>,
+    strides: List<i64>,
+    dilations: List<i64>,
     /// What is padded on both sides together; unused where the output follows from the stride alone.
     pads: Vec<i64>,
     /// Whether padding makes the output as long as the input, but for the stride.
@@ -140,10 +140,10 @@ impl Window {
 }
 
 /// A list with one number for each spatial axis, or none at all.
-pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<Vec<i64>, Fault> {
+pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<List<i64>, Fault> {
     let numbers = cx.ints(name)?;
     match numbers.len() {
-        0 => Ok(vec![absent; spatial]),
+        0 => Ok(List::from_elem(absent, spatial)),
         length if length == spatial => Ok(numbers),
         length => {
             let message = format!("`{name}` has {length} numbers, and there are {spatial} spatial axes");

@@ -47,7 +47,7 @@ mod variable;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind, Attributes};
+pub(crate) use attributes::{Attr, AttrKind, Attributes, List};
 pub(crate) use body::check_port_maps;
 pub(crate) use context::{BodyInput, Context, Fault};
 pub(crate) use convert::promotion;

@@ -2,7 +2,7 @@
 
 use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, List, Operation};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -102,7 +102,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
         return Err(Fault::attribute("strides", message));
     }
     let has = |name| cx.operation.attribute(name).is_some();
-    let dilations = if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { vec![1; spatial] };
+    let dilations = if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { List::from_elem(1, spatial) };
     for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
         if numbers.contains(&0) {
             return Err(Fault::attribute(name, format!("`{name}` has a 0")));

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, evaluate};
 use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
@@ -231,11 +231,11 @@ impl Strides {
 
 /// The masks of a StridedSlice, position by position.
 struct Masks {
-    begin: Vec<i64>,
-    end: Vec<i64>,
-    new_axis: Vec<i64>,
-    shrink_axis: Vec<i64>,
-    ellipsis: Vec<i64>,
+    begin: List<i64>,
+    end: List<i64>,
+    new_axis: List<i64>,
+    shrink_axis: List<i64>,
+    ellipsis: List<i64>,
 }
 
 impl Masks {
