@@ -254,7 +254,8 @@ fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
 /// The first constant that lies in the weights file.
 fn first_constant<'a>(graph: &'a Graph, path: &mut Vec<String>) -> Option<&'a Layer> {
     for layer in graph.layers() {
-        let is_constant = ["Const", "Constant"].iter().any(|ty| layer.ty().eq_ignore_ascii_case(ty));
+        let operation = typelift::ops::lookup(layer.ty(), layer.version());
+        let is_constant = operation.is_some_and(|operation| operation.name() == "Constant");
         if is_constant && layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") {
             return Some(layer);
         }

@@ -13,7 +13,7 @@ use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelit
 use super::{Place, Run, Walk};
 use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
-use crate::ops::{Accepts, BodyInput, Fault, Operation};
+use crate::ops::{Accepts, BodyInput, Fault, Operation, is_constant};
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
@@ -213,9 +213,9 @@ impl Aligner {
         let Some(to) = fault.wants else {
             let operands = subject.operands(inputs);
             let ways = Group { operation, operands: &operands, inputs: &group }.ways(&self.rules);
-            return match fault.code {
-                Code::UnsupportedType if !ways.is_empty() => Err(fault.clone().help(ways)),
-                _ => Ok(false),
+            return match ways.filter(|_| fault.code == Code::UnsupportedType) {
+                Some(ways) => Err(fault.clone().help(ways)),
+                None => Ok(false),
             };
         };
         let current = |input: usize| {
@@ -227,8 +227,7 @@ impl Aligner {
         let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
-            let ways = alternatives(&self.rules).filter(|(_, other)| !refused(other));
-            let ways: Vec<_> = ways.map(|(option, _)| format!("`{option}` would make it {to}")).collect();
+            let ways = ways(&self.rules, "it", |other| (!refused(other)).then_some(to));
             let help = fault.help.iter().map(ToString::to_string).chain(ways);
             return Err(fault.clone().help(help.collect::<Vec<_>>().join(", ")));
         }
@@ -267,19 +266,18 @@ fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
 /// OpenVINO's unsafe rules are chosen, or where PyTorch would store the one in a tensor of the other. Numbers never
 /// become indices.
 fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
-    let keeps = fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact());
+    let allowed = |lossy: bool| fidelity(from, to).is_some_and(|fidelity| lossy || fidelity.is_exact());
     let becomes_index = to.is_integer() && !from.is_integer();
     !becomes_index
         && match rules {
-            RuleSet::OpenVino(attributes) => keeps || attributes.promote_unsafe && fidelity(from, to).is_some(),
+            RuleSet::OpenVino(attributes) => allowed(attributes.promote_unsafe),
             RuleSet::PyTorch(_) => pytorch::can_cast(from, to),
-            RuleSet::Paddle(_) => keeps,
+            RuleSet::Paddle(_) => allowed(false),
         }
 }
 
 /// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
 fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
-    let is_constant = |layer: &Layer| ["Const", "Constant"].iter().any(|name| layer.ty.eq_ignore_ascii_case(name));
     let category = match port.shape.rank() {
         None => Category::UnknownRank,
         Some(0) if producer.is_some_and(is_constant) => Category::Number,
@@ -424,12 +422,8 @@ impl Walk {
                     port.element_type
                 );
                 let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-                let way = |(option, other): (_, RuleSet)| {
-                    let common = common_type(&other, ordinary_name(&other), &operands, &mut String::new()).ok()?;
-                    Some(format!("`{option}` would make them {common}"))
-                };
-                let ways: Vec<_> = alternatives(&rules).filter_map(way).collect();
-                fault.help(if ways.is_empty() { refusal.remedy().to_string() } else { ways.join(", ") })
+                let common = |other: &_| common_type(other, ordinary_name(other), &operands, &mut String::new()).ok();
+                fault.help(ways(&rules, "them", common).unwrap_or_else(|| refusal.remedy().to_string()))
             })?;
             differ = true;
             if port.element_type != common {
@@ -511,6 +505,13 @@ fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType
         }
     }
     found
+}
+
+/// The options of the program under which `common` gives a type, each with what it makes of `them`.
+fn ways(rules: &RuleSet, them: &str, common: impl Fn(&RuleSet) -> Option<ElementType>) -> Option<String> {
+    let way = |(option, other)| Some(format!("`{option}` would make {them} {}", common(&other)?));
+    let ways: Vec<_> = alternatives(rules).filter_map(way).collect();
+    (!ways.is_empty()).then(|| ways.join(", "))
 }
 
 /// The rule set's name for the way that operations promote which have none of their own.
@@ -652,13 +653,9 @@ impl Group<'_> {
     }
 
     /// The options of the program with which the operation takes the inputs.
-    fn ways(&self, rules: &RuleSet) -> String {
+    fn ways(&self, rules: &RuleSet) -> Option<String> {
         let them = if self.inputs.len() > 1 { "them" } else { "it" };
-        let way = |(option, other)| match self.common_type(&other) {
-            Ok(Some((common, _))) => Some(format!("`{option}` would make {them} {common}")),
-            _ => None,
-        };
-        alternatives(rules).filter_map(way).collect::<Vec<_>>().join(", ")
+        ways(rules, them, |other| Some(self.common_type(other).ok()??.0))
     }
 
     #[cold]
@@ -675,12 +672,12 @@ impl Group<'_> {
                 format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
             }
         };
-        let ways = self.ways(rules);
-        let help = match trouble {
-            _ if !ways.is_empty() => ways,
+        let help = self.ways(rules).unwrap_or_else(|| match trouble {
             Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
-            _ => "put a Convert before the input whose type should change".to_owned(),
-        };
+            Trouble::Refused(_) | Trouble::NotTaken(_) => {
+                "put a Convert before the input whose type should change".to_owned()
+            }
+        });
         let fault = Fault { inputs: self.distinct(), ..Fault::other(Code::NoCommonType, message) };
         fault.rule("these inputs must have one element type").help(help)
     }

@@ -71,9 +71,8 @@ fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option
 
 /// Whether the graph or a body in it has constants.
 fn has_constants(graph: &Graph) -> bool {
-    graph.petgraph().node_weights().any(|layer| {
-        ["Const", "Constant"].contains(&layer.ty()) || layer.bodies.iter().any(|body| has_constants(&body.graph))
-    })
+    let has = |layer: &Layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph));
+    graph.petgraph().node_weights().any(has)
 }
 
 /// So many layers of bodies may be inferred again, and one more for each byte of the file. No real model comes near.
@@ -513,12 +512,11 @@ impl Walk {
         let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
         if !failed && self.is_read(graph, node) {
             let diagnostic = self.diagnose(graph, node, fault);
-            let is_unknown = |output: &OutputPort| output.element_type == ElementType::Dynamic;
-            let mut sources = graph.feeds(node).into_iter().flatten();
-            if fault.code == Code::NoCommonType
-                && sources
-                    .any(|(node, port)| graph.weight(node).and_then(|l| l.outputs.get(port)).is_some_and(is_unknown))
-            {
+            let is_unknown = |&(node, port): &(NodeIndex, usize)| {
+                let output = graph.weight(node).and_then(|layer| layer.outputs.get(port));
+                output.is_some_and(|output| output.element_type == ElementType::Dynamic)
+            };
+            if fault.code == Code::NoCommonType && graph.feeds(node).iter().flatten().any(is_unknown) {
                 self.undecided.extend(diagnostic.layer.clone());
             }
             self.diagnostics.push(diagnostic);

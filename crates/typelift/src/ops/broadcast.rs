@@ -4,8 +4,7 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 
 use super::common::check_type;
-use super::context::is_constant;
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate, is_constant};
 use crate::infer::value::{self, DATA, Evaluate};
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 

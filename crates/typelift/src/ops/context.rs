@@ -404,8 +404,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether a layer is a Constant.
-pub(super) fn is_constant(layer: &Layer) -> bool {
+/// Whether a layer is a Constant, in one of the two spellings of which OpenVINO reads the values.
+pub(crate) fn is_constant(layer: &Layer) -> bool {
     ["Const", "Constant"].contains(&layer.ty())
 }
 

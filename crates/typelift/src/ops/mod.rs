@@ -49,7 +49,7 @@ use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, Attributes, List};
 pub(crate) use body::check_port_maps;
-pub(crate) use context::{BodyInput, Context, Fault};
+pub(crate) use context::{BodyInput, Context, Fault, is_constant};
 pub(crate) use convert::promotion;
 
 use rustc_hash::FxHashMap;

@@ -255,10 +255,8 @@ impl Changes {
         rewrite(graph, self);
         for change in self.list[before..].iter_mut().filter(|change| change.action == Action::Inserted) {
             let source = graph.producers(change.layer.id).first().copied().flatten();
-            let Some(constant) = source.and_then(|source| graph.layer(source.layer)) else { continue };
-            if !["Const", "Constant"].iter().any(|ty| constant.ty.eq_ignore_ascii_case(ty)) {
-                continue;
-            }
+            let producer = source.and_then(|source| graph.layer(source.layer));
+            let Some(constant) = producer.filter(|layer| ops::is_constant(layer)) else { continue };
             change.constant = Audit::of(constant, &self.weights, change.to).map(|audit| {
                 let layer =
                     LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
