@@ -1,0 +1,180 @@
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use typelift_promote::Promotion;
+use typelift_promote::paddle::{Operation, Reason, Refusal, Version};
+
+use super::tables::{compare, operand, read, rows};
+
+fn code(refusal: Refusal) -> &'static str {
+    match refusal.reason {
+        Reason::NoPromotion => "!promote",
+        Reason::Float8 => "!enum",
+        Reason::SameType => "!mismatch",
+        Reason::Number => "!args",
+        Reason::Rank => "!shape",
+        other => panic!("{other:?} is no reason of paddle"),
+    }
+}
+
+/// Our answer in the words of a cell. Where paddle found no kernel, the type it looked for one in is the common type.
+fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
+    match answer {
+        Ok(promotion) if cell.starts_with("!k/") => format!("!k/{}", promotion.common.framework_name()),
+        answer => answer.map_or_else(code, |promotion| promotion.result.framework_name()).to_owned(),
+    }
+}
+
+fn operation(key: &str) -> Operation {
+    let name = if key.starts_with("operator_") { key.replace('_', " ") } else { key.to_owned() };
+    Operation::from_name(&name).unwrap_or_else(|| panic!("no operation {name}"))
+}
+
+/// Why a cell says nothing about promotion, where it and our answer differ.
+fn no_answer(key: &str, theirs: &str, ours: &str) -> Option<&'static str> {
+    let refused = ours.starts_with('!') && !ours.starts_with("!k/");
+    match key {
+        "-" => Some("not asked"),
+        // The type that has no kernel is that of an operand, or of an earlier step, and we refuse or go further.
+        "bitwise_and" | "bitwise_or" | "bitwise_xor" | "operator_&" | "operator_|" | "operator_^" | "heaviside"
+        | "matmul" | "isclose"
+            if theirs.starts_with("!k/") && refused =>
+        {
+            Some("no kernel, and the types differ")
+        }
+        "hypot" | "gcd" | "lcm" | "poisson_nll_loss" | "logaddexp" if theirs.starts_with("!k/") => {
+            Some("no kernel for an earlier step")
+        }
+        "where" | "atan2" if theirs.starts_with("!k/f8") => Some("no kernel to broadcast an 8-bit float"),
+        "huber_loss" | "smooth_l1_loss" if theirs.starts_with("!k/") && ours == "!shape" => {
+            Some("no kernel, and the ranks differ")
+        }
+        "isclose" if theirs == "!RuntimeError" => (ours == "!shape").then_some("the ranks differ"),
+        "matmul" | "isclose" if theirs == "!NotImplementedError" && refused => Some("refused in other words"),
+        // Kernels that cast what they are given instead of refusing it, for some pairs of types and not for others.
+        "matmul" | "isclose" if ours == "!mismatch" => Some("the kernel casts one of the types"),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_operation_for_every_pair_of_operands() {
+    let silent = Cell::new(BTreeMap::new());
+    let compared = compare("paddle/operations.csv", |key, a, b, theirs| {
+        let ours = cell(operation(key).promote(&[operand(a), operand(b)], Version::V3_3), theirs);
+        let reason = no_answer(if theirs == "-" { "-" } else { key }, theirs, &ours);
+        match reason.filter(|_| ours != theirs) {
+            Some(reason) => {
+                let mut counts = silent.take();
+                *counts.entry(reason).or_insert(0) += 1;
+                silent.set(counts);
+                None
+            }
+            None => Some(ours),
+        }
+    });
+    let silent = silent.take();
+    assert_eq!(compared + silent.values().sum::<usize>(), 58 * 32 * 32);
+    insta::assert_debug_snapshot!(silent);
+}
+
+#[test]
+fn no_operation_is_without_a_table() {
+    let text = read("paddle/operations.csv");
+    let listed: BTreeSet<_> =
+        rows(&text).skip(1).flat_map(|row| row[0].split(' ')).map(operation).map(Operation::name).collect();
+    let missing: Vec<_> = Operation::all().map(Operation::name).filter(|name| !listed.contains(name)).collect();
+    assert_eq!(missing, ["concat", "stack"]);
+}
+
+#[test]
+fn lists_of_tensors_must_agree() {
+    let tensors = |types: [&str; 3]| types.map(|ty| operand(&format!("d:{ty}")));
+    for name in ["concat", "stack"] {
+        let promote = |types| operation(name).promote(&tensors(types), Version::V3_3).map_err(|refusal| refusal.code());
+        assert_eq!(promote(["f32", "f32", "f64"]), Err("same-type"));
+        assert!(promote(["f32", "f32", "f32"]).is_ok());
+    }
+}
+
+/// What the document says, put together from its own tables.
+struct Document {
+    tensors: BTreeMap<(String, String), String>,
+    numbers: BTreeMap<(String, String), String>,
+}
+
+impl Document {
+    fn read() -> Self {
+        let table = |name: &str| {
+            let text = read(name);
+            let mut rows = rows(&text);
+            let header = rows.next().unwrap();
+            rows.flat_map(|row| {
+                let pair =
+                    |(column, cell): (&&str, &&str)| ((row[1].to_owned(), (*column).to_owned()), (*cell).to_owned());
+                header[2..].iter().zip(&row[2..]).map(pair).collect::<Vec<_>>()
+            })
+            .collect()
+        };
+        Self { tensors: table("paddle/published_tensors.csv"), numbers: table("paddle/published_numbers.csv") }
+    }
+
+    /// The type under a rule, `-` where the document has none.
+    fn answer(&self, rule: &str, a: &str, b: &str) -> String {
+        let [(kind_a, x), (kind_b, y)] = [a, b].map(|operand| operand.split_once(':').unwrap());
+        let (table, key) = match (kind_a, kind_b) {
+            // No type is promoted to itself, so the document's tables leave most of the diagonal out.
+            ("d", "d") if x == y => return if rule == "logic" { logic(x, y, x) } else { x.to_owned() },
+            ("d", "d") => (&self.tensors, (x, y)),
+            ("d", _) => (&self.numbers, (x, y)),
+            _ => (&self.numbers, (y, x)),
+        };
+        let common = table[&(key.0.to_owned(), key.1.to_owned())].as_str();
+        match rule {
+            "-" => "-".to_owned(),
+            "logic" => logic(x, y, common),
+            "divide" if ["bool", "u8", "i8", "i16", "i32", "i64"].contains(&common) => "f32".to_owned(),
+            _ => common.to_owned(),
+        }
+    }
+}
+
+/// The Logic rule leaves complex numbers out.
+fn logic(x: &str, y: &str, common: &str) -> String {
+    let complex = [x, y].iter().any(|ty| ["c64", "c128", "complex"].contains(ty));
+    if complex || common == "-" { "-" } else { "bool" }.to_owned()
+}
+
+#[test]
+fn the_published_tables_cell_by_cell() {
+    let document = Document::read();
+    let types = ["bf16", "f16", "f32", "f64", "bool", "u8", "i8", "i16", "i32", "i64", "c64", "c128"];
+    let mut operands: Vec<_> = types.map(|ty| format!("d:{ty}")).to_vec();
+    operands.extend(["bool", "int", "float", "complex"].map(|kind| format!("w:{kind}")));
+    let mut compared = 0;
+    let mut contradictions = BTreeMap::<_, usize>::new();
+    let rules = read("paddle/published_rules.csv");
+    for row in rows(&rules).skip(1) {
+        let api = row[1].split('(').next().unwrap();
+        for (a, b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
+            let rule = match (&a[..1], &b[..1]) {
+                ("d", "d") => row[2],
+                ("w", "w") => continue,
+                _ => row[3],
+            };
+            // Of operations that no table covers between tensors the document says nothing, equal types included.
+            let theirs = if rule == "-" { "-".to_owned() } else { document.answer(rule, a, b) };
+            let ours = Operation::from_name(api).unwrap().promote(&[operand(a), operand(b)], Version::Published2_6);
+            let ours = ours.map_or("-", |promotion| promotion.result.framework_name());
+            compared += 1;
+            if ours != theirs {
+                *contradictions
+                    .entry(format!("{a} {b}: the table says {theirs}, its mirror image {ours}"))
+                    .or_default() += 1;
+            }
+        }
+    }
+    println!("{compared} cells of 31 APIs");
+    assert_eq!(compared, 31 * (12 * 12 + 2 * 12 * 4));
+    insta::assert_debug_snapshot!(contradictions);
+}

@@ -1,0 +1,192 @@
+//! Bodies: types and shapes of every layer in them, against OpenVINO's on random models, and what inference of them may
+//! cost and say.
+//!
+//! `BODIES_FILE=… cargo test -p typelift bodies` takes other cases, made by `testdata/oracle/bodies/take.py`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use typelift::diagnostic::Code;
+use typelift::{Diagnostic, Graph, Model, Weights, infer, xml};
+
+/// What our reading and inference make of a model.
+fn ours(xml: &str, weights: Vec<u8>) -> (Option<Model>, Vec<Diagnostic>) {
+    let reading = xml::parse(xml.to_owned().into());
+    let (mut model, mut diagnostics) = (reading.model, reading.diagnostics);
+    if let Some(model) = &mut model {
+        model.weights = Weights::Memory(Arc::from(weights));
+        diagnostics.extend(infer(model));
+    }
+    (model, diagnostics)
+}
+
+/// The first layer, in the graph or in a body, of which we find something else than OpenVINO.
+fn difference(graph: &Graph, expected: &Value, path: &str) -> Option<String> {
+    expected.as_array().unwrap().iter().find_map(|layer| {
+        let [name, outputs, bodies] = layer.as_array().unwrap().as_slice() else { panic!("not a layer: {layer}") };
+        let name = name.as_str().unwrap();
+        let Some(found) = graph.layers().find(|layer| layer.name() == name) else {
+            return Some(format!("{path}{name} is not there"));
+        };
+        for (port, want) in found.outputs().iter().zip(outputs.as_array().unwrap()) {
+            let (element_type, shape) = (want[0].as_str().unwrap(), want[1].as_str().unwrap());
+            if port.element_type().to_string() != element_type || port.shape().to_string() != shape {
+                let ours = format!("{}{}", port.element_type(), port.shape());
+                return Some(format!("{path}{name}: ours {ours}, OpenVINO's {element_type}{shape}"));
+            }
+        }
+        let bodies = bodies.as_object().unwrap();
+        found.bodies().iter().find_map(|body| {
+            difference(&body.graph, bodies.get(body.name())?, &format!("{path}{name}/{}/", body.name()))
+        })
+    })
+}
+
+#[test]
+fn bodies_infer_what_openvino_infers_in_them() {
+    let taken = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/bodies/cases.jsonl.gz");
+    let file = File::open(std::env::var("BODIES_FILE").unwrap_or(taken.to_owned())).unwrap();
+    let (mut accepted, mut refused, mut wrong) = (0, 0, 0);
+    for (line, text) in BufReader::new(GzDecoder::new(file)).lines().enumerate() {
+        let case: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        let weights = STANDARD.decode(case["bin"].as_str().unwrap()).unwrap();
+        let (model, diagnostics) = ours(case["xml"].as_str().unwrap(), weights);
+        let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error());
+        let different = match (case["error"].as_str(), error) {
+            (Some(_), Some(_)) => None,
+            (Some(theirs), None) => Some(format!("accepted, OpenVINO: {theirs}")),
+            (None, Some(ours)) => Some(format!("refused: {ours}")),
+            (None, None) => difference(&model.unwrap().graph, &case["layers"], ""),
+        };
+        *(if case["error"].is_null() { &mut accepted } else { &mut refused }) += 1;
+        if let Some(different) = different {
+            wrong += 1;
+            println!("line {}: {different}", line + 1);
+        }
+    }
+    println!("{accepted} accepted and {refused} refused models with bodies, {wrong} of them other than by OpenVINO");
+    assert!(accepted > 100 && refused > 50);
+    assert_eq!(wrong, 0);
+}
+
+/// A model of a Parameter and `depth` Loops, each in the body of the one before. Every body hands on what `innermost` and
+/// the Loop inside make of its Parameter; the layers of `innermost` have the ids 4 to 9, and 9 is the last one.
+fn nested_loops(depth: usize, innermost: &str) -> String {
+    let parameter = r#"<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
+        <output><port id="0" precision="FP32"><dim>1</dim></port></output></layer>"#;
+    let numbers = r#"<layer id="1" name="count" type="Const" version="opset1">
+            <data element_type="i64" shape="" offset="0" size="8"/><output><port id="0" precision="I64"/></output></layer>
+        <layer id="2" name="go" type="Const" version="opset1">
+            <data element_type="boolean" shape="" offset="0" size="1"/><output><port id="0" precision="BOOL"/></output></layer>
+        <layer id="3" name="goes" type="Result" version="opset1"><input><port id="0"/></input></layer>"#;
+    let result = r#"<layer id="10" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>"#;
+    let graph = |inside: &str, edges: &str| {
+        format!(
+            r#"<layers>{parameter}{numbers}{inside}{result}</layers><edges>
+            <edge from-layer="2" from-port="0" to-layer="3" to-port="0"/>{edges}</edges>"#
+        )
+    };
+    let mut text = innermost.to_owned();
+    for _ in 0..depth {
+        text = graph(
+            &format!(
+                r#"<layer id="9" name="loop" type="Loop" version="opset5"><port_map>
+                <input external_port_id="2" internal_layer_id="0"/><output external_port_id="3" internal_layer_id="10"/>
+                <output external_port_id="-1" internal_layer_id="3" purpose="execution_condition"/></port_map>
+                <back_edges><edge from-layer="10" to-layer="0"/></back_edges>
+                <input><port id="0"/><port id="1"/><port id="2"/></input>
+                <output><port id="3" precision="UNSPECIFIED"/></output><body>{text}</body></layer>"#
+            ),
+            r#"<edge from-layer="1" from-port="0" to-layer="9" to-port="0"/>
+            <edge from-layer="2" from-port="0" to-layer="9" to-port="1"/>
+            <edge from-layer="0" from-port="0" to-layer="9" to-port="2"/>
+            <edge from-layer="9" from-port="3" to-layer="10" to-port="0"/>"#,
+        );
+    }
+    format!(r#"<net name="nested" version="11">{text}</net>"#)
+}
+
+/// The graph of an innermost body: its Parameter, the condition, and `kind` on the Parameter with itself.
+fn innermost(kind: &str, data: &str) -> String {
+    format!(
+        r#"<layers><layer id="0" name="x" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
+        <output><port id="0" precision="FP32"><dim>1</dim></port></output></layer>
+        <layer id="2" name="go" type="Const" version="opset1"><data element_type="boolean" shape="" offset="0" size="1"/>
+        <output><port id="0" precision="BOOL"/></output></layer>
+        <layer id="3" name="goes" type="Result" version="opset1"><input><port id="0"/></input></layer>
+        <layer id="9" name="grow" type="{kind}" version="opset1">{data}<input><port id="0"/><port id="1"/></input>
+        <output><port id="2" precision="UNSPECIFIED"/></output></layer>
+        <layer id="10" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer></layers><edges>
+        <edge from-layer="2" from-port="0" to-layer="3" to-port="0"/>
+        <edge from-layer="0" from-port="0" to-layer="9" to-port="0"/>
+        <edge from-layer="0" from-port="0" to-layer="9" to-port="1"/>
+        <edge from-layer="9" from-port="2" to-layer="10" to-port="0"/></edges>"#
+    )
+}
+
+#[test]
+fn shapes_that_grow_settle_however_deep_the_loops_nest() {
+    for depth in [1, 4, 60] {
+        let xml = nested_loops(depth, &innermost("Concat", r#"<data axis="0"/>"#));
+        let (model, diagnostics) = ours(&xml, vec![1; 8]);
+        let model = model.unwrap();
+        let outer = model.graph.layers().find(|layer| layer.name() == "loop").unwrap();
+        let settled = outer.outputs()[0].shape().to_string() == "[?]";
+        let given_up = diagnostics.iter().any(|found| found.code == Code::InvalidBody);
+        assert!(settled || given_up, "{depth} deep: {diagnostics:?}");
+        assert!(settled || depth > 4, "{depth} deep");
+    }
+}
+
+#[test]
+fn an_error_in_a_body_is_told_once_however_often_the_body_is_inferred() {
+    let wrong = innermost("Add", r#"<data auto_broadcast="numpy"/>"#).replace(
+        r#"<edge from-layer="0" from-port="0" to-layer="9" to-port="1"/>"#,
+        r#"<edge from-layer="2" from-port="0" to-layer="9" to-port="1"/>"#,
+    );
+    let (_, diagnostics) = ours(&nested_loops(3, &wrong), vec![1; 8]);
+    let told: Vec<_> =
+        diagnostics.iter().map(|found| (found.code, found.layer.as_ref().unwrap().path.as_str())).collect();
+    assert_eq!(told, [(Code::TypeMismatch, "loop/body/loop/body/loop/body")], "{diagnostics:#?}");
+}
+
+#[test]
+fn a_lint_in_a_body_is_told_once_however_often_the_body_is_inferred() {
+    let odd = innermost("Concat", r#"<data axis="0 or so"/>"#);
+    let (_, diagnostics) = ours(&nested_loops(3, &odd), vec![1; 8]);
+    let told: Vec<_> = diagnostics.iter().map(|found| found.code).filter(|code| *code == Code::TrailingJunk).collect();
+    assert_eq!(told.len(), 1, "{diagnostics:#?}");
+}
+
+#[test]
+fn layers_that_the_reader_drops_have_no_errors() {
+    let alone = innermost("Add", "").replace(
+        r#"<layer id="10""#,
+        r#"<layer id="11" name="z" type="Result" version="opset1">
+        <input><port id="0"/></input></layer><layer id="10""#,
+    );
+    let wrong = r#"<edge from-layer="2" from-port="0" to-layer="9" to-port="1"/>"#;
+    let used = alone.replace(r#"<edge from-layer="0" from-port="0" to-layer="9" to-port="1"/>"#, wrong);
+    let unused = used.replace(
+        r#"<edge from-layer="9" from-port="2" to-layer="10" to-port="0"/>"#,
+        r#"<edge from-layer="0" from-port="0" to-layer="10" to-port="0"/>"#,
+    );
+    let errors = |graph: &str| {
+        let graph =
+            graph.replace("</edges>", r#"<edge from-layer="0" from-port="0" to-layer="11" to-port="0"/></edges>"#);
+        let (_, diagnostics) = ours(&format!(r#"<net name="dropped" version="11">{graph}</net>"#), vec![1; 8]);
+        diagnostics.iter().filter(|found| found.is_error()).count()
+    };
+    assert_eq!((errors(&used), errors(&unused)), (1, 0));
+}

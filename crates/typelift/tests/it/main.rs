@@ -1,0 +1,29 @@
+//! One binary for every test of the library that needs no allocator of its own: linking is most of what a test costs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints what it counts"
+)]
+
+mod align;
+mod bodies;
+mod broadcast;
+mod broadcast_laws;
+mod check;
+mod common;
+mod converts;
+mod diagnostics;
+mod edit;
+mod hostile;
+mod lowering;
+mod malformed;
+mod models;
+mod mutations;
+mod operations;
+mod opzoo;
+mod small;
+mod survival;
+mod ties;
+mod why;
+mod zoo;

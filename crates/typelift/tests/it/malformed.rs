@@ -1,0 +1,94 @@
+//! Malformed and odd files, each against what OpenVINO makes of it: what it refuses is an error with a place, what it takes is
+//! not, and what it takes although it cannot be meant is a warning. The snapshot has every diagnostic, to be judged.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
+
+use crate::hostile::cases;
+use typelift::{Code, Severity};
+
+/// What OpenVINO refuses and we only warn of: an extension may have the operation, and a constant's value may not matter.
+const WARNED_OF: &[&str] =
+    &["const no weights", "opset extension ver", "opset op not in it", "opset unknown", "type unknown"];
+
+/// Files that look odd, and in which nothing is wrong.
+const FINE: &[&str] = &[
+    "BOM",
+    "CDATA dim",
+    "DOCTYPE entity",
+    "billion laughs",
+    "comment before root",
+    "const ok",
+    "no edges elem",
+    "no layers",
+    "ok",
+    "out precision lower f32",
+    "param shape '[1,3]'",
+    "param w/o result",
+    "root NET upper",
+    "type case-insens",
+    "version 10",
+];
+
+#[test]
+fn what_openvino_refuses_is_an_error_with_a_place() {
+    assert_eq!(cases().len(), 108);
+    for case in cases().iter().filter(|case| !case.accepted) {
+        let wanted = if WARNED_OF.contains(&case.name.as_str()) { Severity::Warning } else { Severity::Error };
+        let worst = case.diagnostics.iter().map(|diagnostic| diagnostic.severity).max();
+        assert_eq!(worst, Some(wanted), "{}: {:#?}", case.name, case.diagnostics);
+        for diagnostic in case.diagnostics.iter().filter(|diagnostic| diagnostic.severity == wanted) {
+            assert!(!diagnostic.labels.is_empty(), "{}: {diagnostic} has no place", case.name);
+        }
+    }
+}
+
+#[test]
+fn what_openvino_takes_is_no_error_and_a_warning_where_it_cannot_be_meant() {
+    for case in cases().iter().filter(|case| case.accepted) {
+        let wanted = if FINE.contains(&case.name.as_str()) { Severity::Note } else { Severity::Warning };
+        let worst = case.diagnostics.iter().map(|diagnostic| diagnostic.severity).max();
+        assert_eq!(worst, Some(wanted), "{}: {:#?}", case.name, case.diagnostics);
+    }
+}
+
+#[test]
+fn every_place_is_in_the_text() {
+    for case in cases() {
+        for label in case.diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
+            let (start, end) = (label.span.start as usize, label.span.end as usize);
+            assert!(case.source.get(start..end).is_some(), "{}: {label:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_each() {
+    let mut text = String::new();
+    for case in cases() {
+        let verdict = if case.accepted { "OpenVINO takes it" } else { "OpenVINO refuses it" };
+        text += &format!("{} ({verdict})\n", case.name);
+        // The oldest release is a note of every file.
+        for diagnostic in case.diagnostics.iter().filter(|d| d.code != Code::RequiredRelease) {
+            let mut places = diagnostic.labels.iter().map(|label| {
+                let (line, column) = label.span.line_column(&case.source);
+                format!("{line}:{column} {}", label.message)
+            });
+            let place = places.next().unwrap_or_else(|| "nowhere".to_owned());
+            text += &format!("  {diagnostic}\n    at {place}\n");
+            for place in places {
+                text += &format!("    at {place}\n");
+            }
+            for note in &diagnostic.notes {
+                text += &format!("    note: {note}\n");
+            }
+            for help in &diagnostic.help {
+                text += &format!("    help: {help}\n");
+            }
+        }
+    }
+    insta::assert_snapshot!(text);
+}

@@ -1,0 +1,206 @@
+//! Which inputs of each operation are tied, and what they take, against what OpenVINO refuses; and that alignment gives them
+//! types that it takes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and tells what it counts"
+)]
+
+use crate::zoo;
+use std::collections::{BTreeMap, BTreeSet};
+
+use typelift::promote::openvino::Attributes;
+use typelift::promote::{Category, ElementType, Operand, RuleSet};
+use typelift::{LayerId, Model, infer, infer_aligned, ops};
+
+const TABLE: &str = include_str!("../../../../testdata/oracle/ties/ties.csv");
+
+/// By operation and revision, for each input: the first input it is tied to, and the types it takes.
+type Table = BTreeMap<(&'static str, u8), Vec<(usize, Vec<ElementType>)>>;
+
+/// For each input of an operation's revision: the first input that it is tied with, itself if none, and the types that
+/// it takes.
+fn table() -> Table {
+    let mut table = BTreeMap::<_, Vec<_>>::new();
+    for line in TABLE.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [operation, revision, input, tied_with, takes] = fields[..] else { panic!("{line}") };
+        let inputs = table.entry((operation, revision.parse().unwrap())).or_default();
+        assert_eq!(inputs.len().to_string(), input, "{line}");
+        let takes = takes.split_whitespace().map(|name| ElementType::from_name(name).unwrap()).collect();
+        inputs.push((tied_with.parse().unwrap(), takes));
+    }
+    table
+}
+
+fn rows() -> BTreeMap<(&'static str, u8), &'static ops::Operation> {
+    ops::all().map(|row| ((row.name(), row.revision()), row)).collect()
+}
+
+/// Operations with inputs that are tied in some modes only: the value of `Pad` counts in mode `constant`, those of a `Loop`
+/// are tied by what its body makes of them.
+const CONDITIONAL: &[&str] = &["Loop", "Pad"];
+
+#[test]
+fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    for ((name, revision), inputs) in table() {
+        let Some(row) = rows.get(&(name, revision)) else { continue };
+        // What is tied but for booleans does not count as tied in the table.
+        let groups = row.tied_inputs().groups(&vec![ElementType::Boolean; inputs.len()]);
+        let first = |input: usize| {
+            let group = groups.iter().find(|group| group.contains(&input));
+            group.and_then(|group| group.iter().min()).copied().unwrap_or(input)
+        };
+        let ours: Vec<usize> = (0..inputs.len()).map(first).collect();
+        let openvinos: Vec<usize> = inputs.iter().map(|(tied_with, _)| *tied_with).collect();
+        // Inputs that take one type only cannot differ; the table does not know that they are tied.
+        let one_type = inputs.iter().all(|(_, takes)| takes.len() == 1);
+        // Plugins may tie more.
+        let as_far_as_read = |input: usize| {
+            ours[input] == ours[openvinos[input]] && (row.is_tied_when_run() || ours[input] == openvinos[input])
+        };
+        let agree = (0..inputs.len()).all(as_far_as_read);
+        if !agree && !one_type && !CONDITIONAL.contains(&name) {
+            wrong.push(format!("{name}-{revision}: ours {ours:?}, OpenVINO's {openvinos:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn rows_know_the_inputs_that_take_floating_point_only() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    for ((name, revision), inputs) in table() {
+        let Some(row) = rows.get(&(name, revision)) else { continue };
+        for (input, (_, takes)) in inputs.iter().enumerate() {
+            let only_floats = !takes.is_empty() && takes.iter().all(|ty| ty.is_float());
+            if row.takes_only_floats(input) != only_floats {
+                wrong.push(format!("{name}-{revision} input {input}: {takes:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_a_main_input_takes_is_what_openvino_takes() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    for ((name, revision), inputs) in table() {
+        let (Some(row), Some((_, takes))) = (rows.get(&(name, revision)), inputs.first()) else { continue };
+        let refused = takes.iter().filter(|&&ty| !row.accepted().takes(ty));
+        let refused: Vec<_> = refused.map(ToString::to_string).collect();
+        if !refused.is_empty() {
+            wrong.push(format!("{name}-{revision} takes {}", refused.join(", ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What tied inputs are given, two at a time.
+const TYPES: [ElementType; 10] = {
+    use ElementType::*;
+    [Boolean, U8, I8, I32, I64, U64, F16, Bf16, F32, F64]
+};
+
+/// The Parameters that feed the layer `op` of a model, by input, where each input has its own, of a known type.
+fn parameters(model: &Model) -> Option<Vec<LayerId>> {
+    let op = model.graph.layers().find(|layer| layer.name() == "op")?;
+    let producers = model.graph.producers(op.id()).into_iter().map(|producer| Some(producer?.layer));
+    let producers: Vec<LayerId> = producers.collect::<Option<_>>()?;
+    let known = |&id: &LayerId| {
+        let layer = model.graph.layer(id).unwrap();
+        layer.ty() == "Parameter" && layer.attribute("element_type") != Some("dynamic")
+    };
+    let distinct = producers.iter().collect::<BTreeSet<_>>().len() == producers.len();
+    (distinct && producers.iter().all(known)).then_some(producers)
+}
+
+/// What the inputs of the layer `op` of a repaired model are.
+fn input_types(model: &Model) -> Vec<ElementType> {
+    let op = model.graph.layers().find(|layer| layer.name() == "op").unwrap();
+    let producers = model.graph.producers(op.id()).into_iter();
+    producers.map(|producer| model.graph.output(producer.unwrap()).unwrap().element_type()).collect()
+}
+
+#[test]
+fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_would_refuse_too() {
+    let table = table();
+    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    let rule_sets = [unsafely, RuleSet::from_name("pytorch").unwrap()];
+    let (mut done, mut repaired, mut refused, mut wrong) = (BTreeSet::new(), 0, 0, Vec::new());
+    for case in zoo::cases(None).filter(zoo::Case::is_accepted) {
+        let Some(row) = ops::lookup(case.operation(), case.version()) else { continue };
+        let Some(inputs) = table.get(&(row.name(), row.revision())) else { continue };
+        let (Some(mut model), _) = case.model() else { continue };
+        let Some(parameters) = parameters(&model) else { continue };
+        infer(&mut model);
+        let before = input_types(&model);
+        for group in row.tied_inputs().groups(&before).into_iter().filter(|group| group.len() > 1) {
+            if !done.insert((row.name(), row.revision(), group.clone())) {
+                continue;
+            }
+            let takes = &inputs[group[0]].1;
+            let pairs = TYPES.iter().flat_map(|&a| TYPES.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+            for ((a, b), rules) in pairs.flat_map(|pair| rule_sets.map(|rules| (pair, rules))) {
+                let (mut model, _) = case.model();
+                let model = model.as_mut().unwrap();
+                for (at, &input) in group.iter().enumerate() {
+                    let ty = if at == 0 { a } else { b };
+                    model.graph.set_attribute(parameters[input], "element_type", ty.name()).unwrap();
+                }
+                let (diagnostics, _) = infer_aligned(model, rules);
+                let operands = group.iter().enumerate().map(|(at, &input)| Operand {
+                    element_type: if at == 0 { a } else { b },
+                    category: match model.graph.layer(parameters[input]).unwrap().outputs()[0].shape().rank() {
+                        None => Category::UnknownRank,
+                        Some(0) => Category::ZeroDim,
+                        Some(_) => Category::Dimensioned,
+                    },
+                });
+                let common =
+                    rules.promote_all(promotion(rules, row.name()), &operands.collect::<Vec<_>>(), &mut |_| {});
+                let name = format!("{}-{} {group:?} {a} and {b}, {}", row.name(), row.revision(), rules.name());
+                match diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+                    None => {
+                        repaired += 1;
+                        let after = input_types(model);
+                        let ty = after[group[0]];
+                        // A boolean mask is tied to nothing.
+                        let group = row.tied_inputs().groups(&after).into_iter().find(|tied| tied.contains(&group[0]));
+                        let agree = group.unwrap().iter().all(|&input| after[input] == ty);
+                        let well = infer(model).iter().all(|diagnostic| !diagnostic.is_error());
+                        // What OpenVINO reads as it is stays so where the rules refuse.
+                        let stays = row.is_tied_when_run() && common.is_err();
+                        if !agree && !stays || !well || !takes.contains(&ty) {
+                            wrong.push(format!("{name}: made {after:?}"));
+                        }
+                    }
+                    Some(error) => {
+                        refused += 1;
+                        let index = takes.iter().all(|ty| ty.is_integer()) && !(a.is_integer() && b.is_integer());
+                        if !index && common.is_ok_and(|common| common.is_some_and(|ty| takes.contains(&ty))) {
+                            wrong.push(format!("{name}: {error}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{} groups of tied inputs: {repaired} repaired, {refused} refused", done.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(done.len() > 70 && repaired > 4 * refused, "{} groups", done.len());
+}
+
+/// The rule set's name for the way in which an operation that refuses promotes.
+fn promotion(rules: RuleSet, operation: &str) -> &'static str {
+    match (rules, operation) {
+        (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",
+        (RuleSet::PyTorch(_), _) => "result_type",
+        _ => "add",
+    }
+}

@@ -1,0 +1,87 @@
+//! Derivations of element types.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use crate::common::Net;
+use typelift::why::Rule;
+use typelift::{infer, why};
+
+/// The rules from a tensor back to what decides, each with its layer.
+fn rules(net: &Net, name: &str) -> Vec<String> {
+    let mut model = net.model();
+    infer(&mut model);
+    let steps = why(&model, name).unwrap().steps;
+    steps.into_iter().map(|step| format!("{}: {}", step.layer.name, step.rule)).collect()
+}
+
+#[test]
+fn what_decides_is_found_by_asking_the_rule() {
+    let net = Net::new()
+        .parameter("x", "f16[2,3]")
+        .parameter("k", "i32[]")
+        .parameter("mask", "boolean[2,3]")
+        .converted("wide", "x", "f32")
+        .layer("like", "ConvertLike", "opset1", &["wide", "x"])
+        .layer("top", "TopK", "opset11", &["like", "k"])
+        .data("axis", "1")
+        .data("mode", "max")
+        .data("sort", "value")
+        .data("index_element_type", "i64")
+        .layer("chosen", "Select", "opset1", &["mask", "x", "like"])
+        .layer("shape", "ShapeOf", "opset3", &["chosen"])
+        .data("output_type", "i64")
+        .layer("finite", "IsFinite", "opset10", &["chosen"]);
+    assert_eq!(rules(&net, "like")[0], "like: the type of input 1");
+    assert_eq!(rules(&net, "top")[0], "top: the type of input 0");
+    assert_eq!(
+        rules(&net, "chosen"),
+        ["chosen: the common type of inputs 1 and 2", "x: attribute element_type=\"f16\"", "like: the type of input 1"]
+    );
+    assert_eq!(rules(&net, "shape"), ["shape: attribute output_type=\"i64\""]);
+    assert_eq!(rules(&net, "finite"), ["finite: the operation always gives this type"]);
+}
+
+#[test]
+fn a_tensor_that_many_come_from_is_one_step() {
+    let mut net = Net::new().parameter("x", "f32[2]");
+    let mut last = "x".to_owned();
+    for at in 0..2000 {
+        let name = format!("sum{at}");
+        net = net.layer(&name, "Add", "opset1", &[&last, &last]);
+        last = name;
+    }
+    let mut model = net.model();
+    infer(&mut model);
+    let derivation = why(&model, &last).unwrap();
+    assert_eq!(derivation.steps.len(), 2001);
+    assert_eq!(derivation.sources().map(|step| step.layer.name.as_str()).collect::<Vec<_>>(), ["x"]);
+    for (at, step) in derivation.steps.iter().enumerate() {
+        assert!(step.from.iter().all(|source| source.step > at && source.step < derivation.steps.len()));
+    }
+}
+
+#[test]
+fn unknown_names_and_operations_are_told() {
+    let net = Net::new().parameter("x", "f32[2]").layer("own", "Mine", "extension", &["x"]);
+    let mut model = net.model();
+    infer(&mut model);
+    assert_eq!(why(&model, "own").unwrap().steps[0].rule, Rule::Declared);
+    assert_eq!(why(&model, "other").unwrap_err().to_string(), "there is no layer and no tensor `other`");
+}
+
+#[test]
+fn every_tensor_of_real_models_has_a_derivation_that_ends() {
+    for name in ["fasterrcnn_tv.promote", "onnx_if_deep", "tf_while", "script_loop", "topk_nms_detection"] {
+        let path = format!("{}/../../testdata/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+        let mut model = typelift::Model::open(path).unwrap();
+        infer(&mut model);
+        for layer in model.graph.layers().filter(|layer| !layer.outputs().is_empty()) {
+            let derivation = why(&model, layer.name()).unwrap();
+            assert!(derivation.sources().next().is_some(), "{name}: {}", layer.name());
+            for step in &derivation.steps {
+                assert!(!matches!(step.rule, Rule::Refused { .. }), "{name}: {} {:?}", step.layer.name, step.rule);
+                assert!(step.from.iter().all(|source| source.step < derivation.steps.len()));
+            }
+        }
+    }
+}
