@@ -153,8 +153,7 @@ impl Input {
                 Err(Failure::new(format!("cannot read `{}`: there is no such file", path.display())))
             }
             Ok(weights) => Ok(weights),
-            Err(typelift::ReadError::Io { source, .. }) => Err(Failure::io("read", &path, &source)),
-            Err(error) => Err(Failure::new(error.to_string())),
+            Err(error) => Err(Failure::io("read", &path, &error)),
         }
     }
 

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use serde::Serialize;
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Lines, Severity};
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Severity};
+use typelift::span::Lines;
 
 /// So many diagnostics of one kind are shown unless all are asked for.
 const SHOWN_OF_EACH: usize = 10;

@@ -8,10 +8,11 @@ use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::ops::{self, LAST_OPSET, Operation};
 use crate::shape::Shape;
+use crate::span::Span;
 use crate::xml;
 
 /// So many places of one diagnostic are pointed at.

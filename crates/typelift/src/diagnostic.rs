@@ -1,123 +1,13 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use serde::Serialize;
-use thiserror::Error;
 
 use crate::graph::LayerId;
-
-/// A range of bytes of the source text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Span {
-    /// The first byte.
-    pub start: u32,
-    /// One past the last byte.
-    pub end: u32,
-}
-
-impl Span {
-    /// The span from byte `start` up to, not including, byte `end`. Sources are below 4 GiB, so larger positions saturate.
-    pub(crate) fn new(start: usize, end: usize) -> Self {
-        let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Self { start: narrow(start), end: narrow(end) }
-    }
-
-    /// Where `part`, a slice of `source`, stands in it.
-    pub(crate) fn of(part: &str, source: &str) -> Self {
-        let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
-        Self::new(start, start + part.len())
-    }
-
-    /// These bytes of the text it covers, which says `text`; `None` where it says something else, such as an escape.
-    pub(crate) fn part(self, bytes: std::ops::Range<usize>, text: &str) -> Option<Self> {
-        let start = self.start as usize;
-        (self.end as usize - start == text.len()).then(|| Self::new(start + bytes.start, start + bytes.end))
-    }
-
-    /// The text it covers; empty where `source` is another text than the one it was made from.
-    pub fn text(self, source: &str) -> &str {
-        source.get(self.start as usize..self.end as usize).unwrap_or_default()
-    }
-
-    /// Line and column of its first byte, both from 1; columns count characters. For many spans of one text, ask
-    /// [`Lines`].
-    pub fn line_column(self, source: &str) -> (usize, usize) {
-        let before = source.get(..self.start as usize).unwrap_or(source);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-    }
-}
-
-/// Where the lines of a text are, so that many spans find line and column without going through the text each time.
-///
-/// ```
-/// use typelift::diagnostic::{Lines, Span};
-/// let lines = Lines::new("<a>\n  <ä/><b/>\n</a>".to_owned().into());
-/// let span = Span { start: 11, end: 15 };
-/// assert_eq!(span.text(lines.source()), "<b/>");
-/// assert_eq!(lines.line_column(span.start), (2, 7));
-/// assert_eq!(lines.line(2).text(lines.source()), "  <ä/><b/>");
-/// ```
-#[derive(Clone, Debug)]
-pub struct Lines {
-    source: Arc<String>,
-    /// The first byte of each line.
-    starts: Vec<u32>,
-    /// The number of characters before each block of bytes: a line can be as long as the text.
-    characters: Vec<u32>,
-}
-
-impl Lines {
-    const BLOCK: usize = 4096;
-
-    /// Goes through the text once.
-    pub fn new(source: Arc<String>) -> Self {
-        let ends = source.match_indices('\n').map(|(at, _)| Span::new(at + 1, at + 1).start);
-        let starts = std::iter::once(0).chain(ends).collect();
-        let blocks = source.as_bytes().chunks(Self::BLOCK);
-        let characters = blocks.scan(0, |count, block| Some(std::mem::replace(count, *count + characters(block))));
-        Self { starts, characters: characters.collect(), source }
-    }
-
-    /// The text.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Line and column of a byte, both from 1; columns count characters.
-    pub fn line_column(&self, at: u32) -> (usize, usize) {
-        let line = self.starts.partition_point(|&start| start <= at);
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
-        (line, (self.before(at) - self.before(start)) as usize + 1)
-    }
-
-    /// The bytes of a line, its end left out; lines count from 1.
-    pub fn line(&self, line: usize) -> Span {
-        let length = Span::new(self.source.len(), self.source.len()).start;
-        let start = |line: usize| self.starts.get(line).copied();
-        let begin = line.checked_sub(1).and_then(start).unwrap_or(length);
-        let text = Span { start: begin, end: start(line).unwrap_or(length) }.text(&self.source);
-        Span { start: begin, end: begin + text.trim_end_matches(['\r', '\n']).len() as u32 }
-    }
-
-    /// The number of characters before a byte.
-    fn before(&self, at: u32) -> u32 {
-        let at = (at as usize).min(self.source.len());
-        let block = at / Self::BLOCK;
-        let counted = self.characters.get(block).copied();
-        let rest = self.source.as_bytes().get(block * Self::BLOCK..at).unwrap_or_default();
-        counted.or(self.characters.last().copied()).unwrap_or_default() + characters(rest)
-    }
-}
-
-/// The number of characters that begin among these bytes of a text.
-fn characters(bytes: &[u8]) -> u32 {
-    // Bytes that go on with a character are 10xxxxxx.
-    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32
-}
+use crate::span::{Lines, Span};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -405,34 +295,6 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
-
-/// Why a file could not be read as a model.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// The file system said no.
-    #[error("cannot read {file}")]
-    Io {
-        /// The file.
-        file: String,
-        /// What the file system said.
-        source: io::Error,
-    },
-    /// The file is no model, or not one that OpenVINO takes.
-    #[error(transparent)]
-    Model(#[from] Box<Diagnostics>),
-}
-
-impl From<Diagnostics> for ReadError {
-    fn from(diagnostics: Diagnostics) -> Self {
-        Self::Model(Box::new(diagnostics))
-    }
-}
-
-impl ReadError {
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io { file: path.display().to_string(), source }
-    }
-}
 
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {

@@ -1,5 +1,6 @@
 //! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
 
+mod array;
 mod check;
 pub mod diagnostic;
 pub mod graph;
@@ -9,16 +10,19 @@ pub mod loss;
 pub mod ops;
 pub mod passes;
 pub mod shape;
+pub mod span;
 pub mod weights;
 pub mod why;
 pub mod xml;
 
 pub use check::check;
-pub use diagnostic::{Code, Diagnostic, Diagnostics, ReadError, Severity, Span};
+pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use inputs::{InputError, trace_changes};
 pub use passes::infer_aligned;
+pub use span::Span;
 pub use typelift_promote as promote;
 pub use weights::Weights;
 pub use why::why;
+pub use xml::ReadError;

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use typelift_promote::{ElementType, Kind, fidelity};
 
+use crate::array::{self, Array, Data};
 use crate::graph::Layer;
-use crate::infer::array::{self, Array, Data};
 use crate::weights::Weights;
 
 /// So many values are read from the weights at a time: a multiple of what any type packs into whole bytes.

@@ -5,8 +5,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diagnostic::ReadError;
-
 /// Where the bytes of a model's constants are.
 #[derive(Clone, Debug, Default)]
 pub enum Weights {
@@ -23,16 +21,16 @@ impl Weights {
     /// Opens the `.bin` of the same name beside a model's `.xml`; [`Weights::None`] where there is none.
     ///
     /// # Errors
-    /// [`ReadError::Io`] where there is one that cannot be opened.
-    pub fn beside(xml: &Path) -> Result<Self, ReadError> {
+    /// There is one that cannot be opened.
+    pub fn beside(xml: &Path) -> io::Result<Self> {
         Self::open(&xml.with_extension("bin"))
     }
 
     /// Opens a weights file; [`Weights::None`] where it does not exist.
     ///
     /// # Errors
-    /// [`ReadError::Io`] where it exists and cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    /// It exists and cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
         let open = || {
             let file = File::open(path)?;
             let length = file.metadata()?.len();
@@ -40,7 +38,7 @@ impl Weights {
         };
         match open() {
             Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => Ok(Self::None),
-            result => result.map_err(|error| ReadError::io(path, error)),
+            result => result,
         }
     }
 

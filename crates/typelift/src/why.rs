@@ -7,11 +7,12 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 use typelift_promote::{ElementType, openvino};
 
-use crate::diagnostic::{LayerRef, Lines, list};
+use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::{Subject, Walk, value};
 use crate::ops::{self, Operation};
 use crate::shape::Shape;
+use crate::span::Lines;
 
 /// Where an element type comes from: a step for each tensor that has a say in it, the tensor asked for first.
 ///

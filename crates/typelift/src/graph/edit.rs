@@ -7,7 +7,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{Attribute, Graph, Input, InputPort, Layer, LayerId, Output, Wire};
-use crate::diagnostic::Span;
+use crate::span::Span;
 
 /// Why an edit was not made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

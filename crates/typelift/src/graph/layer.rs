@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Graph, LayerId};
-use crate::diagnostic::Span;
 use crate::shape::Shape;
+use crate::span::Span;
 
 /// A node of the graph: an operation with its attributes, ports and bodies, as written in the file.
 ///

@@ -19,7 +19,7 @@ pub(crate) use layer::{join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 
-use crate::diagnostic::Span;
+use crate::span::Span;
 
 /// The number of a layer in the file. It is unique in its graph and never given to another layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

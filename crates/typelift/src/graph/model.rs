@@ -7,7 +7,7 @@ use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashSet;
 
 use super::Graph;
-use crate::diagnostic::Span;
+use crate::span::Span;
 use crate::weights::Weights;
 
 /// The version of the IR format.

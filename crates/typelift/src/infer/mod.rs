@@ -1,7 +1,6 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod align;
-pub(crate) mod array;
 pub(crate) mod value;
 
 use std::cell::OnceCell;
@@ -17,10 +16,11 @@ use typelift_promote::{ElementType, RuleSet};
 use self::align::{Aligned, Aligner};
 pub(crate) use self::align::{Plan, Retyped, Subject, Wanted};
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Lines};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
 use crate::shape::Shape;
+use crate::span::Lines;
 use crate::weights::Weights;
 use crate::xml;
 

@@ -4,129 +4,20 @@
 //! the operation on the ends of its inputs. Nothing is computed before a rule asks for it, nothing twice, and not more
 //! than a budget for the whole model allows; what lies beyond it is not known.
 
-use std::cell::RefCell;
-use std::ops::Deref;
 use std::rc::Rc;
 
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
 use super::Walk;
-use super::array::{Array, MAX_ELEMENTS};
-use crate::graph::{Graph, OutputPort};
-use crate::ops::{self, Attributes, Fault, Operation, evaluate};
-use crate::weights::Weights;
+use crate::array::MAX_ELEMENTS;
+use crate::graph::Graph;
+use crate::ops::evaluate::{self, Bounds, Evaluate, Evaluation};
+use crate::ops::{self, Attributes, Operation};
 
 /// How many elements may go into and come out of all evaluations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
-
-/// The two ends of what the values of a tensor can be, element by element. As ends are found by evaluating, the lower
-/// need not be the smaller one.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Bounds {
-    pub(crate) lower: Array,
-    /// `None` where it is the same as `lower`: the values are known exactly.
-    pub(crate) upper: Option<Array>,
-}
-
-impl Bounds {
-    pub(crate) fn new(lower: Array, upper: Array) -> Self {
-        Self { upper: (upper != lower).then_some(upper), lower }
-    }
-
-    /// Values that are known exactly.
-    pub(crate) fn exactly(values: Array) -> Self {
-        Self { lower: values, upper: None }
-    }
-
-    pub(crate) fn is_exact(&self) -> bool {
-        self.upper.is_none()
-    }
-
-    pub(crate) fn upper(&self) -> &Array {
-        self.upper.as_ref().unwrap_or(&self.lower)
-    }
-
-    /// What is known of them after a conversion.
-    pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
-        let lower = evaluate::converted(&self.lower, to)?;
-        match &self.upper {
-            None => Some(Self::exactly(lower)),
-            Some(upper) => Some(Self::new(lower, evaluate::converted(upper, to)?)),
-        }
-    }
-
-    /// The values, where they are known exactly.
-    pub(crate) fn exact(&self) -> Option<&Array> {
-        self.is_exact().then_some(&self.lower)
-    }
-}
-
-/// How to find the values of an operation's outputs. All ways need to know something of every input.
-#[derive(Clone, Copy)]
-pub(crate) enum Evaluate {
-    /// Not at all.
-    Never,
-    /// From attributes and the shapes of the inputs alone.
-    Source(fn(&Evaluation) -> Option<Bounds>),
-    /// From inputs that are all known exactly.
-    Exact(Evaluator),
-    /// As `Exact`, and once for each end where of the inputs in this set, bit by position, only bounds are known.
-    Ends(u32, Evaluator),
-    /// Two inputs element by element: where only bounds are known, the least and the greatest of what the ends give.
-    Interval(Evaluator),
-    /// From the bounds of the inputs.
-    Bounds(fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
-}
-
-/// Finds the values of an output from those of the inputs.
-pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
-
-/// The first input, as a set for [`Evaluate::Ends`].
-pub(crate) const DATA: u32 = 1;
-/// Every input, as a set for [`Evaluate::Ends`].
-pub(crate) const ALL: u32 = !0;
-
-/// An output whose values are to be found.
-pub(crate) struct Evaluation<'a> {
-    attributes: Attributes<'a>,
-    /// The tensors that come in.
-    pub(crate) inputs: SmallVec<[&'a OutputPort; 4]>,
-    /// Which output it is.
-    pub(crate) port: usize,
-    pub(crate) weights: &'a Weights,
-    source: &'a str,
-    fault: RefCell<Option<Fault>>,
-}
-
-impl Evaluation<'_> {
-    /// The element type of the output.
-    pub(crate) fn element_type(&self) -> ElementType {
-        self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
-    }
-
-    /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
-    pub(crate) fn is_decompression(&self) -> bool {
-        let rt_info = self.layer.rt_info.as_ref().map(|info| info.text(self.source));
-        rt_info.is_some_and(|info| info.contains("\"decompression\""))
-    }
-
-    /// Tells that OpenVINO refuses a model in which this must be evaluated.
-    pub(crate) fn refuse(&self, fault: Fault) -> Option<Array> {
-        *self.fault.borrow_mut() = Some(fault);
-        None
-    }
-}
-
-impl<'a> Deref for Evaluation<'a> {
-    type Target = Attributes<'a>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.attributes
-    }
-}
 
 /// An output of a layer.
 type Tensor = (NodeIndex, usize);
@@ -252,19 +143,14 @@ fn find(
     let output = layer.outputs.get(port)?.shape.element_count().unwrap_or(0);
     walk.budget = walk.budget.checked_sub(inputs + output)?;
     let feeds = graph.feeds(node);
-    let evaluation = Evaluation {
-        attributes: Attributes { layer, operation },
-        inputs: feeds.into_iter().flatten().filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect(),
-        port,
-        weights: &walk.weights,
-        source: &walk.source,
-        fault: RefCell::default(),
-    };
+    let inputs = feeds.into_iter().flatten().filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+    let attributes = Attributes { layer, operation };
+    let evaluation = Evaluation::new(attributes, inputs, port, &walk.weights, &walk.source);
     let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
     let found = match operation.evaluator() {
         Evaluate::Never => None,
         Evaluate::Source(by) => by(&evaluation),
-        Evaluate::Bounds(by) => by(&evaluation, known),
+        Evaluate::FromBounds(by) => by(&evaluation, known),
         Evaluate::Exact(by) | Evaluate::Ends(_, by) | Evaluate::Interval(by)
             if known.iter().all(|bounds| bounds.is_exact()) =>
         {
@@ -275,24 +161,17 @@ fn find(
         Evaluate::Ends(set, by) => {
             let mut inexact = known.iter().enumerate().filter(|(_, bounds)| !bounds.is_exact());
             match inexact.all(|(input, _)| set >> input.min(31) & 1 == 1) {
-                true => ends(&evaluation, known, by),
+                true => evaluate::ends(&evaluation, known, by),
                 false => None,
             }
         }
     };
-    if let Some(fault) = evaluation.fault.into_inner() {
+    if let Some(fault) = evaluation.into_fault() {
         let diagnostic = walk.diagnose(graph, node, &fault);
         walk.diagnostics.push(diagnostic);
     }
     walk.budget = walk.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
     found
-}
-
-/// Evaluates once for each end.
-pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
-    let lower: SmallVec<[_; 4]> = known.iter().map(|bounds| &bounds.lower).collect();
-    let upper: SmallVec<[_; 4]> = known.iter().map(|bounds| bounds.upper()).collect();
-    Some(Bounds::new(by(evaluation, &lower)?, by(evaluation, &upper)?))
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
+use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Operation};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Graph, LayerId, PortMapEntry};
-use crate::infer::value::Bounds;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[

@@ -4,8 +4,8 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 
 use super::common::check_type;
+use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate, is_constant};
-use crate::infer::value::{self, DATA, Evaluate};
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -96,7 +96,7 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
     let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
     let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {
         Some(layer) if is_constant(layer) => {
-            let bounds = value::bounds(cx.walk, cx.graph, cx.values, feed)?;
+            let bounds = crate::infer::value::bounds(cx.walk, cx.graph, cx.values, feed)?;
             Some(Dim::fixed(bounds.lower.first_integer()?))
         }
         _ => Some(Dim::ANY),

@@ -12,11 +12,12 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::Attributes;
+use super::evaluate::Bounds;
+use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::infer::Walk;
-use crate::infer::array::Array;
-use crate::infer::value::{self, Bounds, Cache};
+use crate::infer::value::{self, Cache};
 use crate::shape::{Dim, Oddity, Shape};
 
 /// Why an operation refuses its inputs or attributes.

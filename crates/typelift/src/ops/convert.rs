@@ -3,10 +3,10 @@
 use typelift_promote::ElementType;
 use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
 
+use super::evaluate::{DATA, Evaluate};
 use super::{Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::diagnostic::Code;
 use crate::graph::OutputPort;
-use crate::infer::value::{DATA, Evaluate};
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[

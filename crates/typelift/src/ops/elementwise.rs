@@ -3,9 +3,9 @@
 use ElementType::{Boolean, F32, F64, I8, I16, U8, U16};
 use typelift_promote::ElementType;
 
+use super::evaluate::DATA;
+use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::value::DATA;
-use crate::infer::value::Evaluate::{Bounds, Ends, Exact, Interval};
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -75,7 +75,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("Multiply", 1).evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
     })),
-    binary("Divide", 1).evaluate(Bounds(evaluate::divide)).attributes(&[
+    binary("Divide", 1).evaluate(FromBounds(evaluate::divide)).attributes(&[
         AUTO_BROADCAST,
         AXIS,
         Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("Minimum", 1).evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min)
     })),
-    binary("Mod", 1).evaluate(Bounds(evaluate::modulo)),
+    binary("Mod", 1).evaluate(FromBounds(evaluate::modulo)),
     binary("Power", 1).evaluate(Interval(evaluate::power)),
     binary("SquaredDifference", 0)
         .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("BitwiseXor", 13).accepts(Accepts::Bits),
     binary("BitwiseLeftShift", 15).accepts(Accepts::Integer),
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
-    comparison("Equal", 1).evaluate(Bounds(evaluate::equal)),
+    comparison("Equal", 1).evaluate(FromBounds(evaluate::equal)),
     comparison("Greater", 1)
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
     comparison("GreaterEqual", 1)

@@ -3,8 +3,8 @@
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dims_from, shape_of_length};
+use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
+use super::evaluate::{ALL, DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::value::{ALL, DATA, Evaluate};
 use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[

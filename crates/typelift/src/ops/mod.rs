@@ -55,7 +55,7 @@ pub(crate) use convert::promotion;
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
-use crate::infer::value::Evaluate;
+use self::evaluate::Evaluate;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[

@@ -4,9 +4,9 @@ use ElementType::{Boolean, I4, U1, U4, U32};
 use typelift_promote::ElementType;
 
 use super::common::check_rank;
+use super::evaluate::Evaluate;
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::array;
-use crate::infer::value::Evaluate;
+use crate::array;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[

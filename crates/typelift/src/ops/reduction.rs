@@ -3,8 +3,8 @@
 use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
 
 use super::common::{check_rank, check_type, checked_axis};
+use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
-use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| v.iter().copied().reduce(f64::min),
         )
     })),
-    reduction("ReduceProd", 1).evaluate(Evaluate::Bounds(evaluate::product)),
+    reduction("ReduceProd", 1).evaluate(Evaluate::FromBounds(evaluate::product)),
     reduction("ReduceSum", 1).evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(e, x, &[evaluate::COMMON], |v| Some(v.iter().sum()), |v| Some(v.iter().sum()))
     })),

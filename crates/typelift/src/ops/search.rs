@@ -5,9 +5,9 @@ use typelift_promote::{ElementType, Kind};
 use super::common::{
     INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis, dims_from, index_type,
 };
+use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::infer::array::{Array, Data};
-use crate::infer::value::Evaluate;
+use crate::array::{Array, Data};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[

@@ -3,15 +3,15 @@
 use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
+use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, evaluate};
-use crate::infer::value::{DATA, Evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
     Operation::new("SliceScatter", 15, slice_scatter).inputs(5, 6),
     Operation::new("StridedSlice", 1, strided_slice)
-        .evaluate(Evaluate::Bounds(evaluate::strided_slice))
+        .evaluate(Evaluate::FromBounds(evaluate::strided_slice))
         .inputs(3, 4)
         .attributes(&[
             Attr::new("begin_mask", AttrKind::Ints).default(""),

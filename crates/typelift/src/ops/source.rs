@@ -3,10 +3,10 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::common::index_type;
+use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, Operation};
+use crate::array::{self, Array};
 use crate::diagnostic::Code;
-use crate::infer::array::{self, Array};
-use crate::infer::value::{Bounds, Evaluate, Evaluation};
 use crate::shape::{Dim, Shape};
 use crate::weights::Weights;
 

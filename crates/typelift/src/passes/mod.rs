@@ -14,11 +14,12 @@ use serde::ser::SerializeStruct;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 pub use self::align::infer_aligned;
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Span};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::Place;
 use crate::loss::Audit;
 use crate::ops;
+use crate::span::Span;
 use crate::weights::Weights;
 
 /// What a pass did to one layer.

@@ -8,9 +8,9 @@ use typelift_promote::ElementType;
 
 use super::read::declared_dims;
 use super::tokens::{decode, encode, is_name};
-use crate::diagnostic::Span;
 use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::shape::Shape;
+use crate::span::Span;
 
 /// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {

@@ -8,15 +8,47 @@ mod splice;
 mod tokens;
 
 use std::convert::Infallible;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 pub use read::{Reading, parse};
 pub(crate) use read::{declared_dims, declares, locate, locate_port, matches_dims};
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, ReadError, Span};
+use thiserror::Error;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Layer, Model};
+use crate::span::Span;
 use crate::weights::Weights;
+
+/// Why a file could not be read as a model.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file system said no.
+    #[error("cannot read {file}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file is no model, or not one that OpenVINO takes.
+    #[error(transparent)]
+    Model(#[from] Box<Diagnostics>),
+}
+
+impl From<Diagnostics> for ReadError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Model(Box::new(diagnostics))
+    }
+}
+
+impl ReadError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { file: path.display().to_string(), source }
+    }
+}
 
 impl Model {
     /// Reads a model and looks for its weights beside it, in the file of the same name that ends in `.bin`.
@@ -32,7 +64,8 @@ impl Model {
         diagnostics.list = reading.diagnostics;
         match reading.model {
             Some(mut model) if !diagnostics.has_errors() => {
-                model.weights = Weights::beside(path)?;
+                model.weights =
+                    Weights::beside(path).map_err(|error| ReadError::io(&path.with_extension("bin"), error))?;
                 Ok(model)
             }
             _ => Err(diagnostics.into()),

@@ -12,8 +12,9 @@ use typelift_promote::ElementType;
 use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort};
+use crate::span::Span;
 
 /// Hands the source with the model written into it to `sink`; `refresh_ports` brings every port up to date, not only
 /// those of changed layers.

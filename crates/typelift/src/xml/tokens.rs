@@ -6,7 +6,8 @@ use std::io::BufRead;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::span::Span;
 
 /// A stream of elements. Nothing recurses, so no depth of nesting exhausts the stack.
 pub(super) struct Tokens<'a> {

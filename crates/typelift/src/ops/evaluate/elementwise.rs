@@ -3,9 +3,9 @@
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
 use typelift_promote::{ElementType, Kind};
 
+use super::{Bounds, Evaluation, Evaluator};
 use super::{COMMON, dims_of, of_type};
-use crate::infer::array::{self, Array, Data};
-use crate::infer::value::{Bounds, Evaluation, Evaluator};
+use crate::array::{self, Array, Data};
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
 use crate::shape::AutoBroadcast;

@@ -3,21 +3,115 @@
 //! Each function here is what OpenVINO's own evaluation of the operation gives, for the element types that it evaluates
 //! the operation for; `None` means that nothing is known of the result.
 
+mod bounds;
 mod elementwise;
 mod movement;
 mod reduction;
 
+pub(crate) use bounds::Bounds;
 pub(crate) use elementwise::*;
 pub(crate) use movement::*;
 pub(crate) use reduction::*;
 
+use std::cell::RefCell;
+use std::ops::Deref;
+
 use ElementType::{Bf16, F16, F32, I32, I64, U32, U64};
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::common::normalize_axis;
-use crate::infer::array::{self, Array};
-use crate::infer::value::Evaluation;
+use super::{Attributes, Fault};
+use crate::array::{self, Array};
+use crate::graph::OutputPort;
 use crate::shape::Shape;
+use crate::weights::Weights;
+
+/// How to find the values of an operation's outputs. All ways need to know something of every input.
+#[derive(Clone, Copy)]
+pub(crate) enum Evaluate {
+    /// Not at all.
+    Never,
+    /// From attributes and the shapes of the inputs alone.
+    Source(fn(&Evaluation) -> Option<Bounds>),
+    /// From inputs that are all known exactly.
+    Exact(Evaluator),
+    /// As `Exact`, and once for each end where of the inputs in this set, bit by position, only bounds are known.
+    Ends(u32, Evaluator),
+    /// Two inputs element by element: where only bounds are known, the least and the greatest of what the ends give.
+    Interval(Evaluator),
+    /// From the bounds of the inputs.
+    FromBounds(fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
+}
+
+/// Finds the values of an output from those of the inputs.
+pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
+
+/// The first input, as a set for [`Evaluate::Ends`].
+pub(crate) const DATA: u32 = 1;
+/// Every input, as a set for [`Evaluate::Ends`].
+pub(crate) const ALL: u32 = !0;
+
+/// An output whose values are to be found.
+pub(crate) struct Evaluation<'a> {
+    attributes: Attributes<'a>,
+    /// The tensors that come in.
+    pub(crate) inputs: SmallVec<[&'a OutputPort; 4]>,
+    /// Which output it is.
+    pub(crate) port: usize,
+    pub(crate) weights: &'a Weights,
+    source: &'a str,
+    fault: RefCell<Option<Fault>>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(crate) fn new(
+        attributes: Attributes<'a>,
+        inputs: SmallVec<[&'a OutputPort; 4]>,
+        port: usize,
+        weights: &'a Weights,
+        source: &'a str,
+    ) -> Self {
+        Self { attributes, inputs, port, weights, source, fault: RefCell::default() }
+    }
+
+    /// Why OpenVINO refuses the model, where the evaluation said so.
+    pub(crate) fn into_fault(self) -> Option<Fault> {
+        self.fault.into_inner()
+    }
+
+    /// The element type of the output.
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
+    }
+
+    /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
+    pub(crate) fn is_decompression(&self) -> bool {
+        let rt_info = self.layer.rt_info.as_ref().map(|info| info.text(self.source));
+        rt_info.is_some_and(|info| info.contains("\"decompression\""))
+    }
+
+    /// Says that OpenVINO refuses a model in which this must be evaluated.
+    pub(crate) fn refuse(&self, fault: Fault) -> Option<Array> {
+        *self.fault.borrow_mut() = Some(fault);
+        None
+    }
+}
+
+impl<'a> Deref for Evaluation<'a> {
+    type Target = Attributes<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.attributes
+    }
+}
+
+/// Evaluates once for each end.
+pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
+    let lower: SmallVec<[_; 4]> = known.iter().map(|bounds| &bounds.lower).collect();
+    let upper: SmallVec<[_; 4]> = known.iter().map(|bounds| bounds.upper()).collect();
+    Some(Bounds::new(by(evaluation, &lower)?, by(evaluation, &upper)?))
+}
 
 /// The element types that OpenVINO evaluates most arithmetic for.
 pub(super) const COMMON: &[ElementType] = &[Bf16, F16, F32, I32, I64, U32, U64];

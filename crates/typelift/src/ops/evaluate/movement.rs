@@ -3,9 +3,9 @@
 use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
 use typelift_promote::ElementType;
 
+use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
-use crate::infer::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
-use crate::infer::value::{Bounds, Evaluation, ends};
+use crate::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
 use crate::ops::broadcast::{self, Mode};
 
 /// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.

@@ -3,9 +3,9 @@
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
 use typelift_promote::ElementType;
 
+use super::{Bounds, Evaluation};
 use super::{COMMON, axis, inferred_dims, of_type};
-use crate::infer::array::{self, Array, Data, ZERO};
-use crate::infer::value::{Bounds, Evaluation};
+use crate::array::{self, Array, Data, ZERO};
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
 pub(crate) fn reduce(
