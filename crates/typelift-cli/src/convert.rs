@@ -15,7 +15,7 @@ use typelift::{Graph, Model};
 use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
-use crate::input::{self, Input, InputChanges, Loaded};
+use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
 use crate::output::{OutputArgs, Target};
 use crate::plan::{Plan, Totals};
 use crate::promote::OpenVinoArgs;
@@ -38,6 +38,7 @@ use crate::terminal::{self, Page, Terminal};
   typelift convert --in-place model.xml
   typelift convert --dry-run model.xml
   typelift convert models -o converted
+  typelift convert --input-type image=u8 --output-type scores=f16 model.xml -o out.xml
   typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
@@ -54,6 +55,8 @@ pub(crate) struct Args {
     eliminate_converts: bool,
     #[command(flatten)]
     changes: InputChanges,
+    #[command(flatten)]
+    interface: InterfaceChanges,
     /// Give inputs that must have one type, and do not, the common type of these rules, by inserting Converts
     #[arg(long, value_name = "RULES", default_value = "openvino", value_parser = ["openvino", "pytorch", "paddle", "off"])]
     align: String,
@@ -124,14 +127,15 @@ impl Args {
         let mut changes = Vec::new();
         if let Some(model) = model {
             let changed = self.changes.apply(model)?;
-            changes = input::infer(model, diagnostics, &changed, self.rule_set());
+            changes = self.interface.convert_inputs(model)?;
+            changes.extend(input::infer(model, diagnostics, &changed, self.rule_set()));
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), false) = (model, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, Show::Briefly);
             return Ok(Conversion { totals: None, plan: None });
         };
-        let refresh_ports = !self.changes.is_empty() || !changes.is_empty();
+        let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
         let before = promotions(&model.graph);
         // OpenVINO's reader makes names of tensors unique before its pass sees them.
         let (lower, tidy) = match self {
@@ -145,6 +149,7 @@ impl Args {
         if before > after || self.eliminate_converts {
             changes.extend(run_pass(model, tidy)?);
         }
+        changes.extend(self.interface.convert_outputs(model)?);
         let plan = Plan::new(&diagnostics.file, changes);
         diagnostics.list.extend(plan.warnings(model));
         page.said = render::text(diagnostics, Show::Briefly);

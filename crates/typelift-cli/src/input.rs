@@ -8,7 +8,7 @@ use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
 use typelift::passes::Change;
 use typelift::promote::{ElementType, RuleSet};
 use typelift::shape::Shape;
-use typelift::{Layer, LayerId, Model, Weights};
+use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights};
 
 use crate::failure::Failure;
 
@@ -46,10 +46,23 @@ pub(crate) struct InputChanges {
     set_shape: Vec<(String, Shape)>,
 }
 
+/// Inputs and outputs of other types around the same computation.
+#[derive(clap::Args)]
+pub(crate) struct InterfaceChanges {
+    /// Let the model take another element type at an input and compute what it did, such as image=u8: one Convert behind
+    /// the input, as OpenVINO's PrePostProcessor does; repeatable
+    #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
+    input_type: Vec<(String, ElementType)>,
+    /// Let the model give another element type at an output, such as scores=f16: one Convert before the output, which keeps
+    /// its name; repeatable
+    #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
+    output_type: Vec<(String, ElementType)>,
+}
+
 fn split(text: &str) -> Result<(&str, &str), String> {
     match text.rsplit_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
-        _ => Err("expected the name of an input, `=`, and what it should be".to_owned()),
+        _ => Err("expected a name, `=`, and what it should be".to_owned()),
     }
 }
 
@@ -226,13 +239,7 @@ impl InputChanges {
         let shapes = self.set_shape.iter().map(|(name, shape)| (name, None, Some(shape)));
         let mut changed = Vec::new();
         for (name, element_type, shape) in types.chain(shapes) {
-            let id = model.set_input(name, element_type, shape).map_err(|error| {
-                let failure = Failure::new(error.to_string());
-                match nearest(model, name) {
-                    Some(near) => failure.help(format!("did you mean `{near}`?")),
-                    None => failure,
-                }
-            })?;
+            let id = model.set_input(name, element_type, shape).map_err(|error| refused_name(model, name, &error))?;
             if !changed.contains(&id) {
                 changed.push(id);
             }
@@ -241,9 +248,46 @@ impl InputChanges {
     }
 }
 
-/// The name of an input that is closest to one that does not exist.
-fn nearest(model: &Model, name: &str) -> Option<String> {
-    closest(model.inputs(), name)
+impl InterfaceChanges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.input_type.is_empty() && self.output_type.is_empty()
+    }
+
+    /// Gives the inputs their types, with the Converts behind them.
+    pub(crate) fn convert_inputs(&self, model: &mut Model) -> Result<Vec<Change>, Failure> {
+        each(&self.input_type, model, Model::convert_input)
+    }
+
+    /// Gives the outputs of a typed model their types, with the Converts before them.
+    pub(crate) fn convert_outputs(&self, model: &mut Model) -> Result<Vec<Change>, Failure> {
+        each(&self.output_type, model, Model::convert_output)
+    }
+}
+
+fn each(
+    wanted: &[(String, ElementType)],
+    model: &mut Model,
+    convert: fn(&mut Model, &str, ElementType) -> Result<Vec<Change>, InterfaceError>,
+) -> Result<Vec<Change>, Failure> {
+    let mut changes = Vec::new();
+    for (name, element_type) in wanted {
+        changes.extend(convert(model, name, *element_type).map_err(|error| refused_name(model, name, &error))?);
+    }
+    Ok(changes)
+}
+
+/// An input or output could not be changed, and perhaps another was meant.
+fn refused_name(model: &Model, name: &str, error: &InterfaceError) -> Failure {
+    let near = match error {
+        InterfaceError::Unknown { end: End::Input, .. } => closest(model.inputs(), name),
+        InterfaceError::Unknown { end: End::Output, .. } => closest(model.outputs(), name),
+        _ => None,
+    };
+    let failure = Failure::new(error.to_string());
+    match near {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure,
+    }
 }
 
 /// The name of a layer or a tensor outside of bodies that is closest to one that does not exist.

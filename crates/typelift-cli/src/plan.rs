@@ -44,7 +44,7 @@ const KINDS: [(Action, &str, &str); 4] = [
     (Action::Inserted, "Convert inserted", "Converts inserted"),
     (Action::Removed, "Convert removed", "Converts removed"),
     (Action::Used, "layer used once more", "layers used once more"),
-    (Action::Retyped, "Parameter of a body retyped", "Parameters of bodies retyped"),
+    (Action::Retyped, "input or output retyped", "inputs and outputs retyped"),
 ];
 
 /// How much is done to a model, or to several.

@@ -188,6 +188,23 @@ impl Graph {
         id
     }
 
+    /// Adds a layer of one input and one output behind a tensor, and redirects to it those consumers for which `takes`
+    /// holds.
+    pub(crate) fn insert_after(&mut self, tensor: Output, layer: Layer, takes: impl Fn(Input) -> bool) -> LayerId {
+        let id = self.add_unwired(layer, 1);
+        let made = Output { layer: id, port: 0 };
+        self.rewire(|from, to| Some((if from == tensor && takes(to) { made } else { from }, to)));
+        self.feed(tensor, Input { layer: id, port: 0 });
+        id
+    }
+
+    /// The name, or with a number behind it the first one that no layer has.
+    pub(crate) fn unused_name(&self, name: String) -> String {
+        let is_taken = |name: &str| self.storage.node_weights().any(|layer| layer.name == name);
+        let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+    }
+
     fn new_id(&self) -> LayerId {
         let gap = || (0..).zip(&self.index).find(|(free, (id, _))| *free < id.0).map(|(free, _)| free);
         let free = if self.next_id > LayerId::LARGEST { gap() } else { None };

@@ -27,7 +27,7 @@ use crate::weights::Weights;
 pub struct Change {
     /// What happened.
     pub action: Action,
-    /// The Convert, the layer that is used in its stead, or the Parameter that was retyped.
+    /// The Convert, the layer that is used in its stead, or the Parameter or Result that was retyped.
     pub layer: LayerRef,
     /// The element type that it converts from, or had.
     pub from: ElementType,
@@ -102,7 +102,7 @@ pub enum Action {
     Removed,
     /// It was there and holds the values that an input wants in another type, so that the input takes it.
     Used,
-    /// It is a Parameter of a body, and has another type.
+    /// It is an input or output of the model or of a body, and has another type.
     Retyped,
 }
 
@@ -192,8 +192,8 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>>
 
 /// What a pass did so far, and where it is.
 #[derive(Default)]
-struct Changes {
-    list: Vec<Change>,
+pub(crate) struct Changes {
+    pub(crate) list: Vec<Change>,
     path: Vec<String>,
     weights: Weights,
     /// Whether values pass where they were withheld.
@@ -266,7 +266,13 @@ impl Changes {
         }
     }
 
-    fn add(&mut self, action: Action, layer: &Layer, [from, to]: [ElementType; 2], reason: impl Into<String>) {
+    pub(crate) fn add(
+        &mut self,
+        action: Action,
+        layer: &Layer,
+        [from, to]: [ElementType; 2],
+        reason: impl Into<String>,
+    ) {
         let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
         self.list.push(Change { action, layer, from, to, reason: reason.into(), constant: None });
     }

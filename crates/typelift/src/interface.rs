@@ -1,0 +1,350 @@
+//! The inputs and outputs of a model: its Parameters and Results, found by name and given other types and shapes.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use petgraph::visit::{Bfs, EdgeRef};
+use thiserror::Error;
+use typelift_promote::{ElementType, fidelity};
+
+use crate::diagnostic::Diagnostic;
+use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, split_names};
+use crate::passes::{Action, Change, Changes};
+use crate::shape::Shape;
+
+/// The two ends of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where tensors enter: the Parameters.
+    Input,
+    /// Where they leave: the Results.
+    Output,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        })
+    }
+}
+
+/// Why an input or an output was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InterfaceError {
+    /// Nothing has this name.
+    #[error("the model has no {end} `{name}`{}", list(*.end, .known))]
+    Unknown {
+        /// Where it was looked for.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The names of every input or output: of its layer, then of its tensor.
+        known: Vec<String>,
+    },
+    /// Several have this name.
+    #[error("the model has several {end}s `{name}`: layers {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// Where it was looked for.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The layers that have it.
+        layers: Vec<LayerId>,
+    },
+    /// OpenVINO has no conversion between the two types.
+    #[error("the {end} `{name}` is {from}, which cannot be converted to or from {to}")]
+    NotConvertible {
+        /// Which end it is.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+    },
+}
+
+fn list(end: End, known: &[String]) -> String {
+    if known.is_empty() { format!("; it has no {end}s") } else { format!("; it has {}", known.join(", ")) }
+}
+
+impl Model {
+    /// The layers through which tensors enter the model, in the order of its inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
+        self.graph.layers().filter(|layer| layer.ty().eq_ignore_ascii_case("Parameter"))
+    }
+
+    /// The layers through which tensors leave the model, in the order of its outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = &Layer> {
+        self.graph.layers().filter(|layer| layer.ty().eq_ignore_ascii_case("Result"))
+    }
+
+    /// The input whose layer or tensor has this name; layers come first.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] where there is none, or more than one.
+    pub fn find_input(&self, name: &str) -> Result<LayerId, InterfaceError> {
+        self.find(End::Input, name)
+    }
+
+    /// The output whose Result or tensor has this name; Results come first, and last the layer that makes the tensor.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is none, or more than one.
+    pub fn find_output(&self, name: &str) -> Result<LayerId, InterfaceError> {
+        self.find(End::Output, name)
+    }
+
+    fn find(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
+        let ends: Vec<&Layer> = match end {
+            End::Input => self.inputs().collect(),
+            End::Output => self.outputs().collect(),
+        };
+        let having = |names: &dyn Fn(&Layer) -> Vec<String>| -> Vec<LayerId> {
+            let has = |layer: &&&Layer| names(layer).iter().any(|known| known == name);
+            ends.iter().filter(has).map(|layer| layer.id()).collect()
+        };
+        let of_layer = |layer: &Layer| vec![layer.name().to_owned()];
+        let of_tensor = |layer: &Layer| self.interface_names(end, layer);
+        let of_producer = |layer: &Layer| {
+            let source = self.graph.producers(layer.id()).first().copied().flatten().filter(|source| source.port == 0);
+            source.and_then(|source| self.graph.layer(source.layer)).map(of_layer).unwrap_or_default()
+        };
+        let mut found = having(&of_layer);
+        for names in [&of_tensor as &dyn Fn(&Layer) -> _, &of_producer] {
+            if found.is_empty() {
+                found = having(names);
+            }
+        }
+        match found[..] {
+            [id] => Ok(id),
+            [] => Err(InterfaceError::Unknown {
+                end,
+                name: name.to_owned(),
+                known: ends.into_iter().map(|layer| self.describe(end, layer)).collect(),
+            }),
+            _ => Err(InterfaceError::Ambiguous { end, name: name.to_owned(), layers: found }),
+        }
+    }
+
+    /// The names of the tensor that a Parameter makes or a Result takes, those that the Result gives it included.
+    fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
+        let tensor = match end {
+            End::Input => layer.outputs().first(),
+            End::Output => self.graph.producers(layer.id()).first().and_then(|source| self.graph.output((*source)?)),
+        };
+        let mut names = tensor.map(OutputPort::names).unwrap_or_default();
+        names.extend(layer.output_names().map(split_names).unwrap_or_default());
+        names
+    }
+
+    /// `` `x` ``, and the names of its tensor where they are others.
+    fn describe(&self, end: End, layer: &Layer) -> String {
+        let mut names = self.interface_names(end, layer);
+        names.retain(|name| name != layer.name());
+        names.dedup();
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        match names.is_empty() {
+            true => format!("`{}`", layer.name()),
+            false => format!("`{}` ({})", layer.name(), names.join(", ")),
+        }
+    }
+
+    /// Gives an input, found by the name of its layer or tensor, another element type, another shape, or both.
+    ///
+    /// [`infer`](crate::infer()) then carries it through the graph, and [`trace_changes`] tells of each error it finds how it is
+    /// reached from the input.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] where there is no such input, or more than one; nothing is changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    /// </layers></net>"#)?;
+    /// let x = model.set_input("x", None, Some(&"[1..8,3]".parse().unwrap())).unwrap();
+    /// assert!(typelift::infer(&mut model).is_empty());
+    /// assert_eq!(model.graph.layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
+    /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"shape="1..8,3""#));
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn set_input(
+        &mut self,
+        name: &str,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> Result<LayerId, InterfaceError> {
+        let id = self.find_input(name)?;
+        // The layer is there, so neither edit can fail.
+        if let Some(shape) = shape {
+            let _ = self.graph.set_attribute(id, "shape", &shape.to_attribute().to_string());
+        }
+        if let Some(element_type) = element_type {
+            let _ = self.graph.set_attribute(id, "element_type", element_type.name());
+        }
+        Ok(id)
+    }
+
+    /// Lets the model take another element type at an input and compute what it did: the Parameter gets the type, and one
+    /// Convert behind it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
+    /// OpenVINO's `PrePostProcessor`. Returns what was done; nothing if the input has the type.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is no such input, or more than one, or the types cannot be converted; nothing is
+    /// changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::promote::ElementType;
+    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+    ///         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    ///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// model.convert_input("x", ElementType::U8).unwrap();
+    /// model.convert_output("y", ElementType::F16).unwrap();
+    /// assert!(typelift::infer(&mut model).is_empty());
+    /// let types: Vec<_> = model.graph.layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
+    /// assert_eq!(types, [ElementType::U8, ElementType::F32, ElementType::F16]);
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
+        let id = self.find_input(name)?;
+        let Some(layer) = self.graph.layer(id) else { return Ok(Vec::new()) };
+        let written = layer.attribute("element_type").and_then(ElementType::from_name);
+        let shape = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
+        let from = check_convertible(End::Input, name, written, element_type)?;
+        if from == element_type {
+            return Ok(Vec::new());
+        }
+        let name = self.graph.unused_name(format!("{}/to_{from}", layer.name()));
+        let convert = new_convert(&name, from, shape);
+        let tensor = Output { layer: id, port: 0 };
+        let convert = self.graph.insert_after(tensor, convert, |_| true);
+        // The Parameter is there, so the edit cannot fail.
+        let _ = self.graph.set_attribute(id, "element_type", element_type.name());
+        if let Some(port) = self.graph.node(id).and_then(|node| self.graph.weight_mut(node)?.outputs.first_mut()) {
+            (port.element_type, port.stale) = (element_type, port.declared != Some(element_type));
+        }
+        let mut changes = Changes::default();
+        if let Some(layer) = self.graph.layer(id) {
+            let reason = format!("the model is to take {element_type} here");
+            changes.add(Action::Retyped, layer, [from, element_type], reason);
+        }
+        if let Some(layer) = self.graph.layer(convert) {
+            let reason = format!("the model works with {from}, as before");
+            changes.add(Action::Inserted, layer, [element_type, from], reason);
+        }
+        Ok(changes.list)
+    }
+
+    /// Lets the model give another element type at an output and compute what it did: one Convert before the Result, which
+    /// keeps its name and takes the tensor names over, as with OpenVINO's `PrePostProcessor`. Types must be inferred.
+    /// Returns what was done; nothing if the output has the type.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is no such output, or more than one, or the types cannot be converted; nothing is
+    /// changed then.
+    pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
+        let id = self.find_output(name)?;
+        let source = self.graph.producers(id).first().copied().flatten();
+        let Some((source, port)) = source.and_then(|source| Some((source, self.graph.output(source)?))) else {
+            return Ok(Vec::new());
+        };
+        let from = check_convertible(End::Output, name, Some(port.element_type), element_type)?;
+        if from == element_type {
+            return Ok(Vec::new());
+        }
+        let (shape, names) = (port.shape().clone(), port.names());
+        let Some(producer) = self.graph.layer(source.layer) else { return Ok(Vec::new()) };
+        let enters = producer.ty().eq_ignore_ascii_case("Parameter");
+        let old_name = producer.name().to_owned();
+        let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
+        let convert = new_convert(&new_name, element_type, shape);
+        let convert = self.graph.insert_after(source, convert, |to| to == Input { layer: id, port: 0 });
+        if !enters {
+            let made = Output { layer: convert, port: 0 };
+            // Both tensors are there, and so are both layers, so that none of the edits can fail.
+            let _ = self.graph.set_names(source, Vec::new()).and_then(|()| self.graph.set_names(made, names));
+            if self.version == IrVersion::V10 && source.port == 0 {
+                // The name of an output is that of the layer before the Result.
+                let _ = self.graph.rename(source.layer, &new_name).and_then(|()| self.graph.rename(convert, &old_name));
+            }
+        }
+        let mut changes = Changes::default();
+        if let Some(layer) = self.graph.layer(convert) {
+            let reason = format!("the model is to give {element_type} here");
+            changes.add(Action::Inserted, layer, [from, element_type], reason);
+        }
+        if let Some(layer) = self.graph.layer(id) {
+            let reason = format!("the model is to give {element_type} here");
+            changes.add(Action::Retyped, layer, [from, element_type], reason);
+        }
+        Ok(changes.list)
+    }
+}
+
+/// The type that an end of the model has.
+///
+/// # Errors
+/// It is not known, or there is no conversion between the types.
+fn check_convertible(
+    end: End,
+    name: &str,
+    from: Option<ElementType>,
+    to: ElementType,
+) -> Result<ElementType, InterfaceError> {
+    let from = from.unwrap_or(ElementType::Dynamic);
+    let refused = || InterfaceError::NotConvertible { end, name: name.to_owned(), from, to };
+    if from == to { Ok(from) } else { fidelity(from, to).map(|_| from).ok_or_else(refused) }
+}
+
+fn new_convert(name: &str, to: ElementType, shape: Shape) -> Layer {
+    Layer::new("Convert", "opset1", name).with_attribute("destination_type", to.name()).with_output(to, shape)
+}
+
+/// How many layers of a long chain are named at each of its ends.
+const SHOWN_AT_ENDS: usize = 4;
+
+/// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
+/// whoever changed an input sees where it was heard of.
+pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
+    let petgraph = graph.petgraph();
+    let name = |node| petgraph.node_weight(node).map_or_else(String::new, |l| format!("{} `{}`", l.id(), l.name()));
+    for start in changed.iter().filter_map(|&id| graph.node(id)) {
+        let mut before = HashMap::new();
+        let mut bfs = Bfs::new(petgraph, start);
+        while let Some(node) = bfs.next(petgraph) {
+            for edge in petgraph.edges(node) {
+                before.entry(edge.target()).or_insert(node);
+            }
+        }
+        for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
+            let Some(layer) = &diagnostic.layer else { continue };
+            // Of a layer in a body, the outermost layer around it.
+            let outer = || graph.layers().find(|l| !l.bodies().is_empty() && layer.path.starts_with(l.name()));
+            let target = if layer.path.is_empty() { Some(layer.id) } else { outer().map(Layer::id) };
+            let Some(target) = target.and_then(|id| graph.node(id)) else { continue };
+            let mut chain = vec![target];
+            while let Some(&node) =
+                chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start))
+            {
+                chain.push(node);
+            }
+            if chain.last() != Some(&start) || chain.len() == 1 {
+                continue;
+            }
+            let mut chain: Vec<_> = chain.into_iter().rev().map(name).collect();
+            if chain.len() > 2 * SHOWN_AT_ENDS + 1 {
+                let hidden = chain.len() - 2 * SHOWN_AT_ENDS;
+                chain.splice(SHOWN_AT_ENDS..chain.len() - SHOWN_AT_ENDS, [format!("({hidden} layers)")]);
+            }
+            diagnostic.notes.push(format!("the changed input reaches it through {}", chain.join(" -> ")));
+        }
+    }
+}
