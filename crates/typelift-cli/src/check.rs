@@ -1,7 +1,5 @@
 //! `typelift check`: what is wrong or odd about a model.
 
-use typelift::{Code, Diagnostic, Severity};
-
 use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
@@ -61,16 +59,9 @@ impl Args {
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
-            let damaged = diagnostics.has_errors();
             input::infer(model, diagnostics, &[], None);
-            let mut lints = typelift::check(model);
-            // Where an edge could not be read, what it leads to only seems to be unreachable.
-            lints.retain(|lint| !damaged || ![Code::UnreachableLayer, Code::RequiredRelease].contains(&lint.code));
-            diagnostics.list.append(&mut lints);
+            diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
         }
-        // What is found step by step is told from the top of the file to its end, and notes last.
-        let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
-        diagnostics.list.sort_by_key(|diagnostic| (diagnostic.severity == Severity::Note, start(diagnostic)));
         let count = Count::of(diagnostics);
         match self.format {
             Format::Json => page.printed = terminal::json(&Document::new(diagnostics))?,

@@ -1,6 +1,7 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod align;
+mod recover;
 pub(crate) mod value;
 
 use std::cell::OnceCell;
@@ -97,6 +98,8 @@ pub(crate) struct Walk {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
     read: Option<HashSet<NodeIndex>>,
+    /// The layers of the graph being walked that have an error or depend on one that has.
+    doubtful: FxHashSet<NodeIndex>,
     pub(crate) variables: Variables,
     /// The bodies around the graph being walked, outermost first.
     path: Vec<Step>,
@@ -178,6 +181,7 @@ impl Walk {
             version: model.version,
             diagnostics: Vec::new(),
             read: None,
+            doubtful: FxHashSet::default(),
             variables: Variables::default(),
             path: Vec::new(),
             runs: BTreeMap::new(),
@@ -222,6 +226,7 @@ impl Walk {
         // Circles are found and reported when a file is read, and the verbs make none.
         let Ok(mut order) = graph.topological_order() else { return };
         let outside = (self.read.take(), std::mem::take(&mut self.variables.readable));
+        let doubtful = std::mem::take(&mut self.doubtful);
         if graph.petgraph().node_weights().any(|layer| layer.ty == "Assign") {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
@@ -241,6 +246,7 @@ impl Walk {
             }
         }
         (self.read, self.variables.readable) = outside;
+        self.doubtful = doubtful;
     }
 
     /// Infers a body, with these Parameters given from outside or, for `None`, by itself.
@@ -329,11 +335,9 @@ impl Walk {
         }
         let outputs = match outputs {
             Ok(outputs) => outputs,
-            Err(fault) => {
-                self.report(graph, node, &fault, bodies.len());
-                SmallVec::new()
-            }
+            Err(fault) => self.recover(graph, node, operation, &mut bodies, given, values, fault),
         };
+        self.pass_doubts_on(graph, node);
         if !bodies.is_empty() {
             self.forget_dropped_bodies(graph, node);
         }
@@ -376,22 +380,24 @@ impl Walk {
         given: &HashMap<LayerId, BodyInput>,
         values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
-        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
+        let Some(layer) = graph.weight(node) else { return Ok(Outputs::new()) };
+        if layer.broken {
+            self.doubtful.insert(node);
+            return Ok(Outputs::new());
+        }
         self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
         let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-        check_input_count(layer, operation, inputs.len())?;
-        for attribute in &layer.attributes {
-            if let Some(row) = operation.attribute(&attribute.name)
-                && row.check(&attribute.value)?
-            {
-                let lint = self.diagnose(graph, node, &odd_attribute(row, &attribute.value));
-                self.diagnostics.push(lint);
-            }
+        let mut faults = self.check_attributes(graph, node, operation).into_iter().rev();
+        let count = check_input_count(layer, operation, inputs.len());
+        if let Some(last) = faults.next() {
+            faults.rev().chain(count.err()).for_each(|fault| self.report(graph, node, &fault, bodies.len()));
+            return Err(last);
         }
+        count?;
         let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies, values);
@@ -419,6 +425,24 @@ impl Walk {
             self.check_output_count(graph, node, layer, outputs.len())?;
         }
         Ok(outputs)
+    }
+
+    /// What OpenVINO refuses about the attributes of a layer as they are written, or that are missing.
+    fn check_attributes(&mut self, graph: &Graph, node: NodeIndex, operation: &'static Operation) -> Vec<Fault> {
+        let Some(layer) = graph.weight(node) else { return Vec::new() };
+        let mut faults = Vec::new();
+        for attribute in &layer.attributes {
+            let Some(row) = operation.attribute(&attribute.name) else { continue };
+            match row.check(&attribute.value) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let lint = self.diagnose(graph, node, &odd_attribute(row, &attribute.value));
+                    self.diagnostics.push(lint);
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        faults
     }
 
     /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.
@@ -510,7 +534,7 @@ impl Walk {
     #[cold]
     fn report(&mut self, graph: &Graph, node: NodeIndex, fault: &Fault, bodies: usize) {
         let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
-        if !failed && self.is_read(graph, node) {
+        if !failed && self.is_read(graph, node) && !self.follows_from_error(graph, node, fault) {
             let diagnostic = self.diagnose(graph, node, fault);
             let is_unknown = |&(node, port): &(NodeIndex, usize)| {
                 let output = graph.weight(node).and_then(|layer| layer.outputs.get(port));

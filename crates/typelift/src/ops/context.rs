@@ -400,6 +400,9 @@ impl<'a> Context<'a> {
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
+        if self.walk.follows_from_error(self.graph, self.node, &lint) {
+            return;
+        }
         let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
         self.walk.diagnostics.push(diagnostic);
     }

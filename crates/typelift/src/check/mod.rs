@@ -1,5 +1,7 @@
 //! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
 
+mod order;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -8,6 +10,7 @@ use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
+use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::ops::{self, LAST_OPSET, Operation};
@@ -41,7 +44,33 @@ const PADDING: u64 = 8;
 /// ```
 #[must_use]
 pub fn check(model: &Model) -> Vec<Diagnostic> {
+    lints(model, &Errors::default())
+}
+
+/// What reading and inference `found` in a model, with what [`check`] adds, in the order in which to read it: errors, then
+/// warnings, then notes, each with causes before what may follow from them. Lints that only follow from an error are left
+/// out.
+#[must_use]
+pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut lints = lints(model, &Errors::new(model, &found));
+    // Where an edge is missing or wrong, what it leads to only seems to be unreachable.
+    let disconnects = |found: &Diagnostic| match found.code {
+        Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
+        Code::UnknownLayer | Code::UnknownPort => true,
+        Code::MissingAttribute | Code::InvalidValue => found.layer.is_none(),
+        _ => false,
+    };
+    if found.iter().any(disconnects) {
+        lints.retain(|lint| lint.code != Code::UnreachableLayer);
+    }
+    found.append(&mut lints);
+    order::sort(model, &mut found);
+    found
+}
+
+fn lints(model: &Model, errors: &Errors) -> Vec<Diagnostic> {
     let mut check = Check {
+        errors,
         source: &model.source,
         path: Vec::new(),
         diagnostics: Vec::new(),
@@ -73,6 +102,8 @@ struct Constant<'a> {
 }
 
 struct Check<'a> {
+    /// What was found wrong before.
+    errors: &'a Errors<'a>,
     source: &'a str,
     /// The layers around the body being looked at.
     path: Vec<String>,
@@ -246,7 +277,11 @@ impl<'a> Check<'a> {
                 feeds.iter().flatten().map(|(feed, _)| sources[feed.index()]).max().unwrap_or(Source::Sound);
             let nothing =
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
-            if layer.outputs().iter().any(nothing) {
+            let lacks_part =
+                |port: &OutputPort| port.element_type() == ElementType::Dynamic || port.shape().rank().is_none();
+            let doubtful = self.errors.are_there()
+                && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
+            if doubtful || layer.outputs().iter().any(nothing) {
                 source = Source::Unknown;
             }
             if source != Source::Unknown {

@@ -1,0 +1,96 @@
+//! The order in which to read what was found: causes first.
+
+use std::collections::HashSet;
+
+use petgraph::stable_graph::NodeIndex;
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use crate::graph::{Graph, LayerId, Model};
+
+/// The layers of a model that have an error, and those that depend on one.
+#[derive(Default)]
+pub(super) struct Errors<'a> {
+    faulty: HashSet<(&'a str, LayerId)>,
+    dependent: HashSet<(String, LayerId)>,
+}
+
+impl<'a> Errors<'a> {
+    pub(super) fn new(model: &Model, found: &'a [Diagnostic]) -> Self {
+        let layers = found.iter().filter(|diagnostic| diagnostic.is_error()).filter_map(|it| it.layer.as_ref());
+        let faulty: HashSet<_> = layers.map(|layer| (layer.path.as_str(), layer.id)).collect();
+        let mut errors = Self { faulty, dependent: HashSet::new() };
+        if !errors.faulty.is_empty() {
+            errors.spread(&model.graph, &mut Vec::new(), false);
+        }
+        errors
+    }
+
+    /// Marks what depends on a layer with an error in a graph and its bodies, and returns whether the graph has an error.
+    fn spread(&mut self, graph: &Graph, path: &mut Vec<String>, given: bool) -> bool {
+        let Ok(order) = graph.topological_order() else { return false };
+        let place = path.join("/");
+        let mut marked = HashSet::<NodeIndex>::new();
+        let mut any = false;
+        for node in order {
+            let Some(layer) = graph.weight(node) else { continue };
+            let depends = graph.feeds(node).iter().flatten().any(|(feed, _)| marked.contains(feed))
+                || given && layer.inputs().is_empty();
+            let mut has_error = self.faulty.contains(&(place.as_str(), layer.id()));
+            for body in layer.bodies() {
+                path.push(format!("{}/{}", layer.name(), body.name()));
+                has_error |= self.spread(&body.graph, path, depends);
+                path.pop();
+            }
+            if depends {
+                self.dependent.insert((place.clone(), layer.id()));
+            }
+            if depends || has_error {
+                marked.insert(node);
+            }
+            any |= has_error;
+        }
+        any
+    }
+
+    /// Whether a layer has an error or depends on one that has.
+    pub(super) fn concern(&self, layer: &LayerRef) -> bool {
+        self.faulty.contains(&(layer.path.as_str(), layer.id)) || self.depends(layer)
+    }
+
+    /// Whether a layer depends on another one with an error.
+    pub(super) fn depends(&self, layer: &LayerRef) -> bool {
+        !self.dependent.is_empty() && self.dependent.contains(&(layer.path.clone(), layer.id))
+    }
+
+    pub(super) fn are_there(&self) -> bool {
+        !self.faulty.is_empty()
+    }
+}
+
+/// Sorts diagnostics: errors first, then warnings, then notes; in each, causes before what may follow from them, and then in
+/// the order of the file.
+pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
+    let seen = found.to_vec();
+    let errors = Errors::new(model, &seen);
+    let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
+    found.sort_by_cached_key(|diagnostic| {
+        let depends = diagnostic.layer.as_ref().is_some_and(|layer| errors.depends(layer));
+        let severity = match diagnostic.severity {
+            Severity::Error => 0,
+            Severity::Warning => 1,
+            Severity::Note => 2,
+        };
+        (severity, cause_rank(diagnostic.code), depends, start(diagnostic))
+    });
+}
+
+/// What is wrong with the weights as a whole comes first, what another mistake may well lead to last.
+fn cause_rank(code: Code) -> u8 {
+    use Code as C;
+    match code {
+        C::XmlSyntax | C::NotAnIr | C::UnsupportedVersion => 0,
+        C::StalePort | C::UnreachableLayer | C::UndecidedPromotion | C::UnreferencedWeights => 2,
+        C::UnalignedConstant | C::OverlappingConstants => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,165 @@
+//! What inference does after an error: it finds what else is wrong with the layer and keeps what the error leaves known.
+
+use std::collections::HashMap;
+
+use petgraph::Direction::Incoming;
+use petgraph::stable_graph::NodeIndex;
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::{Outputs, Subject, Walk, value};
+use crate::diagnostic::Code;
+use crate::graph::{Body, Graph, LayerId, OutputPort};
+use crate::ops::{BodyInput, Fault, Operation};
+use crate::shape::Shape;
+use crate::xml;
+
+/// The parts of a layer's inputs that an error leaves open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Types,
+    Shapes,
+}
+
+impl Part {
+    /// The part that a fault is about.
+    fn of(fault: &Fault) -> Self {
+        match fault.code {
+            Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Self::Types,
+            _ => Self::Shapes,
+        }
+    }
+
+    fn is_unknown(self, port: &OutputPort) -> bool {
+        match self {
+            Self::Types => port.element_type == ElementType::Dynamic,
+            Self::Shapes => port.shape.rank().is_none(),
+        }
+    }
+
+    fn forget(self, port: &mut OutputPort) {
+        match self {
+            Self::Types => port.element_type = ElementType::Dynamic,
+            Self::Shapes => port.shape = Shape::dynamic(),
+        }
+    }
+}
+
+impl Walk {
+    /// Reports a fault of a layer and whatever else its rule refuses, and returns the outputs as far as they are known:
+    /// the rule is applied again with what each fault is about left open. Where that leads nowhere, the outputs are what
+    /// the ports declare.
+    #[cold]
+    pub(super) fn recover(
+        &mut self,
+        graph: &Graph,
+        node: NodeIndex,
+        operation: Option<&'static Operation>,
+        bodies: &mut [Body],
+        given: &HashMap<LayerId, BodyInput>,
+        values: &mut value::Cache,
+        first: Fault,
+    ) -> Outputs {
+        self.report(graph, node, &first, bodies.len());
+        self.doubtful.insert(node);
+        let Some(layer) = graph.weight(node).filter(|_| self.aligner.is_none()) else { return Outputs::new() };
+        let outputs = match operation {
+            // A body is not walked again only to find out more about its owner.
+            Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
+                let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
+                self.apply_leniently(&subject, values, first)
+            }
+            _ => None,
+        };
+        outputs.unwrap_or_else(|| layer.outputs.iter().map(|port| self.declared(port)).collect())
+    }
+
+    fn apply_leniently(&mut self, subject: &Subject, values: &mut value::Cache, first: Fault) -> Option<Outputs> {
+        let &Subject { graph, node, .. } = subject;
+        let feeds = graph.feeds(node);
+        let fed = feeds.iter().map_while(|feed| feed.as_ref());
+        let ports = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port).cloned());
+        let mut inputs: SmallVec<[OutputPort; 4]> = ports.collect();
+        let found = self.diagnostics.len();
+        let mut faults = vec![first];
+        // Each round leaves at least one part of one input open, and all of them at the end.
+        for _ in 0..2 * inputs.len() + 2 {
+            let fault = faults.last()?;
+            if !leave_open(fault, &mut inputs) && !leave_all_open(&mut inputs) {
+                return None;
+            }
+            let taken: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
+            let outputs = self.apply_rule(subject, &taken, &mut [], values);
+            drop(taken);
+            self.diagnostics.truncate(found + faults.len() - 1);
+            let next = match outputs {
+                Ok(outputs) => return Some(outputs),
+                Err(next) => next,
+            };
+            if faults.iter().any(|known| is_echo(known, &next)) {
+                leave_all_open(&mut inputs);
+            } else {
+                self.report(graph, node, &next, 0);
+                faults.push(next);
+            }
+        }
+        None
+    }
+
+    /// What a port declares, as far as it says anything.
+    fn declared(&self, port: &OutputPort) -> (ElementType, Shape) {
+        let dims = xml::declared_dims(&self.source, port.content);
+        let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
+        let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };
+        (port.declared.unwrap_or(ElementType::Dynamic), shape)
+    }
+
+    /// Whether a fault only says that something is unknown, which it is because of an error elsewhere.
+    pub(crate) fn follows_from_error(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> bool {
+        let feeds = graph.feeds(node);
+        let follows = |&input: &usize| {
+            let Some(&Some((source, port))) = feeds.get(input) else { return false };
+            let output = graph.weight(source).and_then(|layer| layer.outputs.get(port));
+            self.doubtful.contains(&source) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
+        };
+        fault.inputs.iter().any(follows)
+    }
+
+    /// Records that what is known of a layer's outputs depends on a layer with an error.
+    pub(super) fn pass_doubts_on(&mut self, graph: &Graph, node: NodeIndex) {
+        let mut sources = graph.petgraph().neighbors_directed(node, Incoming);
+        if !self.doubtful.is_empty() && sources.any(|source| self.doubtful.contains(&source)) {
+            self.doubtful.insert(node);
+        }
+    }
+}
+
+/// Leaves open what a fault is about; `false` where it is about no input, or that is open already.
+fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
+    let part = Part::of(fault);
+    let mut changed = false;
+    for &input in &fault.inputs {
+        if let Some(port) = inputs.get_mut(input).filter(|port| !part.is_unknown(port)) {
+            part.forget(port);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Leaves all shapes open, or where they are all open already, all types.
+fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
+    [Part::Shapes, Part::Types].into_iter().any(|part| {
+        let known: Vec<_> = inputs.iter_mut().filter(|port| !part.is_unknown(port)).collect();
+        let changed = !known.is_empty();
+        known.into_iter().for_each(|port| part.forget(port));
+        changed
+    })
+}
+
+/// Whether a fault that is found after another one is about the same thing.
+fn is_echo(known: &Fault, next: &Fault) -> bool {
+    let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
+    let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
+    Part::of(known) == Part::of(next) && same_place
+}
