@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use typelift::ops::{self, LayerKind};
 use typelift::passes::{
     self, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass,
     UNIQUE_TENSOR_NAMES,
 };
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
-use typelift::{Graph, Model};
+use typelift::{Graph, Layer, Model};
 
 use crate::Status;
 use crate::batch::{Frame, Inputs};
@@ -191,9 +192,8 @@ fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -
 
 /// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
 fn promotions(graph: &Graph) -> usize {
-    let count = |layer: &typelift::Layer| {
-        let own = layer.ty().eq_ignore_ascii_case("ConvertPromoteTypes")
-            && typelift::ops::lookup(layer.ty(), layer.version()).is_some();
+    let count = |layer: &Layer| {
+        let own = ops::kind(layer) == LayerKind::ConvertPromoteTypes;
         usize::from(own) + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
     };
     graph.layers().map(count).sum()

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
+use typelift::ops::{self, LayerKind};
 use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, Model};
 
@@ -73,7 +74,7 @@ fn label(graph: &Graph, layer: &Layer) -> String {
 }
 
 fn is_conversion(layer: &Layer) -> bool {
-    ["Convert", "ConvertLike", "ConvertPromoteTypes"].iter().any(|ty| layer.ty().eq_ignore_ascii_case(ty))
+    matches!(ops::kind(layer), LayerKind::Convert | LayerKind::ConvertLike | LayerKind::ConvertPromoteTypes)
 }
 
 fn style(layer: &Layer) -> String {

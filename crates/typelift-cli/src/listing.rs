@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
 use typelift::graph::{Body, Direction, PortMapEntry};
-use typelift::{Graph, Layer, LayerId, Model, Output, ops};
+use typelift::ops::{self, LayerKind};
+use typelift::{Graph, Layer, LayerId, Model, Output};
 
 /// A name as one line shows it: what would move the cursor or break the line is escaped.
 pub(crate) struct Clean<'a>(pub(crate) &'a str);
@@ -86,9 +87,9 @@ fn tensor(graph: &Graph, output: Option<Output>) -> String {
 /// The attributes that say more than their defaults and the types do.
 fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
     let operation = ops::lookup(layer.ty(), layer.version());
-    let implied: &[&str] = match operation.map(|operation| operation.name()) {
-        Some("Parameter") => &["shape", "element_type"],
-        Some("Constant") => &["shape", "element_type", "offset", "size"],
+    let implied: &[&str] = match ops::kind(layer) {
+        LayerKind::Parameter => &["shape", "element_type"],
+        LayerKind::Constant => &["shape", "element_type", "offset", "size"],
         _ => &[],
     };
     let telling = layer.attributes().iter().filter(move |attribute| {

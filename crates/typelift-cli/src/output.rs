@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use typelift::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use typelift::ops::{self, LayerKind};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Graph, Layer, Model};
 
@@ -254,9 +255,10 @@ fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
 /// The first constant that lies in the weights file.
 fn first_constant<'a>(graph: &'a Graph, path: &mut Vec<String>) -> Option<&'a Layer> {
     for layer in graph.layers() {
-        let operation = typelift::ops::lookup(layer.ty(), layer.version());
-        let is_constant = operation.is_some_and(|operation| operation.name() == "Constant");
-        if is_constant && layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") {
+        if ops::kind(layer) == LayerKind::Constant
+            && layer.attribute("offset").is_some()
+            && layer.attribute("size") != Some("0")
+        {
             return Some(layer);
         }
         for body in layer.bodies() {

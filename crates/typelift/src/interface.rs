@@ -9,6 +9,7 @@ use typelift_promote::{ElementType, fidelity};
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, split_names};
+use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
 use crate::shape::Shape;
 
@@ -74,12 +75,12 @@ fn list(end: End, known: &[String]) -> String {
 impl Model {
     /// The layers through which tensors enter the model, in the order of its inputs.
     pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
-        self.graph.layers().filter(|layer| layer.ty().eq_ignore_ascii_case("Parameter"))
+        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)
     }
 
     /// The layers through which tensors leave the model, in the order of its outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &Layer> {
-        self.graph.layers().filter(|layer| layer.ty().eq_ignore_ascii_case("Result"))
+        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result)
     }
 
     /// The input whose layer or tensor has this name; layers come first.
@@ -262,7 +263,7 @@ impl Model {
         }
         let (shape, names) = (port.shape().clone(), port.names());
         let Some(producer) = self.graph.layer(source.layer) else { return Ok(Vec::new()) };
-        let enters = producer.ty().eq_ignore_ascii_case("Parameter");
+        let enters = ops::kind(producer) == LayerKind::Parameter;
         let old_name = producer.name().to_owned();
         let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
         let convert = new_convert(&new_name, element_type, shape);

@@ -10,7 +10,7 @@ use typelift_promote::{ElementType, openvino};
 use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::{Subject, Walk, value};
-use crate::ops::{self, Operation};
+use crate::ops::{self, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -194,7 +194,7 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
 fn find(graph: &Graph, name: &str) -> Option<Output> {
     let named = |layer: &&Layer| layer.name() == name;
     if let Some(layer) = graph.petgraph().node_weights().find(named) {
-        return match layer.ty().eq_ignore_ascii_case("Result") || layer.outputs().is_empty() {
+        return match ops::kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
             true => graph.producers(layer.id()).first().copied().flatten(),
             false => Some(Output { layer: layer.id(), port: 0 }),
         };
@@ -283,13 +283,15 @@ impl<'a> Search<'a> {
     fn decide(&mut self, room: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
         let graph = self.rooms[room].graph;
         let Some(operation) = ops::lookup(layer.ty(), layer.version()) else { return (Rule::Declared, Vec::new()) };
-        match operation.name() {
-            "Parameter" => {
+        match operation.layer_kind() {
+            LayerKind::Parameter => {
                 if let Some((outside, input, tensor)) = self.given(room, layer.id()) {
                     return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
                 }
             }
-            "If" | "Loop" | "TensorIterator" => return (Rule::Body, self.results(room, layer, port)),
+            LayerKind::If | LayerKind::Loop | LayerKind::TensorIterator => {
+                return (Rule::Body, self.results(room, layer, port));
+            }
             _ => {}
         }
         let (rule, inputs) = self.ask(room, layer, operation, port);
@@ -307,7 +309,7 @@ impl<'a> Search<'a> {
         let ports: Vec<&OutputPort> = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
-        if operation.name() == "ConvertPromoteTypes"
+        if operation.layer_kind() == LayerKind::ConvertPromoteTypes
             && let Some(steps) = promotion(layer, operation, &ports)
         {
             return (Rule::Promotion { steps }, vec![0, 1]);
@@ -370,7 +372,7 @@ impl<'a> Search<'a> {
     fn given(&self, room: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
         let (outside, owner, at) = self.rooms[room].door?;
         let graph = self.rooms[outside].graph;
-        let layer = graph.layer(owner).filter(|layer| !layer.ty().eq_ignore_ascii_case("TensorIterator"))?;
+        let layer = graph.layer(owner).filter(|layer| ops::kind(layer) != LayerKind::TensorIterator)?;
         let entries = layer.bodies().get(at)?.port_map.iter().filter(|entry| entry.direction == Direction::Input);
         let entry = entries.into_iter().find(|entry| entry.internal_layer_id == parameter)?;
         let input = usize::try_from(entry.external_port_id).ok()?;

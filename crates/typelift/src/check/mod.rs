@@ -13,7 +13,7 @@ use typelift_promote::ElementType;
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Direction, Graph, IrVersion, Layer, Model, OutputPort};
-use crate::ops::{self, LAST_OPSET, Operation};
+use crate::ops::{self, LAST_OPSET, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::xml;
@@ -234,7 +234,7 @@ impl<'a> Check<'a> {
         {
             self.newest = Some((opset, self.place(layer)));
         }
-        if operation.name() == "Constant" {
+        if operation.layer_kind() == LayerKind::Constant {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
             match (number("offset"), number("size"), layer.attribute("value")) {
                 (Some(start), Some(size), _) if size > 0 => {
@@ -553,7 +553,7 @@ fn opset_of(layer: &Layer) -> Option<u8> {
 /// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.
 fn is_kept(layer: &Layer) -> bool {
     match ops::lookup(layer.ty(), layer.version()) {
-        Some(operation) => ["Parameter", "Result", "Assign"].contains(&operation.name()),
+        Some(_) => ops::start(layer).is_some(),
         None => layer.outputs().is_empty(),
     }
 }

@@ -13,7 +13,7 @@ use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelit
 use super::{Place, Run, Walk};
 use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
-use crate::ops::{Accepts, BodyInput, Fault, Operation, is_constant};
+use crate::ops::{Accepts, BodyInput, Fault, Operation, PromotedAs, is_constant};
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
@@ -163,12 +163,12 @@ impl Aligner {
     /// floating point only, the frameworks negate truth values, and OpenVINO has operations that it reads and cannot run.
     pub(super) fn wants(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
-        let name = subject.operation.name();
+        let promoted_as = subject.operation.promotion();
         subject.operation.is_tied_when_run()
             || match self.rules {
                 RuleSet::OpenVino(_) => false,
-                RuleSet::PyTorch(_) if is_whole(first) && PYTORCH_FLOAT_FUNCTIONS.contains(&name) => true,
-                RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && name == "LogicalNot",
+                RuleSet::PyTorch(_) if is_whole(first) && promoted_as == PromotedAs::FloatFunction => true,
+                RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && promoted_as == PromotedAs::Negation,
             }
     }
 
@@ -566,14 +566,14 @@ impl Group<'_> {
                 Some((rules.default_float(), "the operation takes floating-point numbers only"))
             }
             RuleSet::PyTorch(_)
-                if is_whole(ty) && PYTORCH_FLOAT_FUNCTIONS.contains(&operation.name())
-                    || ty == ElementType::Boolean && operation.name() == "Divide" =>
+                if is_whole(ty) && operation.promotion() == PromotedAs::FloatFunction
+                    || ty == ElementType::Boolean && operation.promotion() == PromotedAs::Division =>
             {
                 Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
             }
             RuleSet::PyTorch(_) | RuleSet::Paddle(_)
                 if is_number(ty)
-                    && (operation.accepted() == Accepts::Boolean || operation.name() == "LogicalNot")
+                    && (operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation)
                     && operation.is_main(input) =>
             {
                 Some((ElementType::Boolean, "the operation takes what is not zero for true"))
@@ -628,10 +628,10 @@ impl Group<'_> {
     /// The rule set's name for the way the operation promotes: true division for `Divide`, no booleans for differences,
     /// the ordinary way for all others.
     fn promotion_name(&self, rules: &RuleSet) -> &'static str {
-        match (rules, self.operation.name()) {
-            (RuleSet::PyTorch(_), "Divide") => "div",
-            (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",
-            (RuleSet::Paddle(_), "Divide") => "operator /",
+        match (rules, self.operation.promotion()) {
+            (RuleSet::PyTorch(_), PromotedAs::Division) => "div",
+            (RuleSet::PyTorch(_), PromotedAs::Difference) => "sub",
+            (RuleSet::Paddle(_), PromotedAs::Division) => "operator /",
             (rules, _) => ordinary_name(rules),
         }
     }
@@ -701,10 +701,3 @@ fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (&'static str, RuleSet)
     });
     unsafely.into_iter().chain(others)
 }
-
-/// Operations that PyTorch does on floating point only, making integers and booleans of its default type, where OpenVINO
-/// goes on with integers.
-const PYTORCH_FLOAT_FUNCTIONS: &[&str] = &[
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Log", "Sigmoid", "Sin", "Sinh",
-    "Sqrt", "Tan", "Tanh",
-];

@@ -19,7 +19,7 @@ pub(crate) use self::align::{Plan, Retyped, Subject, Wanted};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, Attributes, BodyInput, Context, Fault, Operation};
+use crate::ops::{self, Attributes, BodyInput, Context, Fault, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Lines;
 use crate::weights::Weights;
@@ -227,7 +227,7 @@ impl Walk {
         let Ok(mut order) = graph.topological_order() else { return };
         let outside = (self.read.take(), std::mem::take(&mut self.variables.readable));
         let doubtful = std::mem::take(&mut self.doubtful);
-        if graph.petgraph().node_weights().any(|layer| layer.ty == "Assign") {
+        if graph.petgraph().node_weights().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
             let read = self.read.insert(created.iter().copied().collect());
@@ -637,13 +637,11 @@ impl Walk {
 /// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.
 fn creation_order(graph: &Graph) -> Vec<NodeIndex> {
     let written = graph.written_order();
-    let of_type = |types: &'static [&str]| {
-        let is_one = |node: &NodeIndex| graph.weight(*node).is_some_and(|layer| types.contains(&layer.ty()));
-        written.iter().copied().filter(is_one)
-    };
-    let mut order: Vec<NodeIndex> = of_type(&["Parameter"]).collect();
+    let starts = written.iter().filter_map(|&node| Some((node, ops::start(graph.weight(node)?)?)));
+    let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == LayerKind::Parameter);
+    let mut order: Vec<NodeIndex> = parameters.into_iter().map(|(node, _)| node).collect();
     let mut seen: HashSet<NodeIndex> = order.iter().copied().collect();
-    for sink in of_type(&["Result", "Assign"]) {
+    for (sink, _) in sinks {
         let mut pending = vec![(sink, false)];
         while let Some((node, expanded)) = pending.pop() {
             if expanded {
@@ -661,7 +659,7 @@ fn creation_order(graph: &Graph) -> Vec<NodeIndex> {
 
 /// The variable that a layer reads.
 fn variable_read(layer: &Layer) -> Option<String> {
-    let reads = layer.ty.eq_ignore_ascii_case("ReadValue");
+    let reads = ops::kind(layer) == LayerKind::ReadValue;
     reads.then(|| layer.attribute("variable_id").unwrap_or_default().to_owned())
 }
 

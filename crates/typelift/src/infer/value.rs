@@ -14,7 +14,7 @@ use super::Walk;
 use crate::array::MAX_ELEMENTS;
 use crate::graph::Graph;
 use crate::ops::evaluate::{self, Bounds, Evaluate, Evaluation};
-use crate::ops::{self, Attributes, Operation};
+use crate::ops::{self, Attributes, LayerKind, Operation};
 
 /// How many elements may go into and come out of all evaluations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
@@ -84,7 +84,7 @@ fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
                 }
                 None => {
                     let layer = graph.weight(next.0);
-                    Some(layer.is_some_and(|layer| layer.ty.eq_ignore_ascii_case("ConvertPromoteTypes")))
+                    Some(layer.is_some_and(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes))
                 }
             },
             Some(State::Unknown) => Some(false),

@@ -8,15 +8,15 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
-use super::{BodyInput, Context, Fault, Operation};
+use super::{BodyInput, Context, Fault, LayerKind, Operation, kind};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Graph, LayerId, PortMapEntry};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("If", 8, if_).inputs(1, usize::MAX),
-    Operation::new("Loop", 5, loop_).inputs(2, usize::MAX),
-    Operation::new("TensorIterator", 0, tensor_iterator).inputs(0, usize::MAX),
+    Operation::new("If", 8, if_).kind(LayerKind::If).inputs(1, usize::MAX),
+    Operation::new("Loop", 5, loop_).kind(LayerKind::Loop).inputs(2, usize::MAX),
+    Operation::new("TensorIterator", 0, tensor_iterator).kind(LayerKind::TensorIterator).inputs(0, usize::MAX),
 ];
 
 /// How a body is joined to its layer: the port map as OpenVINO's reader understands it.
@@ -208,7 +208,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     }
     let used = leading_to_results(&cx.bodies[joints.body].graph);
     let mut inside = used.iter().filter_map(|&node| cx.bodies[joints.body].graph.weight(node));
-    if let Some(inner) = inside.find(|layer| layer.ty().eq_ignore_ascii_case("TensorIterator")) {
+    if let Some(inner) = inside.find(|layer| kind(layer) == LayerKind::TensorIterator) {
         return Err(invalid(format!("the TensorIterator `{}` lies right inside this one", inner.name()))
             .rule("OpenVINO allows no TensorIterator in the body of another")
             .help("make one of them a Loop"));
@@ -255,7 +255,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
 
 /// The layers of a body that some Result needs.
 fn leading_to_results(graph: &Graph) -> HashSet<NodeIndex> {
-    let is_result = |&node: &NodeIndex| graph.weight(node).is_some_and(|layer| layer.ty() == "Result");
+    let is_result = |&node: &NodeIndex| graph.weight(node).is_some_and(|layer| kind(layer) == LayerKind::Result);
     let mut pending: Vec<_> = graph.petgraph().node_indices().filter(is_result).collect();
     let mut used = HashSet::new();
     while let Some(node) = pending.pop() {
@@ -292,14 +292,14 @@ impl Joints {
             let back_edge = body.back_edges.iter().find(|edge| edge.to == id);
             let slices = slices(entry);
             if entry.purpose() == Some("current_iteration") {
-                joints.iteration = Some(check_joint(body, id, "Parameter")?);
+                joints.iteration = Some(check_joint(body, id, LayerKind::Parameter)?);
             }
             if slices.is_none() && back_edge.is_none() && entry.external_port_id < 0 {
                 continue;
             }
-            let parameter = check_joint(body, id, "Parameter")?;
+            let parameter = check_joint(body, id, LayerKind::Parameter)?;
             let carried = back_edge.filter(|_| slices.is_none());
-            let carried = carried.map(|edge| check_joint(body, edge.from, "Result")).transpose()?;
+            let carried = carried.map(|edge| check_joint(body, edge.from, LayerKind::Result)).transpose()?;
             let input = usize::try_from(entry.external_port_id).unwrap_or(usize::MAX);
             if slices.is_some_and(|slices| slices.axis < 0) {
                 return Err(invalid(format!("the port map of `{name}` slices Parameter {id} along a negative axis"))
@@ -310,10 +310,10 @@ impl Joints {
         for entry in entries(body, Direction::Output) {
             let id = entry.internal_layer_id;
             if entry.purpose() == Some("execution_condition") {
-                joints.condition = Some(check_joint(body, id, "Result")?);
+                joints.condition = Some(check_joint(body, id, LayerKind::Result)?);
             }
             if entry.external_port_id >= 0 {
-                joints.outputs.push(Exit { result: check_joint(body, id, "Result")?, slices: slices(entry) });
+                joints.outputs.push(Exit { result: check_joint(body, id, LayerKind::Result)?, slices: slices(entry) });
             }
         }
         Ok(joints)
@@ -476,13 +476,13 @@ fn slices(entry: &PortMapEntry) -> Option<Slices> {
 }
 
 /// Checks that a layer of the body that its port map or a back edge names is a Parameter, or a Result.
-fn check_joint(body: &Body, id: LayerId, ty: &str) -> Result<LayerId, Fault> {
+fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, Fault> {
     match body.graph.layer(id) {
-        Some(layer) if layer.ty() == ty => Ok(id),
+        Some(layer) if kind(layer) == wanted => Ok(id),
         layer => {
             let is =
                 layer.map_or("is not there".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
-            Err(invalid(format!("layer {id} of `{}` should be a {ty}, and {is}", body.name()))
+            Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
                 .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results"))
         }
     }

@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::Attributes;
 use super::evaluate::Bounds;
+use super::{Attributes, is_constant};
 use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
@@ -406,11 +406,6 @@ impl<'a> Context<'a> {
         let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
         self.walk.diagnostics.push(diagnostic);
     }
-}
-
-/// Whether a layer is a Constant, in one of the two spellings of which OpenVINO reads the values.
-pub(crate) fn is_constant(layer: &Layer) -> bool {
-    ["Const", "Constant"].contains(&layer.ty())
 }
 
 /// Numbers as OpenVINO reads them: from a tensor of 4-bit elements it takes the bytes, two elements in each.

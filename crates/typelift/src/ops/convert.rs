@@ -4,22 +4,26 @@ use typelift_promote::ElementType;
 use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
 
 use super::evaluate::{DATA, Evaluate};
-use super::{Attr, AttrKind, Context, Fault, Operation, evaluate};
+use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, evaluate};
 use crate::diagnostic::Code;
 use crate::graph::OutputPort;
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)
+        .kind(LayerKind::Convert)
         .evaluate(Evaluate::Ends(DATA, evaluate::convert))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
-    Operation::new("ConvertLike", 1, convert_like).inputs(2, 2),
-    Operation::new("ConvertPromoteTypes", 14, convert_promote_types).inputs(2, 2).attributes(&[
-        Attr::new("promote_unsafe", AttrKind::Bool).default("false"),
-        Attr::new("pytorch_scalar_promotion", AttrKind::Bool).default("false"),
-        Attr::new("u64_integer_promotion_target", AttrKind::Type).default("f32"),
-    ]),
+    Operation::new("ConvertLike", 1, convert_like).kind(LayerKind::ConvertLike).inputs(2, 2),
+    Operation::new("ConvertPromoteTypes", 14, convert_promote_types)
+        .kind(LayerKind::ConvertPromoteTypes)
+        .inputs(2, 2)
+        .attributes(&[
+            Attr::new("promote_unsafe", AttrKind::Bool).default("false"),
+            Attr::new("pytorch_scalar_promotion", AttrKind::Bool).default("false"),
+            Attr::new("u64_integer_promotion_target", AttrKind::Type).default("f32"),
+        ]),
 ];
 
 fn convert(cx: &mut Context) -> Result<(), Fault> {

@@ -5,29 +5,29 @@ use typelift_promote::ElementType;
 
 use super::evaluate::DATA;
 use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, PromotedAs, Ties, evaluate};
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     unary("Abs", 0).evaluate(Ends(DATA, |_, x| evaluate::number(x, &[], i128::abs, f64::abs))),
-    unary("Acos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::acos, f64::round))),
-    unary("Acosh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::acosh, f64::round))).since(4),
-    unary("Asin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::asin, f64::trunc))),
-    unary("Asinh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::asinh, f64::round))).since(4),
-    unary("Atan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::atan, f64::round))),
-    unary("Atanh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::atanh, f64::round))).since(4),
+    float_function("Acos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::acos, f64::round))),
+    float_function("Acosh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::acosh, f64::round))).since(4),
+    float_function("Asin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::asin, f64::trunc))),
+    float_function("Asinh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::asinh, f64::round))).since(4),
+    float_function("Atan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::atan, f64::round))),
+    float_function("Atanh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::atanh, f64::round))).since(4),
     unary("BitwiseNot", 13).accepts(Accepts::Bits),
     unary("Ceiling", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::ceil))),
     unary("Clamp", 0)
         .evaluate(Ends(DATA, evaluate::clamp))
         .accepts(Accepts::NotBoolean)
         .attributes(&[Attr::new("min", AttrKind::Float).default("0"), Attr::new("max", AttrKind::Float).default("0")]),
-    unary("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
-    unary("Cosh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cosh, f64::round))),
+    float_function("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
+    float_function("Cosh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cosh, f64::round))),
     unary("Elu", 0).accepts(Accepts::Any).attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
-    unary("Erf", 0),
+    float_function("Erf", 0),
     unary("ErfInv", 17).accepts(Accepts::Real),
-    unary("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
+    float_function("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
     unary("Floor", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::floor))),
     unary("Gelu", 0).since(2).until(6).accepts(Accepts::Real),
     unary("Gelu", 7).accepts(Accepts::Real).attributes(&[Attr::new(
@@ -38,8 +38,11 @@ pub(super) const ROWS: &[Operation] = &[
     unary("HSigmoid", 5),
     unary("HSwish", 4),
     unary("Identity", 16).accepts(Accepts::Any),
-    unary("Log", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::ln, f64::trunc))),
-    unary("LogicalNot", 1).evaluate(Exact(evaluate::logical_not)).accepts(Accepts::Any),
+    float_function("Log", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::ln, f64::trunc))),
+    unary("LogicalNot", 1)
+        .promoted_as(PromotedAs::Negation)
+        .evaluate(Exact(evaluate::logical_not))
+        .accepts(Accepts::Any),
     unary("Mish", 4).accepts(Accepts::Real),
     unary("Negative", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::wrapping_neg, |x| -x))),
     unary("Relu", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
@@ -48,54 +51,57 @@ pub(super) const ROWS: &[Operation] = &[
         AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
     )
     .default("half_to_even")]),
-    unary("Sigmoid", 0).evaluate(Exact(|_, x| {
+    float_function("Sigmoid", 0).evaluate(Exact(|_, x| {
         evaluate::function(x, |x| 1.0 / (1.0 + (-x).exp()), |s| if s > 0.5 { 1.0 } else { 0.0 })
     })),
     unary("Sign", 0)
         .evaluate(Exact(|_, x| evaluate::number(x, &[], i128::signum, |x| if x == 0.0 { 0.0 } else { x.signum() }))),
-    unary("Sin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sin, f64::trunc))),
-    unary("Sinh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sinh, f64::round))),
+    float_function("Sin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sin, f64::trunc))),
+    float_function("Sinh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sinh, f64::round))),
     unary("SoftPlus", 4).accepts(Accepts::Real),
     unary("SoftSign", 9).accepts(Accepts::Real),
-    unary("Sqrt", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sqrt, f64::trunc))),
-    unary("Tan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tan, f64::round))),
-    unary("Tanh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tanh, f64::round))),
+    float_function("Sqrt", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sqrt, f64::trunc))),
+    float_function("Tan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tan, f64::round))),
+    float_function("Tanh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tanh, f64::round))),
     Operation::new("IsFinite", 10, question).accepts(Accepts::Real),
     Operation::new("IsInf", 10, question).accepts(Accepts::Real).attributes(&[
         Attr::new("detect_negative", AttrKind::Bool).default("true"),
         Attr::new("detect_positive", AttrKind::Bool).default("true"),
     ]),
     Operation::new("IsNaN", 10, question).accepts(Accepts::Real),
-    binary("Add", 1).evaluate(Interval(|e, x| {
+    binary("Add", 1).commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, I16, U8, U16]], |x, y| Some(x + y), |x, y| x + y)
     })),
-    binary("Subtract", 1).evaluate(Interval(|e, x| {
+    binary("Subtract", 1).promoted_as(PromotedAs::Difference).evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, U8]], |x, y| Some(x - y), |x, y| x - y)
     })),
-    binary("Multiply", 1).evaluate(Interval(|e, x| {
+    binary("Multiply", 1).commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
     })),
-    binary("Divide", 1).evaluate(FromBounds(evaluate::divide)).attributes(&[
+    binary("Divide", 1).promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide)).attributes(&[
         AUTO_BROADCAST,
         AXIS,
         Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
     ]),
     binary("FloorMod", 1).evaluate(Interval(evaluate::floor_mod)),
     binary("Maximum", 1)
+        .commutative()
         .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[evaluate::COMMON], |x, y| Some(x.max(y)), f64::max))),
-    binary("Minimum", 1).evaluate(Interval(|e, x| {
+    binary("Minimum", 1).commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min)
     })),
     binary("Mod", 1).evaluate(FromBounds(evaluate::modulo)),
     binary("Power", 1).evaluate(Interval(evaluate::power)),
     binary("SquaredDifference", 0)
+        .commutative()
+        .promoted_as(PromotedAs::Difference)
         .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),
-    binary("BitwiseAnd", 13).accepts(Accepts::Bits),
-    binary("BitwiseOr", 13).accepts(Accepts::Bits),
-    binary("BitwiseXor", 13).accepts(Accepts::Bits),
+    binary("BitwiseAnd", 13).commutative().accepts(Accepts::Bits),
+    binary("BitwiseOr", 13).commutative().accepts(Accepts::Bits),
+    binary("BitwiseXor", 13).commutative().accepts(Accepts::Bits),
     binary("BitwiseLeftShift", 15).accepts(Accepts::Integer),
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
-    comparison("Equal", 1).evaluate(FromBounds(evaluate::equal)),
+    comparison("Equal", 1).commutative().evaluate(FromBounds(evaluate::equal)),
     comparison("Greater", 1)
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
     comparison("GreaterEqual", 1)
@@ -105,14 +111,18 @@ pub(super) const ROWS: &[Operation] = &[
     comparison("LessEqual", 1)
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::le, f64::le))),
     comparison("NotEqual", 1)
+        .commutative()
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ne, f64::ne))),
     comparison("LogicalAnd", 1)
+        .commutative()
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x & y != 0, |_, _| false)))
         .accepts(Accepts::Boolean),
     comparison("LogicalOr", 1)
+        .commutative()
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], |x, y| x | y != 0, |_, _| false)))
         .accepts(Accepts::Boolean),
     comparison("LogicalXor", 1)
+        .commutative()
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[&[Boolean]], i128::ne, f64::ne)))
         .accepts(Accepts::Boolean),
     comparison("Xor", 0)
@@ -133,6 +143,11 @@ pub(super) const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", At
 
 const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric)
+}
+
+/// A function that frameworks work out in floating point.
+const fn float_function(name: &'static str, revision: u8) -> Operation {
+    unary(name, revision).promoted_as(PromotedAs::FloatFunction)
 }
 
 const fn binary(name: &'static str, revision: u8) -> Operation {

@@ -25,6 +25,7 @@ mod generate;
 mod image;
 mod interpolate;
 mod join;
+mod kind;
 mod matmul;
 mod nms;
 mod normalization;
@@ -49,8 +50,10 @@ use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, Attributes, List};
 pub(crate) use body::check_port_maps;
-pub(crate) use context::{BodyInput, Context, Fault, is_constant};
+pub(crate) use context::{BodyInput, Context, Fault};
 pub(crate) use convert::promotion;
+pub(crate) use kind::is_constant;
+pub use kind::{LayerKind, kind, start};
 
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
@@ -113,6 +116,9 @@ pub struct Operation {
     accepts: Accepts,
     floats: &'static [usize],
     tied_when_run: bool,
+    kind: LayerKind,
+    commutative: bool,
+    promoted_as: PromotedAs,
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
 }
@@ -206,6 +212,23 @@ impl Accepts {
     }
 }
 
+/// How frameworks promote the inputs of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PromotedAs {
+    /// As those of an addition.
+    Ordinary,
+    /// True division: PyTorch and Paddle give floating point for integers.
+    Division,
+    /// A difference, which PyTorch does not have for booleans.
+    Difference,
+    /// A function that PyTorch works out in floating point only, making integers and booleans of its default type, where
+    /// OpenVINO goes on with integers.
+    FloatFunction,
+    /// A negation: what is not zero is true.
+    Negation,
+}
+
 impl Operation {
     /// A row of a table: the operation `name` in its revision `revision`, which is the first operation set that has it,
     /// 0 counting as 1. It is in every later set up to 16, unless the row says otherwise: set 17 holds few operations.
@@ -222,6 +245,9 @@ impl Operation {
             accepts: Accepts::Any,
             floats: &[],
             tied_when_run: false,
+            kind: LayerKind::Other,
+            commutative: false,
+            promoted_as: PromotedAs::Ordinary,
             infer,
             evaluate: Evaluate::Never,
         }
@@ -281,6 +307,24 @@ impl Operation {
         self
     }
 
+    /// The same, being of this kind; of none where the row does not say.
+    const fn kind(mut self, kind: LayerKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The same, giving the same when its two inputs change places.
+    const fn commutative(mut self) -> Self {
+        self.commutative = true;
+        self
+    }
+
+    /// The same with inputs that frameworks promote in this way; in the ordinary one where the row does not say.
+    const fn promoted_as(mut self, promoted_as: PromotedAs) -> Self {
+        self.promoted_as = promoted_as;
+        self
+    }
+
     /// The same with inputs, besides the main one and those tied to it, that take floating point only.
     const fn floats(mut self, inputs: &'static [usize]) -> Self {
         self.floats = inputs;
@@ -327,6 +371,21 @@ impl Operation {
         let alone: Vec<_> = alone.map(|input| vec![input]).collect();
         groups.extend(alone);
         groups
+    }
+
+    /// What layers of it are to their graph. Of one layer, ask [`kind()`].
+    pub fn layer_kind(&self) -> LayerKind {
+        self.kind
+    }
+
+    /// Whether it gives the same when its two inputs change places.
+    pub fn is_commutative(&self) -> bool {
+        self.commutative
+    }
+
+    /// How frameworks promote its inputs.
+    pub fn promotion(&self) -> PromotedAs {
+        self.promoted_as
     }
 
     /// Which element types it takes in its main input.
@@ -423,9 +482,10 @@ pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
         }
         by_name
     });
-    let rows = BY_NAME.get(ty);
-    rows.or_else(|| BY_NAME.iter().find(|(name, _)| name.eq_ignore_ascii_case(ty)).map(|(_, rows)| rows))
-        .map_or(&[], Vec::as_slice)
+    // OpenVINO knows the other spellings in this case only.
+    let in_any_case =
+        || BY_NAME.values().find(|rows| rows.first().is_some_and(|row| row.name.eq_ignore_ascii_case(ty)));
+    BY_NAME.get(ty).or_else(in_any_case).map_or(&[], Vec::as_slice)
 }
 
 /// How files spell the names that they spell otherwise.

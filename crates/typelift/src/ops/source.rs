@@ -4,25 +4,29 @@ use typelift_promote::{ElementType, Kind};
 
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::array::{self, Array};
 use crate::diagnostic::Code;
 use crate::shape::{Dim, Shape};
 use crate::weights::Weights;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Parameter", 0, parameter).inputs(0, 0).and(17).attributes(&[
+    Operation::new("Parameter", 0, parameter).kind(LayerKind::Parameter).inputs(0, 0).and(17).attributes(&[
         Attr::new("shape", AttrKind::Shape).default(""),
         Attr::new("element_type", AttrKind::Type).default("dynamic"),
     ]),
-    Operation::new("Constant", 0, constant).inputs(0, 0).evaluate(Evaluate::Source(constant_values)).attributes(&[
-        Attr::new("element_type", AttrKind::Type),
-        Attr::new("shape", AttrKind::Ints),
-        Attr::new("offset", AttrKind::Unsigned),
-        Attr::new("size", AttrKind::Unsigned),
-        Attr::new("value", AttrKind::Text).default(""),
-    ]),
-    Operation::new("Result", 0, result),
+    Operation::new("Constant", 0, constant)
+        .kind(LayerKind::Constant)
+        .inputs(0, 0)
+        .evaluate(Evaluate::Source(constant_values))
+        .attributes(&[
+            Attr::new("element_type", AttrKind::Type),
+            Attr::new("shape", AttrKind::Ints),
+            Attr::new("offset", AttrKind::Unsigned),
+            Attr::new("size", AttrKind::Unsigned),
+            Attr::new("value", AttrKind::Text).default(""),
+        ]),
+    Operation::new("Result", 0, result).kind(LayerKind::Result),
     Operation::new("ShapeOf", 0, shape_of_i64).until(2).evaluate(Evaluate::Source(shape_values)),
     Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
         "output_type",

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use typelift_promote::ElementType;
 
-use super::{Attr, AttrKind, Context, Fault, Operation};
+use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::diagnostic::Code;
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Assign", 3, assign_by_name).until(5).attributes(&[NAME.default("")]),
-    Operation::new("Assign", 6, assign).attributes(&[NAME]),
-    Operation::new("ReadValue", 3, read_initial).until(5).attributes(&[NAME.default("")]),
-    Operation::new("ReadValue", 6, read).inputs(0, 1).attributes(&[
+    Operation::new("Assign", 3, assign_by_name).kind(LayerKind::Assign).until(5).attributes(&[NAME.default("")]),
+    Operation::new("Assign", 6, assign).kind(LayerKind::Assign).attributes(&[NAME]),
+    Operation::new("ReadValue", 3, read_initial).kind(LayerKind::ReadValue).until(5).attributes(&[NAME.default("")]),
+    Operation::new("ReadValue", 6, read).kind(LayerKind::ReadValue).inputs(0, 1).attributes(&[
         NAME,
         Attr::new("variable_type", AttrKind::Type).default("dynamic"),
         Attr::new("variable_shape", AttrKind::Shape).default("..."),
@@ -126,7 +126,7 @@ fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shap
         cx.walk.spend(1)?;
         let Some(layer) = cx.graph.weight(node) else { continue };
         let reads = super::lookup(layer.ty(), layer.version())
-            .is_some_and(|operation| (operation.name(), operation.revision()) == ("ReadValue", 3));
+            .is_some_and(|operation| (operation.kind, operation.revision) == (LayerKind::ReadValue, 3));
         if reads && layer.attribute("variable_id").unwrap_or_default() == name {
             last = layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
         }

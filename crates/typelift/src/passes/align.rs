@@ -4,10 +4,11 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::RuleSet;
 
 use super::conversions::Conversions;
-use super::{Action, Change, Changes, is_known, remove_unused};
+use super::{Action, Change, Changes, remove_unused};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Input, Layer, Model, Output};
 use crate::infer::{self, Plan, Retyped, Wanted};
+use crate::ops::{LayerKind, kind};
 
 /// As [`infer`](crate::infer()), and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
 /// and its bodies; gives also the Converts that came and went for it.
@@ -123,7 +124,7 @@ fn apply(graph: &mut Graph, plan: &Plan, changes: &mut Changes) {
         graph.feed(tensor, convert);
     }
     // A Convert whose input has taken its place may have lost its last use.
-    left.retain(|&id| graph.layer(id).is_some_and(|layer| is_known(layer, "Convert")));
+    left.retain(|&id| graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert));
     remove_unused(graph, left, changes);
 }
 

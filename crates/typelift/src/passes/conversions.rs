@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::{ElementType, Loss, fidelity};
 
-use super::is_known;
 use crate::graph::{Graph, Output};
+use crate::ops::{LayerKind, kind};
 
 /// The conversions of a graph, each found under the tensor that the values come from.
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl Conversions {
     pub(super) fn of(graph: &Graph) -> Self {
         let mut conversions = Self::default();
         for node in graph.topological_order().unwrap_or_default() {
-            let Some(layer) = graph.weight(node).filter(|layer| is_known(layer, "Convert")) else { continue };
+            let Some(layer) = graph.weight(node).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
             let (Some(Some(from)), Some(port)) = (graph.producers(layer.id).first().copied(), layer.outputs.first())
             else {
                 continue;

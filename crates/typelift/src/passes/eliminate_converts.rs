@@ -4,8 +4,9 @@ use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
-use super::{Action, Changes, is_known, remove_unused};
+use super::{Action, Changes, remove_unused};
 use crate::graph::{Graph, Output, OutputPort};
+use crate::ops::{LayerKind, kind};
 
 /// Takes out the Converts to the type that their input already has.
 pub(super) fn noops(graph: &mut Graph, changes: &mut Changes) {
@@ -29,7 +30,7 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) -> bool {
     let mut moved = HashMap::<Output, Output>::default();
     let mut gone = Vec::new();
     for node in order {
-        let Some(layer) = graph.weight(node).filter(|layer| is_known(layer, "Convert")) else { continue };
+        let Some(layer) = graph.weight(node).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
         let feed = graph.feeds(node).first().copied().flatten();
         let (Some((source, port)), Some(output)) = (feed, layer.outputs.first()) else { continue };
         let Some(producer) = graph.weight(source) else { continue };
@@ -106,8 +107,8 @@ pub(super) fn hand_over_names(graph: &mut Graph, output: &OutputPort, to: Output
 
 /// Whether a Result that this output feeds would lose its name, were it fed by `origin`.
 pub(super) fn names_a_result(graph: &Graph, node: NodeIndex, port: usize, origin: NodeIndex) -> bool {
-    let is = |node, ty: &str| graph.weight(node).is_some_and(|layer| layer.ty.eq_ignore_ascii_case(ty));
+    let is = |node, wanted| graph.weight(node).is_some_and(|layer| kind(layer) == wanted);
     let mut uses = graph.petgraph().edges(node).filter(|edge| edge.weight().from_port as usize == port);
     let has_other_uses = || graph.petgraph().edges(origin).any(|edge| edge.target() != node);
-    uses.any(|edge| is(edge.target(), "Result")) && (is(origin, "Parameter") || has_other_uses())
+    uses.any(|edge| is(edge.target(), LayerKind::Result)) && (is(origin, LayerKind::Parameter) || has_other_uses())
 }

@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::{hand_over_names, names_a_result};
-use super::{Action, Changes, is_known, remove_unused};
+use super::{Action, Changes, remove_unused};
 use crate::graph::{Graph, Input, Layer, LayerId, Output};
+use crate::ops::{LayerKind, kind};
 
 /// Two Converts for each ConvertPromoteTypes.
 pub(super) fn in_full(graph: &mut Graph, changes: &mut Changes) {
@@ -155,7 +156,7 @@ fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
 
 /// Whether it is a ConvertPromoteTypes whose type is known.
 fn is_decided(layer: &Layer) -> bool {
-    is_known(layer, "ConvertPromoteTypes")
+    kind(layer) == LayerKind::ConvertPromoteTypes
         && !layer.outputs.iter().any(|port| port.element_type == ElementType::Dynamic)
 }
 

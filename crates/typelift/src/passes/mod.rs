@@ -18,7 +18,7 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::Place;
 use crate::loss::Audit;
-use crate::ops;
+use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
 use crate::weights::Weights;
 
@@ -225,7 +225,7 @@ impl Changes {
     /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
     /// what made the types agree that were declared can be gone.
     fn retype_parameters(&mut self, graph: &mut Graph) {
-        let retyped = graph.layers().filter(|layer| layer.ty.eq_ignore_ascii_case("Parameter")).filter_map(|layer| {
+        let retyped = graph.layers().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
             let given = layer.outputs.first()?.element_type;
             (given != declared && given != ElementType::Dynamic).then_some((layer.id, [declared, given]))
@@ -278,17 +278,11 @@ impl Changes {
     }
 }
 
-/// Whether a layer is the operation `name`, in a revision that is known.
-fn is_known(layer: &Layer, name: &str) -> bool {
-    layer.ty.eq_ignore_ascii_case(name) && ops::lookup(&layer.ty, &layer.version).is_some()
-}
-
 /// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
 fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut Changes) {
     while let Some(id) = candidates.pop() {
-        let keeps =
-            |layer: &Layer| ["Parameter", "Result", "Assign"].iter().any(|ty| layer.ty.eq_ignore_ascii_case(ty));
+        let keeps = |layer: &Layer| ops::start(layer).is_some() || kind(layer) == LayerKind::Parameter;
         if graph.layer(id).is_none_or(keeps) {
             continue;
         }
@@ -296,7 +290,7 @@ fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut 
         let from =
             producers.first().copied().flatten().and_then(|output| graph.output(output)).map(OutputPort::element_type);
         let Ok(layer) = graph.remove(id) else { continue };
-        if let (true, Some(from), Some(port)) = (is_known(&layer, "Convert"), from, layer.outputs.first()) {
+        if let (true, Some(from), Some(port)) = (kind(&layer) == LayerKind::Convert, from, layer.outputs.first()) {
             changes.add(Action::Removed, &layer, [from, port.element_type], "nothing uses it any more");
         }
         candidates.extend(producers.into_iter().flatten().map(|output| output.layer));
