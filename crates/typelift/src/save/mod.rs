@@ -1,0 +1,279 @@
+//! Writing models to files, so that whoever looks at any moment, a kill and a full disk included, finds the old pair of
+//! `.xml` and `.bin` or the new one, or no `.xml`: never one of each.
+//!
+//! `docs/architecture.md` says why that holds.
+
+mod attributes;
+mod path;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use crate::graph::{Graph, Layer, Model};
+use crate::weights::Weights;
+use crate::xml::{self, WriteOptions};
+
+use path::resolve;
+pub use path::{FileId, Stamp};
+use stage::Stage;
+pub use stage::interrupt;
+
+/// How a model gets its `.bin`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightsMode {
+    /// A copy, which shares its blocks with the original where the file system can.
+    #[default]
+    Copy,
+    /// A hard link, or a symbolic one to another file system. The model must not have constants of its own.
+    Link,
+    /// Not at all: a `.bin` that is there stays.
+    None,
+}
+
+/// How to save a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaveOptions {
+    /// How the graph is printed.
+    pub text: WriteOptions,
+    /// How the model gets its `.bin`.
+    pub weights: WeightsMode,
+    /// Whether the model goes where it was read from: then its `.bin` stays unless constants were added to it.
+    pub in_place: bool,
+}
+
+/// Why a model was not saved. Nothing was replaced, unless an [`Io`](Self::Io) error says that the disk failed between
+/// the two files; then [`recover`] completes the pair.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// A file or directory could not be written or read.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path is the one of the weights.
+    #[error("cannot write `{}`: the name of a graph does not end in .bin", .0.display())]
+    NamedAsWeights(PathBuf),
+    /// There is something at the path that is not a file.
+    #[error("cannot write `{}`: it is not a regular file", .0.display())]
+    NotAFile(PathBuf),
+    /// The model has constants, and their bytes are not known.
+    #[error("{}", .0.message)]
+    MissingWeights(Box<Diagnostic>),
+    /// Constants were added to the model, which need a `.bin` of its own.
+    #[error("constants were added to the model, so its .bin cannot be left out, nor be a link to the original")]
+    AddedConstants,
+    /// The weights are not what they were when the model was read.
+    #[error("`{}` was changed or replaced after the model was read", .0.display())]
+    WeightsChanged(PathBuf),
+    /// The path is a symbolic link to a graph, and its weights would not go where those of that graph are.
+    #[error("`{}` is a link to `{}`, whose weights would stay the old ones", link.display(), graph.display())]
+    LinkedGraph {
+        /// The path.
+        link: PathBuf,
+        /// Where it leads.
+        graph: PathBuf,
+    },
+}
+
+impl SaveError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl Model {
+    /// Writes the model to `path`, and its weights to the file of the same name that ends in `.bin`.
+    ///
+    /// What nobody changed is copied from the text that the model was read from. Both files are written whole and replaced
+    /// together; a run that is killed between the two is completed by the next [`save`](Self::save) or [`recover`].
+    ///
+    /// # Errors
+    /// [`SaveError`]; an old pair is still there then.
+    ///
+    /// # Examples
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+    /// model.save(folder.path().join("n.xml"))?;
+    /// assert_eq!(typelift::Model::open(folder.path().join("n.xml"))?.name(), "n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        self.save_with(path, SaveOptions::default())
+    }
+
+    /// Writes the model as [`save`](Self::save) does, with options.
+    ///
+    /// # Errors
+    /// [`SaveError`]; an old pair is still there then.
+    pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        let place = Place::new(path)?;
+        stage::recover(&place.xml).map_err(SaveError::io(path))?;
+        let weights = self.weights_to_write(&place, options)?;
+        // A file that stays as it is keeps its time.
+        let source = self.source().as_bytes();
+        let unchanged = || xml::is_source(self, options.text) && fs::read(&place.xml).is_ok_and(|old| old == source);
+        if !weights && unchanged() {
+            return Ok(());
+        }
+        let mut stage = Stage::new(&place.xml, &place.bin).map_err(SaveError::io(&place.xml))?;
+        stage.write(&place.xml, |file| write_text(self, options.text, file)).map_err(SaveError::io(&place.xml))?;
+        if !weights {
+            return stage.replace(&place.xml).map_err(SaveError::io(&place.xml));
+        }
+        self.make_weights(&stage, &place, options.weights)?;
+        stage.replace_both(&place.xml, &place.bin).map_err(SaveError::io(&place.xml))
+    }
+
+    /// Whether the `.bin` is to be written.
+    fn weights_to_write(&self, place: &Place, options: SaveOptions) -> Result<bool, SaveError> {
+        let added = self.weights.has_added();
+        if added && (options.weights != WeightsMode::Copy) {
+            return Err(SaveError::AddedConstants);
+        }
+        if !added && (options.in_place || options.weights == WeightsMode::None || self.weights.is_file_at(&place.bin)) {
+            return self.weights_as_read(Weights::is_in_place).map(|()| false);
+        }
+        match self.weights.len() {
+            Some(_) => place.refuse_to_part().map(|()| true),
+            None => first_constant(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing)))),
+        }
+    }
+
+    fn make_weights(&self, stage: &Stage, place: &Place, mode: WeightsMode) -> Result<(), SaveError> {
+        match (mode, self.weights.path()) {
+            (WeightsMode::Link, Some(from)) => {
+                self.weights_as_read(Weights::is_in_place)?;
+                stage.link_weights(from).map_err(SaveError::io(&place.bin))
+            }
+            _ => {
+                let made = stage.write_weights(&place.bin, |file| self.weights.write_to(file));
+                self.weights_as_read(Weights::is_unchanged)?;
+                made.map_err(SaveError::io(&place.bin))
+            }
+        }
+    }
+
+    /// Fails where the weights are not what they were when the model was read.
+    fn weights_as_read(&self, are_so: impl Fn(&Weights) -> bool) -> Result<(), SaveError> {
+        match self.weights.path() {
+            Some(path) if !are_so(&self.weights) => Err(SaveError::WeightsChanged(path.to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Completes a pair whose replacement was killed between its two files, and removes what else a killed run has left of it.
+/// Whether there was something to complete.
+///
+/// Saving to `path` does it first. Whoever wants to read a model and finds no `.xml` can call it: where another process is
+/// replacing the pair at this moment, it waits until that is done.
+///
+/// # Errors
+/// Those of the system.
+pub fn recover(path: &Path) -> io::Result<bool> {
+    stage::recover(&resolve(path))
+}
+
+/// Replaces one file as a whole: `write` gets a file beside it that takes its place, permissions and extended attributes.
+///
+/// # Errors
+/// What `write` returns, and those of the system; an old file is still there then.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// let folder = tempfile::tempdir()?;
+/// let report = folder.path().join("report.json");
+/// typelift::save::replace(&report, |file| file.write_all(b"{}"))?;
+/// assert_eq!(std::fs::read(report)?, b"{}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let path = resolve(path);
+    let mut stage = Stage::new(&path, &path)?;
+    stage.write(&path, write)?;
+    stage.replace(&path)
+}
+
+/// Where a model goes, behind symbolic links.
+struct Place {
+    /// The path as it was given.
+    given: PathBuf,
+    xml: PathBuf,
+    bin: PathBuf,
+}
+
+impl Place {
+    fn new(path: &Path) -> Result<Self, SaveError> {
+        let bin = path.with_extension("bin");
+        if bin == path {
+            return Err(SaveError::NamedAsWeights(path.to_owned()));
+        }
+        for path in [path, &bin] {
+            if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+                return Err(SaveError::NotAFile(path.to_owned()));
+            }
+        }
+        Ok(Self { given: path.to_owned(), xml: resolve(path), bin: resolve(&bin) })
+    }
+
+    /// Fails where the `.xml` is a link to a graph with weights beside it that are not those to be replaced: it would be new
+    /// beside old ones.
+    fn refuse_to_part(&self) -> Result<(), SaveError> {
+        let beside = self.xml.with_extension("bin");
+        if self.bin != beside && beside.exists() {
+            return Err(SaveError::LinkedGraph { link: self.given.clone(), graph: self.xml.clone() });
+        }
+        Ok(())
+    }
+}
+
+fn write_text(model: &Model, options: WriteOptions, file: &mut File) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 16, file);
+    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
+    file.flush()
+}
+
+/// The refusal of a model with constants whose bytes are nowhere; `None` where there is none.
+fn first_constant(model: &Model) -> Option<Diagnostic> {
+    let mut pending = vec![(&model.graph, String::new())];
+    while let Some((graph, path)) = pending.pop() {
+        if let Some(constant) = graph.layers().find(|layer| is_stored(layer)) {
+            let layer = LayerRef { id: constant.id(), name: constant.name().to_owned(), path };
+            let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
+            let refusal =
+                Diagnostic::new(Code::MissingWeights, message).at(xml::name_span(model, constant), "the first of them");
+            return Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal });
+        }
+        pending.extend(bodies(graph, &path));
+    }
+    None
+}
+
+fn bodies<'a>(graph: &'a Graph, path: &str) -> Vec<(&'a Graph, String)> {
+    let of = |layer: &'a Layer| {
+        let path = if path.is_empty() { layer.name().to_owned() } else { format!("{path}/{}", layer.name()) };
+        layer.bodies().iter().map(move |body| (&body.graph, format!("{path}/{}", body.name())))
+    };
+    graph.layers().flat_map(of).collect()
+}
+
+/// Whether a layer is a constant with bytes in the weights.
+fn is_stored(layer: &Layer) -> bool {
+    let operation = crate::ops::lookup(layer.ty(), layer.version());
+    operation.is_some_and(|operation| operation.name() == "Constant")
+        && layer.attribute("offset").is_some()
+        && layer.attribute("size") != Some("0")
+}

@@ -1,0 +1,105 @@
+//! Paths, and the files that they lead to.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What a path leads to: equal for all paths of one file, symbolic and hard links included.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(Id);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    /// A file that exists, by the number that the file system gives it.
+    #[cfg(unix)]
+    Inode { device: u64, inode: u64 },
+    /// A path without symbolic links.
+    Path(PathBuf),
+}
+
+impl FileId {
+    /// The file that `path` leads to, whether it exists or not.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        #[cfg(unix)]
+        if let Ok(found) = fs::metadata(path) {
+            return Self(inode(&found));
+        }
+        Self(Id::Path(resolve(path)))
+    }
+
+    /// Whether an open file is still the one at `path`.
+    pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            file.metadata().is_ok_and(|open| fs::metadata(path).is_ok_and(|found| inode(&open) == inode(&found)))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = file;
+            path.exists()
+        }
+    }
+}
+
+#[cfg(unix)]
+fn inode(found: &Metadata) -> Id {
+    use std::os::unix::fs::MetadataExt;
+    Id::Inode { device: found.dev(), inode: found.ino() }
+}
+
+/// What a file was like when it was read, to notice that it was changed or replaced since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    id: Option<Id>,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    /// What an open file is like now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|found| Self::new(&found))
+    }
+
+    /// Whether `path` leads to this file, and nobody has written to it.
+    #[must_use]
+    pub fn holds_at(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|found| Self::new(&found) == *self)
+    }
+
+    fn new(found: &Metadata) -> Self {
+        #[cfg(unix)]
+        let id = Some(inode(found));
+        #[cfg(not(unix))]
+        let id = None;
+        Self { id, length: found.len(), modified: found.modified().ok() }
+    }
+}
+
+/// As many symbolic links are followed as Linux follows.
+const MAX_LINKS: usize = 40;
+
+/// The path behind symbolic links, where nothing need exist.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = directory(&path).join(target),
+            Err(_) => break,
+        }
+    }
+    match (fs::canonicalize(directory(&path)), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path,
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
