@@ -9,3 +9,7 @@ review:
 # The benches, and docs/benchmarks.md from what they print.
 bench:
     cargo bench --workspace
+
+# The archive of a release: program, man pages, completions, licences.
+dist:
+    .ci/dist

@@ -2,6 +2,7 @@
 
 mod batch;
 mod check;
+mod completions;
 mod convert;
 mod dot;
 mod failure;
@@ -48,6 +49,9 @@ enum Verb {
     Show(show::Args),
     Promote(promote::Args),
     Why(why::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
 }
 
 /// How a run ended that did not fail.
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         Verb::Show(args) => show::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),
+        Verb::Completions(args) => completions::run(&args, &mut terminal),
+        Verb::Man(args) => completions::man(&args),
     };
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => ExitCode::SUCCESS,

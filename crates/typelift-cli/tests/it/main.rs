@@ -3,3 +3,4 @@
 mod cli;
 mod documents;
 mod fixtures;
+mod packaging;

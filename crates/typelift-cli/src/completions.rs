@@ -1,0 +1,42 @@
+//! `typelift completions` and `typelift man`: what shells and `man` want to know of the program.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::{Cli, Status};
+
+/// Print completions for a shell
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift completions bash > ~/.local/share/bash-completion/completions/typelift
+  typelift completions zsh > ~/.zfunc/_typelift
+  typelift completions fish > ~/.config/fish/completions/typelift.fish")]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "typelift", &mut script);
+    terminal.print(&String::from_utf8_lossy(&script))?;
+    Ok(Status::Done)
+}
+
+/// Write the man pages of the program and its verbs into a directory
+#[derive(clap::Args)]
+pub(crate) struct ManArgs {
+    /// The directory, which must exist
+    directory: PathBuf,
+}
+
+pub(crate) fn man(args: &ManArgs) -> Result<Status, Failure> {
+    clap_mangen::generate_to(Cli::command(), &args.directory)
+        .map_err(|error| Failure::io("write", &args.directory, &error))?;
+    Ok(Status::Done)
+}
