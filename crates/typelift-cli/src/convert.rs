@@ -137,7 +137,7 @@ impl Args {
             return Ok(Conversion { totals: None, plan: None });
         };
         let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
-        let before = promotions(&model.graph);
+        let before = promotions(model.graph());
         // OpenVINO's reader makes names of tensors unique before its pass sees them.
         let (lower, tidy) = match self {
             Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
@@ -145,7 +145,7 @@ impl Args {
             _ => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
         };
         changes.extend(run_pass(model, lower)?);
-        let after = promotions(&model.graph);
+        let after = promotions(model.graph());
         // A model that promotes nothing comes back as it is, unless something else is asked for.
         if before > after || self.eliminate_converts {
             changes.extend(run_pass(model, tidy)?);
@@ -194,7 +194,7 @@ fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -
 fn promotions(graph: &Graph) -> usize {
     let count = |layer: &Layer| {
         let own = ops::kind(layer) == LayerKind::ConvertPromoteTypes;
-        usize::from(own) + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
+        usize::from(own) + layer.bodies().iter().map(|body| promotions(body.graph())).sum::<usize>()
     };
     graph.layers().map(count).sum()
 }

@@ -12,7 +12,7 @@ pub(crate) fn print(model: &Model) -> String {
     let mut out = format!("digraph {} {{\n", quoted(model.name()));
     out += "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10]\n";
     out += "  edge [fontname=\"Helvetica\", fontsize=9]\n";
-    graph(&model.graph, "", 1, &mut out);
+    graph(model.graph(), "", 1, &mut out);
     out + "}\n"
 }
 
@@ -40,9 +40,9 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
             let _ = writeln!(out, "{indent}subgraph \"cluster_{inner}\" {{");
             let title = format!("{} of {}", body.name(), Clean(layer.name()));
             let _ = writeln!(out, "{indent}  label={}; style=dashed; fontname=\"Helvetica\"", quoted(&title));
-            self::graph(&body.graph, &inner, depth + 1, out);
+            self::graph(body.graph(), &inner, depth + 1, out);
             let _ = writeln!(out, "{indent}}}");
-            for entry in &body.port_map {
+            for entry in body.port_map() {
                 let inside = format!("\"{inner}{}\"", entry.internal_layer_id);
                 let (from, to) = match entry.direction {
                     typelift::graph::Direction::Input => (&node, &inside),
@@ -50,7 +50,7 @@ fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
                 };
                 let _ = writeln!(out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
             }
-            for edge in &body.back_edges {
+            for edge in body.back_edges() {
                 let _ = writeln!(
                     out,
                     "{indent}\"{inner}{}\" -> \"{inner}{}\" [style=dotted, constraint=false]",

@@ -75,7 +75,7 @@ impl Args {
         }
         page.said = render::text(diagnostics, Show::Briefly);
         let faulty = diagnostics.has_errors();
-        let graph = model.as_ref().map(|model| &model.graph);
+        let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
             (Some(Format::Json), _) => {
                 let mut document = serde_json::json!({ "layers": graph.map(listing::types).unwrap_or_default() });

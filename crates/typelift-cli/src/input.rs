@@ -141,7 +141,7 @@ impl Input {
         diagnostics.list = reading.diagnostics;
         loaded.model = reading.model;
         match &mut loaded.model {
-            Some(model) => model.weights = self.open_weights()?,
+            Some(model) => model.set_weights(self.open_weights()?),
             None => self.skip(diagnostics)?,
         }
         Ok(loaded)
@@ -160,9 +160,9 @@ impl Input {
     }
 
     fn open_weights(&self) -> Result<Weights, Failure> {
-        let Some(path) = self.weights() else { return Ok(Weights::None) };
+        let Some(path) = self.weights() else { return Ok(Weights::none()) };
         match Weights::open(&path) {
-            Ok(Weights::None) if self.bin.is_some() => {
+            Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
                 Err(Failure::new(format!("cannot read `{}`: there is no such file", path.display())))
             }
             Ok(weights) => Ok(weights),
@@ -292,7 +292,7 @@ fn refused_name(model: &Model, name: &str, error: &InterfaceError) -> Failure {
 
 /// The name of a layer or a tensor outside of bodies that is closest to one that does not exist.
 pub(crate) fn nearest_name(model: &Model, name: &str) -> Option<String> {
-    closest(model.graph.layers(), name)
+    closest(model.graph().layers(), name)
 }
 
 fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<String> {
@@ -320,7 +320,7 @@ pub(crate) fn infer(
     if damaged {
         found.retain(|diagnostic: &Diagnostic| diagnostic.code != Code::WrongInputCount);
     }
-    typelift::trace_changes(&model.graph, changed, &mut found);
+    typelift::trace_changes(model.graph(), changed, &mut found);
     diagnostics.list.append(&mut found);
     changes
 }

@@ -36,7 +36,7 @@ pub(crate) fn types_text(graph: &Graph) -> String {
                 let _ = writeln!(out, "{path}{}: {}", Clean(layer.name()), outputs(layer));
             }
             for body in layer.bodies() {
-                list(&body.graph, &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
+                list(body.graph(), &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
             }
         }
     }
@@ -64,7 +64,7 @@ pub(crate) fn text(graph: &Graph) -> String {
             out.push('\n');
             for body in layer.bodies() {
                 let _ = writeln!(out, "{:indent$}  {}{}:", "", body.name(), wiring(layer, body));
-                list(&body.graph, indent + 4, out);
+                list(body.graph(), indent + 4, out);
             }
         }
     }
@@ -122,8 +122,8 @@ fn wiring(layer: &Layer, body: &Body) -> String {
         }
         text
     };
-    let mut ties: Vec<_> = body.port_map.iter().map(entry).collect();
-    ties.extend(body.back_edges.iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
+    let mut ties: Vec<_> = body.port_map().iter().map(entry).collect();
+    ties.extend(body.back_edges().iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
     if ties.is_empty() { String::new() } else { format!(" ({})", ties.join(", ")) }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn model(model: &Model) -> Document<'_> {
         typelift::IrVersion::V10 => 10,
         typelift::IrVersion::V11 => 11,
     };
-    Document { name: model.name(), version, layers: entries(&model.graph, true) }
+    Document { name: model.name(), version, layers: entries(model.graph(), true) }
 }
 
 /// Layers with their types and shapes.
@@ -214,6 +214,6 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
         ty: layer.ty(),
         details: detailed.then(details),
         outputs: tensors.collect(),
-        bodies: Map(layer.bodies().iter().map(|body| (body.name(), entries(&body.graph, detailed))).collect()),
+        bodies: Map(layer.bodies().iter().map(|body| (body.name(), entries(body.graph(), detailed))).collect()),
     }
 }

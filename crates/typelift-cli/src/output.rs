@@ -234,11 +234,11 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
 
 /// The refusal of a model with constants whose bytes are nowhere; `None` where every constant has them.
 fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
-    if model.weights.len().is_some() {
+    if model.weights().len().is_some() {
         return None;
     }
     let mut path = Vec::new();
-    let constant = first_constant(&model.graph, &mut path)?;
+    let constant = first_constant(model.graph(), &mut path)?;
     let layer = LayerRef { id: constant.id(), name: constant.name().to_owned(), path: path.join("/") };
     let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
     let wanted = match input.weights() {
@@ -263,7 +263,7 @@ fn first_constant<'a>(graph: &'a Graph, path: &mut Vec<String>) -> Option<&'a La
         }
         for body in layer.bodies() {
             path.push(format!("{}/{}", layer.name(), body.name()));
-            if let Some(constant) = first_constant(&body.graph, path) {
+            if let Some(constant) = first_constant(body.graph(), path) {
                 return Some(constant);
             }
             path.pop();

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     match (&loaded.model, args.format) {
         (model, Format::Json) => terminal.print_json(&model.as_ref().map(|model| listing::model(model)))?,
         (None, _) => {}
-        (Some(model), Format::Text) => terminal.print(&listing::text(&model.graph))?,
+        (Some(model), Format::Text) => terminal.print(&listing::text(model.graph()))?,
         (Some(model), Format::Dot) => terminal.print(&dot::print(model))?,
     }
     Ok(Status::of(diagnostics.has_errors()))

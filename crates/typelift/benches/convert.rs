@@ -65,7 +65,7 @@ fn measure(criterion: &mut Criterion, subject: &Subject) {
     group.bench_function("read", |b| b.iter_with_large_drop(|| parse(black_box(text.clone()))));
     let open = || {
         let mut model = parse(text.clone()).model.expect("the graph is valid");
-        model.weights = subject.weights.clone();
+        model.set_weights(subject.weights.clone());
         model
     };
     let inferred = || {
@@ -108,7 +108,7 @@ fn bare_pass(text: &str) -> usize {
 }
 
 fn made(name: &'static str, text: String) -> Subject {
-    Subject { name, text: text.into(), weights: Weights::None }
+    Subject { name, text: text.into(), weights: Weights::none() }
 }
 
 fn real(name: &'static str) -> Subject {

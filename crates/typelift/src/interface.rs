@@ -88,7 +88,7 @@ impl Model {
     /// # Errors
     /// [`InterfaceError`] where there is none, or more than one.
     pub fn find_input(&self, name: &str) -> Result<LayerId, InterfaceError> {
-        self.find(End::Input, name)
+        self.find_end(End::Input, name)
     }
 
     /// The output whose Result or tensor has this name; Results come first, and last the layer that makes the tensor.
@@ -96,10 +96,10 @@ impl Model {
     /// # Errors
     /// [`InterfaceError`] if there is none, or more than one.
     pub fn find_output(&self, name: &str) -> Result<LayerId, InterfaceError> {
-        self.find(End::Output, name)
+        self.find_end(End::Output, name)
     }
 
-    fn find(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
+    fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
         let ends: Vec<&Layer> = match end {
             End::Input => self.inputs().collect(),
             End::Output => self.outputs().collect(),
@@ -170,7 +170,7 @@ impl Model {
     /// </layers></net>"#)?;
     /// let x = model.set_input("x", None, Some(&"[1..8,3]".parse().unwrap())).unwrap();
     /// assert!(typelift::infer(&mut model).is_empty());
-    /// assert_eq!(model.graph.layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
+    /// assert_eq!(model.graph().layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
     /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"shape="1..8,3""#));
     /// # Ok::<(), typelift::Diagnostics>(())
     /// ```
@@ -210,7 +210,7 @@ impl Model {
     /// model.convert_input("x", ElementType::U8).unwrap();
     /// model.convert_output("y", ElementType::F16).unwrap();
     /// assert!(typelift::infer(&mut model).is_empty());
-    /// let types: Vec<_> = model.graph.layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
+    /// let types: Vec<_> = model.graph().layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
     /// assert_eq!(types, [ElementType::U8, ElementType::F32, ElementType::F16]);
     /// # Ok::<(), typelift::Diagnostics>(())
     /// ```

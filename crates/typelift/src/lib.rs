@@ -12,6 +12,7 @@ pub mod passes;
 pub mod save;
 pub mod shape;
 pub mod span;
+mod verbs;
 pub mod weights;
 pub mod why;
 pub mod xml;

@@ -1,36 +1,92 @@
-//! The bytes of constants: positioned, bounded reads from the `.bin`, which is never read whole.
+//! The bytes of constants: what the `.bin` has, which is never read whole, and behind it what was added.
 
+use std::fmt;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::save::{FileId, Stamp};
 
-/// Where the bytes of a model's constants are.
-#[derive(Clone, Debug, Default)]
-pub enum Weights {
+/// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
+///
+/// Constants are named by their position. What the base has keeps its position whatever is added.
+///
+/// ```
+/// # use typelift::Weights;
+/// let weights = Weights::from_bytes([1, 2, 3, 4]);
+/// assert_eq!(weights.read(2, 2), Some(vec![3, 4]));
+/// assert_eq!(weights.read(2, 3), None);
+/// assert_eq!(Weights::none().len(), None);
+/// ```
+#[derive(Clone, Default)]
+pub struct Weights {
+    base: Base,
+    tail: Tail,
+}
+
+#[derive(Clone, Default)]
+enum Base {
     /// Nowhere: types and shapes are known all the same, values are not.
     #[default]
     None,
-    /// In an open file.
-    File(Arc<WeightsFile>),
-    /// In memory.
+    File(Arc<Source>),
     Memory(Arc<[u8]>),
 }
 
 /// An open `.bin`.
-#[derive(Debug)]
-pub struct WeightsFile {
+struct Source {
     file: File,
     path: PathBuf,
     length: u64,
     /// What it was like when it was opened.
     stamp: Stamp,
+    window: Mutex<Window>,
 }
 
+/// The bytes of a file around the last small constant that was read: the next one is most often near it.
+#[derive(Default)]
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    const LENGTH: u64 = 16 << 10;
+
+    fn get(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        self.bytes.get(start..start.checked_add(length)?)
+    }
+}
+
+/// What was added behind the base. Equal constants are stored once.
+#[derive(Clone, Default)]
+struct Tail {
+    bytes: Arc<Vec<u8>>,
+    /// Position and length of the constants with a hash.
+    known: Arc<FxHashMap<u64, Vec<(usize, usize)>>>,
+}
+
+/// Constants that are added begin at a multiple of this: a cache line, and what every element type asks for.
+const ALIGNMENT: u64 = 64;
+
 impl Weights {
-    /// Opens the `.bin` of the same name beside a model's `.xml`; [`Weights::None`] where there is none.
+    /// No weights: types and shapes are known all the same, values are not.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Weights in memory.
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { base: Base::Memory(bytes.into()), tail: Tail::default() }
+    }
+
+    /// Opens the `.bin` of the same name beside a model's `.xml`; [`none`](Self::none) where there is none.
     ///
     /// # Errors
     /// There is one that cannot be opened.
@@ -38,7 +94,7 @@ impl Weights {
         Self::open(&xml.with_extension("bin"))
     }
 
-    /// Opens a weights file; [`Weights::None`] where it does not exist.
+    /// Opens a weights file; [`none`](Self::none) where it does not exist.
     ///
     /// # Errors
     /// It exists and cannot be opened, or is not a regular file: to read from a pipe could take for ever.
@@ -49,10 +105,11 @@ impl Weights {
             }
             let file = File::open(path)?;
             let (length, stamp) = (file.metadata()?.len(), Stamp::of(&file)?);
-            Ok(Self::File(Arc::new(WeightsFile { file, path: path.to_owned(), length, stamp })))
+            let source = Source { file, path: path.to_owned(), length, stamp, window: Mutex::default() };
+            Ok(Self { base: Base::File(Arc::new(source)), tail: Tail::default() })
         };
         match open() {
-            Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => Ok(Self::None),
+            Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => Ok(Self::none()),
             result => result,
         }
     }
@@ -60,10 +117,11 @@ impl Weights {
     /// The number of bytes; `None` where there are no weights.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::File(weights) => Some(weights.length),
-            Self::Memory(bytes) => Some(bytes.len() as u64),
+        match (self.base_len(), self.len_of_tail()) {
+            (None, 0) => None,
+            (None, _) => Some(self.len_of_tail()),
+            (Some(base), 0) => Some(base),
+            (Some(base), tail) => Some(base.next_multiple_of(ALIGNMENT) + tail),
         }
     }
 
@@ -77,57 +135,141 @@ impl Weights {
     #[must_use]
     pub fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let end = offset.checked_add(length as u64)?;
-        if end > self.len()? {
-            return None;
+        let base = self.base_len().unwrap_or(0);
+        if end > base {
+            let start = usize::try_from(offset.checked_sub(base.next_multiple_of(ALIGNMENT))?).ok()?;
+            return self.tail.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec);
         }
-        match self {
-            Self::None => None,
-            Self::Memory(bytes) => {
+        match &self.base {
+            Base::None => (length == 0).then(Vec::new),
+            Base::Memory(bytes) => {
                 bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(<[u8]>::to_vec)
             }
-            Self::File(weights) => {
-                let mut bytes = vec![0; length];
-                read_exact_at(&weights.file, &mut bytes, offset).ok()?;
-                Some(bytes)
-            }
+            Base::File(source) => source.read(offset, length),
+        }
+    }
+
+    /// Adds bytes behind all others, or finds equal ones that were added before; gives their position.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
+        let start = self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT);
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bytes);
+        let known = Arc::make_mut(&mut self.tail.known).entry(hash).or_default();
+        let tail = Arc::make_mut(&mut self.tail.bytes);
+        if let Some((at, _)) = known.iter().find(|&&(at, length)| tail.get(at..at + length) == Some(bytes)) {
+            return start + *at as u64;
+        }
+        tail.resize(tail.len().next_multiple_of(ALIGNMENT as usize), 0);
+        let at = tail.len();
+        tail.extend_from_slice(bytes);
+        known.push((at, bytes.len()));
+        start + at as u64
+    }
+
+    fn source(&self) -> Option<&Source> {
+        match &self.base {
+            Base::File(source) => Some(source),
+            Base::None | Base::Memory(_) => None,
         }
     }
 
     /// The path of the file that they are in.
     pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(weights) => Some(&weights.path),
-            Self::None | Self::Memory(_) => None,
-        }
+        self.source().map(|source| source.path.as_path())
     }
 
     /// Whether there are bytes that the file does not have.
     pub(crate) fn has_added(&self) -> bool {
-        false
+        self.len_of_tail() > 0
     }
 
     /// Whether the file that they are in is the one at `path`, and has all of them.
     pub(crate) fn is_file_at(&self, path: &Path) -> bool {
-        matches!(self, Self::File(weights) if FileId::is_at(&weights.file, path))
+        !self.has_added() && self.source().is_some_and(|source| FileId::is_at(&source.file, path))
     }
 
     /// Whether nobody has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        !matches!(self, Self::File(weights) if Stamp::of(&weights.file).ok().as_ref() != Some(&weights.stamp))
+        self.source().is_none_or(|source| Stamp::of(&source.file).is_ok_and(|stamp| stamp == source.stamp))
     }
 
     /// Whether the file is unchanged, and still where it was opened.
     pub(crate) fn is_in_place(&self) -> bool {
-        !matches!(self, Self::File(weights) if !weights.stamp.holds_at(&weights.path))
+        self.source().is_none_or(|source| source.stamp.holds_at(&source.path))
     }
 
     /// Writes all bytes to a new file, which shares blocks with the one that they are in where the file system can.
     pub(crate) fn write_to(&self, new: &mut File) -> io::Result<()> {
-        match self {
-            Self::None => Ok(()),
-            Self::Memory(bytes) => new.write_all(bytes),
-            Self::File(weights) => copy(&weights.file, weights.length, new),
+        match &self.base {
+            Base::None => {}
+            Base::Memory(bytes) => new.write_all(bytes)?,
+            Base::File(source) => copy(&source.file, source.length, new)?,
         }
+        if self.has_added() {
+            let base = self.base_len().unwrap_or(0);
+            let gap = [0; ALIGNMENT as usize];
+            new.write_all(&gap[..(base.next_multiple_of(ALIGNMENT) - base) as usize])?;
+            new.write_all(&self.tail.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn base_len(&self) -> Option<u64> {
+        match &self.base {
+            Base::None => None,
+            Base::File(source) => Some(source.length),
+            Base::Memory(bytes) => Some(bytes.len() as u64),
+        }
+    }
+
+    pub(crate) fn len_of_tail(&self) -> u64 {
+        self.tail.bytes.len() as u64
+    }
+
+    /// Takes out what was added since the tail was this long.
+    pub(crate) fn shorten_tail(&mut self, length: u64) {
+        if length < self.len_of_tail() {
+            let length = length as usize;
+            Arc::make_mut(&mut self.tail.bytes).truncate(length);
+            Arc::make_mut(&mut self.tail.known).retain(|_, known| {
+                known.retain(|&(at, _)| at < length);
+                !known.is_empty()
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.base {
+            Base::None => "none",
+            Base::File(_) => "file",
+            Base::Memory(_) => "memory",
+        };
+        write!(f, "Weights({kind}, {} bytes, {} added)", self.base_len().unwrap_or(0), self.len_of_tail())
+    }
+}
+
+impl Source {
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        if length as u64 > Window::LENGTH / 2 {
+            let mut bytes = vec![0; length];
+            read_exact_at(&self.file, &mut bytes, offset).ok()?;
+            return Some(bytes);
+        }
+        let mut window = self.window.lock().ok()?;
+        if window.get(offset, length).is_none() {
+            // What lies before can be asked for next as well as what lies behind.
+            let start = offset.saturating_sub(Window::LENGTH / 4);
+            let end = (start + Window::LENGTH).min(self.length);
+            window.bytes.clear();
+            window.bytes.resize((end - start) as usize, 0);
+            window.start = start;
+            if read_exact_at(&self.file, &mut window.bytes, start).is_err() {
+                window.bytes.clear();
+                return None;
+            }
+        }
+        window.get(offset, length).map(<[u8]>::to_vec)
     }
 }
 

@@ -22,7 +22,7 @@ fn convert(text: &str) -> usize {
     for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
         run(&mut model, pass).unwrap();
     }
-    assert_eq!(promotions(&model.graph), 0);
+    assert_eq!(promotions(model.graph()), 0);
     let mut written = 0;
     let Ok(()) = write_to(&model, WriteOptions::default(), |piece| {
         written += piece.len();
@@ -34,7 +34,7 @@ fn convert(text: &str) -> usize {
 fn promotions(graph: &Graph) -> usize {
     let count = |layer: &typelift::Layer| {
         let own = usize::from(layer.ty() == "ConvertPromoteTypes");
-        own + layer.bodies().iter().map(|body| promotions(&body.graph)).sum::<usize>()
+        own + layer.bodies().iter().map(|body| promotions(body.graph())).sum::<usize>()
     };
     graph.layers().map(count).sum()
 }

@@ -131,7 +131,7 @@ fn laws(source: &str, written: &str, out: &Path, directive: &Directive) -> Resul
         return Err("a second conversion changes it".to_owned());
     }
     let [before, after] = [source, written].map(|text| Model::from_xml(text).unwrap());
-    for (before, after) in results(&before.graph).into_iter().zip(results(&after.graph)) {
+    for (before, after) in results(before.graph()).into_iter().zip(results(after.graph())) {
         if !before.is_subset(&after) {
             return Err(format!("a Result named {before:?} is now named {after:?}"));
         }

@@ -1,16 +1,24 @@
 //! The verbs that change a graph. Each leaves it valid or changes nothing.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
+use compact_str::format_compact;
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::{Attribute, Graph, Input, InputPort, Layer, LayerId, Output, Wire};
-use crate::span::Span;
+use super::{
+    Attribute, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Wire,
+};
+use crate::shape::Shape;
+use crate::weights::Weights;
 
 /// Why an edit was not made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum EditError {
     /// There is no such layer.
     #[error("there is no layer {0}")]
@@ -49,72 +57,332 @@ pub enum EditError {
         /// A layer that uses it.
         consumer: LayerId,
     },
-    /// The layer would feed itself.
-    #[error("layer {0} would feed itself")]
-    Circle(LayerId),
+    /// Layers would form a cycle.
+    #[error("layers {} would form a cycle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Cycle(Vec<LayerId>),
+    /// A Result would stand for a Parameter, or for a tensor that has other uses and other names: it would lose its name.
+    #[error("Result {result} would lose its name")]
+    NamesResult {
+        /// The Result.
+        result: LayerId,
+    },
+    /// The operation refuses these inputs or attributes.
+    #[error("{operation} refuses this: {reason}")]
+    Refused {
+        /// The operation.
+        operation: String,
+        /// Why.
+        reason: String,
+    },
+    /// The operation has no rule here, and the new layer does not say its outputs.
+    #[error("nothing is known of {0}: give its outputs with `with_output`")]
+    NoRule(String),
+    /// A constant whose bytes are not as many as its type and shape take.
+    #[error("a constant of {expected} bytes cannot hold {found}")]
+    WrongLength {
+        /// The bytes that type and shape take.
+        expected: u64,
+        /// The bytes that were given.
+        found: u64,
+    },
+    /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
+    #[error("the weights of the model are not there, so no constant can be added behind them")]
+    NoWeights,
+    /// Something else, which whoever edits has to say.
+    #[error("{0}")]
+    Other(String),
+    /// There is no such layer or tensor.
+    #[error(transparent)]
+    Find(#[from] FindError),
 }
 
-impl Graph {
-    /// Adds a layer fed by `inputs` and gives its new id: one more than any the graph ever had, or where that is more than
-    /// OpenVINO reads, the least that it never had.
+/// A batch of edits of one graph of a model, and everything that can be done in it. [`Model::edit`] makes it.
+///
+/// What it [dereferences to](Deref) is the graph as it is so far. A verb that fails changes nothing.
+#[derive(Debug)]
+pub struct Edit<'m> {
+    pub(crate) graph: &'m mut Graph,
+    pub(crate) weights: &'m mut Weights,
+    pub(crate) version: IrVersion,
+    pub(crate) source: &'m Arc<String>,
+}
+
+impl Deref for Edit<'_> {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        self.graph
+    }
+}
+
+impl Model {
+    /// Makes a batch of edits of the model's own graph; [`Edit::body`] goes on into bodies. All of them are made, or none:
+    /// where one fails, or layers would form a cycle in the end, the model is as it was.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`] or [`EditError::NoOutput`] where an input does not exist; nothing is added then.
-    pub fn add(&mut self, layer: Layer, inputs: &[Output]) -> Result<LayerId, EditError> {
-        let sources = inputs.iter().map(|&output| self.checked(output)).collect::<Result<Vec<_>, _>>()?;
-        let id = self.add_unwired(layer, inputs.len());
-        if let Some(node) = self.node(id) {
-            for (port, (source, output)) in sources.into_iter().zip(inputs).enumerate() {
-                self.storage.add_edge(source, node, Wire::new(output.port, port, None));
-            }
+    /// What `edits` returns, and [`EditError::Cycle`].
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// use typelift::graph::NewLayer;
+    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    ///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+    ///         <output><port id="1" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// let y = model.graph().find("y")?;
+    /// model.edit(|graph| {
+    ///     graph.morph(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
+    /// })?;
+    /// assert_eq!(model.graph().layer(y).unwrap().ty(), "Elu");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+        let Self { graph, weights, version, source, .. } = self;
+        let mut edit = Edit { graph, weights, version: *version, source };
+        let result = edit.attempt(|edit| {
+            let value = edits(edit)?;
+            edit.graph.check_batch()?;
+            Ok(value)
+        });
+        if result.is_ok() {
+            self.graph.commit();
+            self.withheld = None;
         }
-        Ok(id)
+        result
+    }
+}
+
+impl Edit<'_> {
+    /// Makes edits that are undone where they fail, while the rest of the batch stays.
+    ///
+    /// # Errors
+    /// What `edits` returns.
+    pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+        let mark = (self.graph.batch_len(), self.weights.len_of_tail());
+        let result = edits(self);
+        if result.is_err() {
+            self.graph.roll_back(mark.0);
+            self.weights.shorten_tail(mark.1);
+        }
+        result
     }
 
-    /// Lets every consumer of `old` use `new` instead.
+    /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    pub fn body(&mut self, layer: LayerId, at: usize) -> Result<Edit<'_>, EditError> {
+        let graph = self.graph.enter(layer, at)?;
+        Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
+    }
+
+    /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`].
+    pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
+        self.graph.checked(from)?;
+        self.graph.checked_input(to)?;
+        self.graph.feed_from(from, to);
+        Ok(())
+    }
+
+    /// Redirects every consumer of `old` to `new`, and moves the names of `old` to it, by the rule of OpenVINO's pass
+    /// `NopElimination`: a Result stays where it would come to stand for a Parameter, or for a tensor that has other uses.
     ///
     /// # Errors
     /// [`EditError::Incompatible`] where the element types differ or the shapes have nothing in common;
-    /// [`EditError::Circle`] where a consumer of `old` feeds `new`.
+    /// [`EditError::NamesResult`] where a Result would lose its name.
     pub fn replace_uses(&mut self, old: Output, new: Output) -> Result<(), EditError> {
-        let (old_node, new_node) = (self.checked(old)?, self.checked(new)?);
-        if let (Some(was), Some(is)) = (self.output(old), self.output(new)) {
-            let same_type = was.element_type == is.element_type
-                || [was.element_type, is.element_type].contains(&ElementType::Dynamic);
-            if !same_type || !was.shape.is_compatible(&is.shape) {
-                return Err(EditError::Incompatible {
-                    from: new,
-                    from_type: format!("{}{}", is.element_type, is.shape),
-                    to: old,
-                    to_type: format!("{}{}", was.element_type, was.shape),
-                });
+        self.graph.checked(old)?;
+        self.graph.checked(new)?;
+        self.graph.check_compatible(old, new)?;
+        if old == new {
+            return Ok(());
+        }
+        let uses: Vec<_> = self.consumers(old).collect();
+        let is = |layer: LayerId, ty: &str| self.layer(layer).is_some_and(|layer| layer.is(ty));
+        if let Some(result) = uses.iter().map(|input| input.layer).find(|&layer| is(layer, "Result"))
+            && (is(new.layer, "Parameter") || self.consumers(new).any(|input| input.layer != old.layer))
+        {
+            return Err(EditError::NamesResult { result });
+        }
+        for input in uses {
+            if input.layer != new.layer {
+                self.graph.feed_from(new, input);
             }
         }
-        let moved: Vec<_> = self
-            .storage
-            .edges_directed(old_node, Outgoing)
-            .filter(|edge| edge.weight().from_port as usize == old.port)
-            .map(|edge| (edge.id(), edge.target(), *edge.weight()))
-            .collect();
-        for &(_, target, _) in &moved {
-            if target == new_node || petgraph::algo::has_path_connecting(&self.storage, target, new_node, None) {
-                return Err(EditError::Circle(new.layer));
-            }
+        self.move_names(old, new)
+    }
+
+    /// Gives the names of a tensor to another one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    pub fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+        self.graph.checked(to)?;
+        let names = self.output(from).ok_or(EditError::NoOutput(from))?.names();
+        if names.is_empty() {
+            return Ok(());
         }
-        for (edge, target, wire) in moved {
-            self.storage.remove_edge(edge);
-            let wire = Wire { touched: true, ..Wire::new(new.port, wire.to_port as usize, wire.span) };
-            self.storage.add_edge(new_node, target, wire);
-            self.mark_rewired(target);
-        }
-        Ok(())
+        let known = self.output(to).map(OutputPort::names).unwrap_or_default();
+        self.set_names(from, Vec::new())?;
+        self.set_names(to, [known, names].concat())
     }
 
     /// Removes a layer that nothing uses.
     ///
     /// # Errors
     /// [`EditError::InUse`] where one of its outputs still feeds a layer.
-    pub fn remove(&mut self, id: LayerId) -> Result<Layer, EditError> {
+    pub fn remove(&mut self, id: LayerId) -> Result<(), EditError> {
+        let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
+        if let Some(consumer) = self.graph.consumer_of(node) {
+            return Err(EditError::InUse { layer: id, consumer });
+        }
+        self.graph.take(node);
+        Ok(())
+    }
+
+    /// Sets an attribute, in its place where the layer has it, else after the others.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    pub fn set_attribute(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
+        let layer = self.changed(id)?;
+        match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
+            Some(attribute) => attribute.value = value.into(),
+            None => layer.attributes.push(Attribute { name: name.into(), value: value.into() }),
+        }
+        Ok(())
+    }
+
+    /// Sets the names of a tensor.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
+        self.graph.checked(output)?;
+        let port = self.changed(output.layer)?.outputs.get_mut(output.port).ok_or(EditError::NoOutput(output))?;
+        port.names = (!names.is_empty()).then(|| super::join_names(names));
+        Ok(())
+    }
+
+    /// A layer whose text will be walked through.
+    pub(crate) fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
+        let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
+        let layer = self.graph.change(node).ok_or(EditError::NoLayer(id))?;
+        layer.edited = true;
+        Ok(layer)
+    }
+}
+
+impl Graph {
+    pub(super) fn batch_len(&self) -> usize {
+        self.journal.len()
+    }
+
+    fn consumer_of(&self, node: NodeIndex) -> Option<LayerId> {
+        let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+        Some(self.weight(wires.next()?.target())?.id)
+    }
+
+    fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
+        let (Some(was), Some(is)) = (self.output(old), self.output(new)) else { return Ok(()) };
+        let same_type =
+            was.element_type == is.element_type || [was.element_type, is.element_type].contains(&ElementType::Dynamic);
+        if same_type && was.shape.is_compatible(&is.shape) {
+            return Ok(());
+        }
+        Err(EditError::Incompatible {
+            from: new,
+            from_type: format!("{}{}", is.element_type, is.shape),
+            to: old,
+            to_type: format!("{}{}", was.element_type, was.shape),
+        })
+    }
+
+    fn checked_input(&self, input: Input) -> Result<(), EditError> {
+        let layer = self.layer(input.layer).ok_or(EditError::NoLayer(input.layer))?;
+        layer.inputs.get(input.port).map(|_| ()).ok_or(EditError::NoInput(input))
+    }
+
+    /// Adds a layer whose inputs nothing feeds yet.
+    pub(crate) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
+        let mut layer = Layer::new(&new.ty, &new.version, new.name.as_deref().unwrap_or_default());
+        layer.attributes = new.attributes.clone();
+        let id = self.put(layer, inputs);
+        if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
+            layer.name = format_compact!("{}_{id}", new.ty);
+        }
+        id
+    }
+
+    /// Gives the outputs of a layer these types and shapes; ports come and go with them.
+    ///
+    /// # Errors
+    /// [`EditError::InUse`] where an output that something uses would go.
+    pub(crate) fn set_outputs(
+        &mut self,
+        id: LayerId,
+        outputs: impl IntoIterator<Item = (ElementType, Shape)>,
+    ) -> Result<(), EditError> {
+        let node = self.node(id).ok_or(EditError::NoLayer(id))?;
+        let Some(layer) = self.weight_mut(node) else { return Ok(()) };
+        let labels = layer.inputs.iter().map(|port| port.id).chain(layer.outputs.iter().map(|port| port.id));
+        let mut next = labels.max().map_or(0, |label| label + 1);
+        let (mut count, mut changed) = (0, false);
+        for (element_type, shape) in outputs {
+            match layer.outputs.get_mut(count) {
+                Some(port) if port.element_type == element_type && port.shape == shape => {}
+                Some(port) => {
+                    (port.element_type, port.shape, port.stale, changed) = (element_type, shape, true, true);
+                }
+                None => {
+                    layer.outputs.push(OutputPort { id: next, ..OutputPort::new(element_type, shape) });
+                    next += 1;
+                }
+            }
+            count += 1;
+        }
+        if layer.outputs.len() > count {
+            let wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+            let lost = wires.filter(|edge| edge.weight().from_port as usize >= count).map(|edge| edge.target()).next();
+            if let Some(consumer) = lost.and_then(|node| Some(self.weight(node)?.id)) {
+                return Err(EditError::InUse { layer: id, consumer });
+            }
+        }
+        if let Some(layer) = self.weight_mut(node) {
+            layer.outputs.truncate(count);
+        }
+        if changed {
+            self.mark_ports_changed(node);
+        }
+        Ok(())
+    }
+
+    /// Gives a layer that many inputs: the first ones stay, others go or come behind them.
+    pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
+        let Some(node) = self.node(id) else { return };
+        let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
+        for port in count..last {
+            self.starve(id.input(port));
+        }
+        let Some(layer) = self.change(node) else { return };
+        layer.edited = true;
+        layer.inputs.truncate(count);
+        let labels = layer.inputs.iter().map(|port| port.id).chain(layer.outputs.iter().map(|port| port.id));
+        let next = labels.max().map_or(0, |label| label + 1);
+        layer.inputs.extend((next..).map(InputPort::new).take(count.saturating_sub(last)));
+    }
+
+    /// Removes a layer that nothing uses.
+    ///
+    /// # Errors
+    /// [`EditError::InUse`] where one of its outputs still feeds a layer.
+    pub(crate) fn remove(&mut self, id: LayerId) -> Result<Layer, EditError> {
         let node = self.node(id).ok_or(EditError::NoLayer(id))?;
         if let Some(consumer) = self.storage.neighbors_directed(node, Outgoing).find_map(|n| self.weight(n)) {
             return Err(EditError::InUse { layer: id, consumer: consumer.id });
@@ -130,21 +398,11 @@ impl Graph {
         Ok(layer)
     }
 
-    /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoBody`].
-    pub fn body_mut(&mut self, layer: LayerId, at: usize) -> Result<&mut Self, EditError> {
-        let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
-        let body = self.storage.node_weight_mut(node).and_then(|layer| layer.bodies.get_mut(at));
-        body.map(|body| &mut body.graph).ok_or(EditError::NoBody { layer, at })
-    }
-
     /// Sets an attribute, in its place where the layer has it, else after the others.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
-    pub fn set_attribute(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
+    pub(crate) fn set_attribute(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
         let layer = self.edited(id)?;
         match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
             Some(attribute) => attribute.value = value.into(),
@@ -153,20 +411,11 @@ impl Graph {
         Ok(())
     }
 
-    /// Renames a layer.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`].
-    pub fn rename(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
-        self.edited(id)?.name = name.into();
-        Ok(())
-    }
-
     /// Sets the names of a tensor.
     ///
     /// # Errors
     /// [`EditError::NoOutput`].
-    pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
+    pub(crate) fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
         self.checked(output)?;
         let port = self.edited(output.layer)?.outputs.get_mut(output.port).ok_or(EditError::NoOutput(output))?;
         port.names = (!names.is_empty()).then(|| super::join_names(names));
@@ -174,13 +423,17 @@ impl Graph {
     }
 
     /// Adds a layer whose `inputs` ports nothing feeds yet.
-    pub(crate) fn add_unwired(&mut self, mut layer: Layer, inputs: usize) -> LayerId {
-        let id = self.new_id();
+    pub(crate) fn add_unwired(&mut self, layer: Layer, inputs: usize) -> LayerId {
         self.removed.append(&mut self.ignored);
+        self.place(layer, inputs)
+    }
+
+    /// Takes in a layer under a new id, with `inputs` ports that nothing feeds yet.
+    pub(super) fn place(&mut self, mut layer: Layer, inputs: usize) -> LayerId {
+        let id = self.new_id();
         layer.id = id;
         layer.span = None;
-        let port = |id| InputPort { id, declared: None, content: Span::default() };
-        layer.inputs = (0..inputs as u64).map(port).collect();
+        layer.inputs = (0..inputs as u64).map(InputPort::new).collect();
         for (id, output) in (inputs as u64..).zip(&mut layer.outputs) {
             output.id = id;
         }
@@ -203,6 +456,11 @@ impl Graph {
         let is_taken = |name: &str| self.storage.node_weights().any(|layer| layer.name == name);
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+    }
+
+    pub(crate) fn rename(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
+        self.edited(id)?.name = name.into();
+        Ok(())
     }
 
     fn new_id(&self) -> LayerId {
@@ -303,7 +561,7 @@ impl Graph {
         }
     }
 
-    fn mark_rewired(&mut self, node: NodeIndex) {
+    pub(super) fn mark_rewired(&mut self, node: NodeIndex) {
         if let Some(layer) = self.storage.node_weight_mut(node) {
             layer.rewired = true;
         }

@@ -1,6 +1,8 @@
 //! One layer: what the file says of it, as plain data.
 
-use compact_str::CompactString;
+use std::fmt;
+
+use compact_str::{CompactString, format_compact};
 use serde::Serialize;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -32,6 +34,8 @@ pub struct Layer {
     pub(crate) rewired: bool,
     /// Whether an edge that should end at it could not be followed, which was reported: what else it lacks is no news.
     pub(crate) broken: bool,
+    /// Whether the batch of edits under way took it out.
+    pub(super) gone: bool,
 }
 
 impl Layer {
@@ -52,6 +56,7 @@ impl Layer {
             edited: false,
             rewired: false,
             broken: false,
+            gone: false,
         }
     }
 
@@ -94,6 +99,12 @@ impl Layer {
         self.output_names.as_deref()
     }
 
+    /// Whether it is the operation `name`, in any revision and spelled in any case, as OpenVINO's reader compares them.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.ty.eq_ignore_ascii_case(name)
+    }
+
     /// The attributes of its `<data>`, in the order of the file.
     pub fn attributes(&self) -> &[Attribute] {
         &self.attributes
@@ -122,6 +133,59 @@ impl Layer {
     /// Where the file has it; `None` for a layer that was added.
     pub fn span(&self) -> Option<Span> {
         self.span
+    }
+}
+
+/// What a layer that is not there yet does: an operation with its attributes, to [`add`](super::Edit::add) to a graph, or
+/// for a layer to [`morph`](super::Edit::morph) into.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewLayer {
+    pub(crate) ty: CompactString,
+    pub(crate) version: CompactString,
+    pub(crate) name: Option<CompactString>,
+    pub(crate) attributes: SmallVec<[Attribute; 1]>,
+    pub(crate) outputs: SmallVec<[(ElementType, Shape); 1]>,
+}
+
+impl NewLayer {
+    /// An operation and its operation set as a file spells them: `NewLayer::new("Softmax", "opset8")`.
+    #[must_use]
+    pub fn new(ty: &str, version: &str) -> Self {
+        Self {
+            ty: ty.into(),
+            version: version.into(),
+            name: None,
+            attributes: SmallVec::new(),
+            outputs: SmallVec::new(),
+        }
+    }
+
+    /// A Convert to this type.
+    #[must_use]
+    pub fn convert(to: ElementType) -> Self {
+        Self::new("Convert", "opset1").with_attribute("destination_type", to.name())
+    }
+
+    /// The same with this name. Without one, a layer that is added is called by its operation and id, `Softmax_12`, and one
+    /// that is morphed keeps its name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The same with one more attribute.
+    #[must_use]
+    pub fn with_attribute(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.attributes.push(Attribute { name: name.into(), value: format_compact!("{value}") });
+        self
+    }
+
+    /// The same with one more output, for an operation that has no rule here; what a rule gives counts more.
+    #[must_use]
+    pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
+        self.outputs.push((element_type, shape));
+        self
     }
 }
 
@@ -155,6 +219,10 @@ pub struct InputPort {
 }
 
 impl InputPort {
+    pub(super) fn new(id: u64) -> Self {
+        Self { id, declared: None, content: Span::default() }
+    }
+
     /// The label by which edges name it.
     pub fn id(&self) -> u64 {
         self.id
@@ -242,18 +310,30 @@ pub(crate) fn join_names(mut names: Vec<String>) -> CompactString {
 #[derive(Clone, Debug)]
 pub struct Body {
     pub(crate) name: CompactString,
-    /// Its layers and wires; ids start anew in each body.
-    pub graph: Graph,
-    /// What enters and leaves it, in the order of the file.
-    pub port_map: Vec<PortMapEntry>,
-    /// From a Result to the Parameter that takes its value in the next iteration.
-    pub back_edges: Vec<BackEdge>,
+    pub(crate) graph: Graph,
+    pub(crate) port_map: Vec<PortMapEntry>,
+    pub(crate) back_edges: Vec<BackEdge>,
 }
 
 impl Body {
     /// The element that holds it: `body`, `then_body`, `else_body`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its layers and wires; ids start anew in each body. [`Edit::body`](super::Edit::body) changes them.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What enters and leaves it, in the order of the file.
+    pub fn port_map(&self) -> &[PortMapEntry] {
+        &self.port_map
+    }
+
+    /// From a Result to the Parameter that takes its value in the next iteration.
+    pub fn back_edges(&self) -> &[BackEdge] {
+        &self.back_edges
     }
 
     /// The element that holds the port map of the body in `body`: `port_map`, `then_port_map`.

@@ -1,6 +1,8 @@
 //! The graph: layers, the wires between their ports, and the verbs that change it.
 
 mod edit;
+mod find;
+mod journal;
 mod layer;
 mod model;
 mod verify;
@@ -13,8 +15,9 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use serde::Serialize;
 use smallvec::SmallVec;
 
-pub use edit::EditError;
-pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, OutputPort, PortMapEntry};
+pub use edit::{Edit, EditError};
+pub use find::{FindError, Place};
+pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
 pub(crate) use layer::{join_names, split_names};
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
@@ -28,6 +31,20 @@ pub struct LayerId(pub u64);
 impl LayerId {
     /// The largest number that OpenVINO reads.
     pub(crate) const LARGEST: u64 = i64::MAX as u64;
+}
+
+impl LayerId {
+    /// The output of this layer at a position, from 0.
+    #[must_use]
+    pub fn output(self, port: usize) -> Output {
+        Output { layer: self, port }
+    }
+
+    /// The input of this layer at a position, from 0.
+    #[must_use]
+    pub fn input(self, port: usize) -> Input {
+        Input { layer: self, port }
+    }
 }
 
 impl fmt::Display for LayerId {
@@ -65,12 +82,14 @@ pub struct Wire {
     pub(crate) span: Option<Span>,
     /// Whether the text of `span` says something else.
     pub(crate) touched: bool,
+    /// Whether the batch of edits under way took it out.
+    gone: bool,
 }
 
 impl Wire {
     pub(crate) fn new(from_port: usize, to_port: usize, span: Option<Span>) -> Self {
         let narrow = |port| u32::try_from(port).unwrap_or(u32::MAX);
-        Self { from_port: narrow(from_port), to_port: narrow(to_port), span, touched: span.is_none() }
+        Self { from_port: narrow(from_port), to_port: narrow(to_port), span, touched: span.is_none(), gone: false }
     }
 }
 
@@ -89,6 +108,8 @@ pub struct Graph {
     removed: Vec<Span>,
     /// The text of layers and edges that do not count, and could where another layer comes or goes.
     ignored: Vec<Span>,
+    /// The batch of edits under way.
+    journal: journal::Journal,
     pub(crate) rt_info: Option<Span>,
     /// The element that holds it: the root, or a body's.
     pub(crate) span: Option<Span>,
@@ -103,14 +124,15 @@ impl Graph {
         Self { storage, index: Vec::with_capacity(layers), ..Self::default() }
     }
 
-    /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join.
+    /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join. What a batch of
+    /// edits takes out leaves it when the batch ends.
     pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
         &self.storage
     }
 
     /// The petgraph index of a layer; valid until the next edit.
     pub fn node(&self, id: LayerId) -> Option<NodeIndex> {
-        self.position(id).map(|at| self.index[at].1)
+        self.position(id).map(|at| self.index[at].1).filter(|&node| node != NodeIndex::end())
     }
 
     /// Where the index has a layer.
@@ -129,7 +151,7 @@ impl Graph {
 
     /// The number of layers, bodies not counted.
     pub fn len(&self) -> usize {
-        self.storage.node_count()
+        self.storage.node_count() - self.journal.gone_layers()
     }
 
     /// Whether there are no layers.
@@ -139,7 +161,7 @@ impl Graph {
 
     /// Every layer: those of the file in its order, each added one just before the first layer that uses it.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
-        self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node))
+        self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
     }
 
     /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
@@ -153,7 +175,8 @@ impl Graph {
     /// The inputs that a tensor feeds, in no particular order.
     pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
         let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
-        edges.filter(move |edge| edge.weight().from_port as usize == output.port).filter_map(|edge| {
+        let of_port = move |wire: &Wire| wire.from_port as usize == output.port && !wire.gone;
+        edges.filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
             let layer = self.storage.node_weight(edge.target())?.id;
             Some(Input { layer, port: edge.weight().to_port as usize })
         })
@@ -168,7 +191,7 @@ impl Graph {
     pub(crate) fn feeds(&self, node: NodeIndex) -> SmallVec<[Option<(NodeIndex, usize)>; 4]> {
         let ports = self.storage.node_weight(node).map_or(0, |layer| layer.inputs.len());
         let mut feeds = SmallVec::from_elem(None, ports);
-        for edge in self.storage.edges_directed(node, Incoming) {
+        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
             if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
                 *feed = Some((edge.source(), edge.weight().from_port as usize));
             }

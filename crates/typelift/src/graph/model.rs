@@ -24,10 +24,8 @@ pub enum IrVersion {
 /// It keeps the text it was read from, so that what nobody changed is written as it was.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The layers and wires.
-    pub graph: Graph,
-    /// The bytes of its constants.
-    pub weights: Weights,
+    pub(crate) graph: Graph,
+    pub(crate) weights: Weights,
     pub(crate) name: Option<CompactString>,
     pub(crate) version: IrVersion,
     /// No `Arc<str>`, which would be one more copy of a text that was read from a file.
@@ -43,6 +41,21 @@ impl Model {
     /// Its name; empty where the file gives none.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its layers and wires. [`edit`](Self::edit) changes them.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The bytes of its constants.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// Says where the bytes of its constants are, those included that were added to it.
+    pub fn set_weights(&mut self, weights: Weights) {
+        self.weights = weights;
     }
 
     /// The version of its format.

@@ -41,7 +41,7 @@ use crate::xml;
 ///         <output><port id="1" precision="UNSPECIFIED"/></output></layer>
 /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
 /// assert!(typelift::infer(&mut model).is_empty());
-/// let y = &model.graph.layer(typelift::LayerId(1)).unwrap().outputs()[0];
+/// let y = &model.graph().layer(typelift::LayerId(1)).unwrap().outputs()[0];
 /// assert_eq!(format!("{}{}", y.element_type(), y.shape()), "f16[?,3]");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
@@ -62,6 +62,22 @@ pub(crate) fn refine(model: &mut Model) {
 pub(crate) fn infer_as_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
     let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
     (diagnostics, aligner.map(Aligner::finish).unwrap_or_default())
+}
+
+/// The types and shapes of the outputs of one layer without bodies, as its rule has them; `None` where it has no rule.
+///
+/// # Errors
+/// Why the operation refuses its inputs or attributes.
+pub(crate) fn outputs_of(
+    graph: &Graph,
+    node: NodeIndex,
+    (source, weights, version): (&Arc<String>, &Weights, IrVersion),
+) -> Option<Result<Outputs, String>> {
+    let layer = graph.weight(node)?;
+    let operation = ops::lookup(&layer.ty, &layer.version)?;
+    let mut walk = Walk::probe(source, weights, version);
+    let outputs = walk.outputs(graph, node, operation, &mut [], &HashMap::new(), &mut value::Cache::default());
+    Some(outputs.map_err(|fault| fault.message.into()))
 }
 
 fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
@@ -169,16 +185,22 @@ impl Walk {
     fn new(model: &Model, aligner: Option<Aligner>) -> Self {
         let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
         let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
+        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        let trusts_ports = lacks_values && !edited;
+        Self { aligner, trusts_ports, ..Self::probe(&model.source, &model.weights, model.version) }
+    }
+
+    /// A walk that goes nowhere, to ask single rules.
+    fn probe(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
-            aligner,
+            aligner: None,
             stale: None,
             root: NodeIndex::end(),
-            // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
-            trusts_ports: lacks_values && !edited,
-            source: model.source.clone(),
+            trusts_ports: false,
+            source: source.clone(),
             lines: OnceCell::new(),
-            weights: model.weights.clone(),
-            version: model.version,
+            weights: weights.clone(),
+            version,
             diagnostics: Vec::new(),
             read: None,
             doubtful: FxHashSet::default(),
@@ -187,7 +209,7 @@ impl Walk {
             runs: BTreeMap::new(),
             alone: true,
             undecided: Vec::new(),
-            allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
+            allowance: MIN_ALLOWANCE.saturating_add(source.len()),
             declared: BTreeMap::new(),
             withheld: FxHashSet::default(),
             budget: value::BUDGET,

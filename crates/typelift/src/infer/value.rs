@@ -177,7 +177,6 @@ fn find(
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
-    use std::sync::Arc;
 
     use crate::graph::{LayerId, Model};
     use crate::infer;
@@ -197,7 +196,7 @@ mod tests {
         }
         let text = format!(r#"<net name="n" version="11"><layers>{text}</layers><edges>{edges}</edges></net>"#);
         let mut model = Model::from_xml(text).unwrap();
-        model.weights = Weights::Memory(Arc::from(weights));
+        model.weights = Weights::from_bytes(weights);
         model
     }
 

@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::{env, process};
 
 use tempfile::TempDir;
@@ -49,7 +48,7 @@ const CONSTANT: &str = r#"<net name="n" version="11"><layers>
 
 fn model() -> Model {
     let mut model = Model::from_xml(CONSTANT).unwrap();
-    model.weights = Weights::Memory(Arc::from(*b"new"));
+    model.weights = Weights::from_bytes(*b"new");
     model
 }
 

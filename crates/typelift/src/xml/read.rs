@@ -245,7 +245,7 @@ impl<'a> Read<'a> {
         self.version = version;
         let mut model = Model {
             graph: Graph::default(),
-            weights: Weights::None,
+            weights: Weights::none(),
             name: name.map(|name| decode(name).into()),
             version,
             source: Arc::default(),

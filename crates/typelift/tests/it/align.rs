@@ -35,8 +35,8 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
         [],
         "the repaired model is not well"
     );
-    assert_eq!(model.graph.verify(), Ok(()));
-    Ok(common::listing(&model.graph))
+    assert_eq!(model.graph().verify(), Ok(()));
+    Ok(common::listing(model.graph()))
 }
 
 #[test]
@@ -479,7 +479,7 @@ proptest! {
     fn what_alignment_leaves_is_well_typed_or_refused_with_a_remedy(net in tied(), rules in any_rules()) {
         let mut model = net.model();
         let (diagnostics, _) = infer_aligned(&mut model, rules);
-        prop_assert_eq!(model.graph.verify(), Ok(()));
+        prop_assert_eq!(model.graph().verify(), Ok(()));
         let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
         for error in &errors {
             prop_assert!(error.layer.is_some() && !error.labels.is_empty(), "no place: {error}");
@@ -488,7 +488,7 @@ proptest! {
         }
         if errors.is_empty() {
             let left: Vec<_> = infer(&mut model).into_iter().filter(|d| d.is_error()).collect();
-            prop_assert_eq!(left, [], "{}", common::listing(&model.graph));
+            prop_assert_eq!(left, [], "{}", common::listing(model.graph()));
         }
     }
 
@@ -498,10 +498,10 @@ proptest! {
         let well = !infer(&mut model).iter().any(|diagnostic| diagnostic.is_error());
         let (diagnostics, changes) = infer_aligned(&mut model, rules);
         prop_assert!(!well || changes.is_empty(), "{:?}", changes);
-        let once = common::listing(&model.graph);
+        let once = common::listing(model.graph());
         let (again, more) = infer_aligned(&mut model, rules);
         prop_assert_eq!(more.into_iter().filter(is_new).collect::<Vec<_>>(), []);
-        prop_assert_eq!(common::listing(&model.graph), once);
+        prop_assert_eq!(common::listing(model.graph()), once);
         prop_assert_eq!(again.len(), diagnostics.len());
     }
 }

@@ -33,7 +33,7 @@ fn constants(places: &[(u64, u64)], length: usize) -> Model {
     let layers: String = ids.clone().zip(places).map(|(id, &(offset, size))| constant(id, offset, size)).collect();
     let edges: Vec<_> = ids.map(|id| format!("{id}:0 {}:0", id + 100)).collect();
     let mut model = model(&layers, &edges.iter().map(String::as_str).collect::<Vec<_>>());
-    model.weights = Weights::Memory(vec![0; length].into());
+    model.set_weights(Weights::from_bytes(vec![0; length]));
     model
 }
 
@@ -129,7 +129,7 @@ fn what_inference_could_not_find_is_not_called_stale() {
     let codes = |model: &Model| check(model).iter().map(|d| d.code).collect::<Vec<_>>();
     infer(&mut model);
     assert_eq!(codes(&model), [Code::RequiredRelease, Code::MissingWeights]);
-    model.weights = Weights::Memory([1, 2].map(i64::to_le_bytes).concat().into());
+    model.set_weights(Weights::from_bytes([1, 2].map(i64::to_le_bytes).concat()));
     infer(&mut model);
     assert_eq!(codes(&model), [Code::RequiredRelease]);
 }
@@ -139,7 +139,7 @@ fn constants_and_weights_that_do_not_go_together() {
     let mut text = said(&mut constants(&[(0, 8), (4, 8), (0, 4), (32, 8)], 64), false);
     text += &said(&mut constants(&[(9, 4)], 13), false);
     let mut none = constants(&[(0, 8), (8, 8)], 0);
-    none.weights = Weights::None;
+    none.set_weights(Weights::none());
     text += &said(&mut none, false);
     insta::assert_snapshot!(text);
 }
@@ -163,7 +163,7 @@ fn bodies_are_looked_into() {
     let at = text.find("<then_body>").unwrap();
     let broken = format!("{}{}", &text[..at], text[at..].replacen("type=\"Result\"", "type=\"Rezult\"", 1));
     let mut model = Model::from_xml(broken).unwrap();
-    model.weights = Weights::beside(&path).unwrap();
+    model.set_weights(Weights::beside(&path).unwrap());
     infer(&mut model);
     let found = check(&model);
     let stranger = found.iter().find(|diagnostic| diagnostic.code == Code::UnknownOperation).unwrap();

@@ -1,9 +1,8 @@
 //! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::graph::{Graph, Layer, LayerId, Output};
+use typelift::graph::{Edit, EditError, LayerId, NewLayer, Output};
 use typelift::promote::ElementType;
-use typelift::shape::Shape;
 use typelift::xml::{WriteOptions, write};
 use typelift::{Code, Model};
 
@@ -37,12 +36,11 @@ fn a_new_layer_gets_an_id_that_openvino_reads() {
     let mut model = Model::from_xml(model("9223372036854775807")).unwrap();
     let x = Output { layer: LayerId(9_223_372_036_854_775_807), port: 0 };
     for id in [1, 2] {
-        let convert = Layer::new("Convert", "opset1", "x/f32").with_attribute("destination_type", "f32");
-        let convert = convert.with_output(ElementType::F32, Shape::fixed([2]));
-        assert_eq!(model.graph.add(convert, &[x]), Ok(LayerId(id)));
+        let convert = NewLayer::convert(ElementType::F32).named("x/f32");
+        assert_eq!(model.edit(|graph| graph.add(convert, &[x])), Ok(LayerId(id)));
     }
     let again = Model::from_xml(write(&model, WriteOptions::default())).unwrap();
-    assert_eq!(again.graph.layers().count(), 4);
+    assert_eq!(again.graph().layers().count(), 4);
 }
 
 #[test]
@@ -55,16 +53,16 @@ fn an_id_that_openvino_cannot_read_is_refused() {
 fn names_that_are_taken_out_do_not_leave_others_that_stood_behind_them() {
     let mut model = Model::from_xml(model("1")).unwrap();
     let x = Output { layer: LayerId(1), port: 0 };
-    model.graph.set_names(x, Vec::new()).unwrap();
+    model.edit(|graph| graph.set_names(x, Vec::new())).unwrap();
     let again = Model::from_xml(write(&model, WriteOptions::default())).unwrap();
-    assert_eq!(again.graph.output(x).unwrap().names(), Vec::<String>::new());
+    assert_eq!(again.graph().output(x).unwrap().names(), Vec::<String>::new());
 }
 
 /// Adds a Parameter and a Result of it.
-fn add_to(graph: &mut Graph) {
-    let x = Layer::new("Parameter", "opset1", "x").with_attribute("element_type", "f16").with_attribute("shape", "2");
-    let layer = graph.add(x.with_output(ElementType::F16, Shape::fixed([2])), &[]).unwrap();
-    graph.add(Layer::new("Result", "opset1", "out"), &[Output { layer, port: 0 }]).unwrap();
+fn add_to(graph: &mut Edit) -> Result<(), EditError> {
+    let x = NewLayer::new("Parameter", "opset1").with_attribute("element_type", "f16").with_attribute("shape", 2);
+    let x = graph.add(x.named("x"), &[])?;
+    graph.add(NewLayer::new("Result", "opset1").named("out"), &[x.output(0)]).map(|_| ())
 }
 
 #[test]
@@ -84,13 +82,16 @@ fn what_is_added_is_written_where_the_file_has_no_place_for_it() {
     ] {
         let mut model = Model::from_xml(format!("{root}{content}")).unwrap();
         let graphs = |model: &Model| {
-            let bodies = model.graph.layers().flat_map(|layer| layer.bodies().iter().map(|body| body.graph.clone()));
-            bodies.chain([model.graph.clone()]).collect::<Vec<_>>()
+            let bodies =
+                model.graph().layers().flat_map(|layer| layer.bodies().iter().map(|body| body.graph().clone()));
+            bodies.chain([model.graph().clone()]).collect::<Vec<_>>()
         };
-        for at in 0..graphs(&model).len() - 1 {
-            add_to(model.graph.body_mut(LayerId(0), at).unwrap());
-        }
-        add_to(&mut model.graph);
+        let bodies = graphs(&model).len() - 1;
+        let edits = |graph: &mut Edit| {
+            (0..bodies).try_for_each(|at| add_to(&mut graph.body(LayerId(0), at)?))?;
+            add_to(graph)
+        };
+        model.edit(edits).unwrap();
         let written = write(&model, WriteOptions::default());
         let again = Model::from_xml(written.as_str()).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
         for graph in graphs(&again) {

@@ -28,7 +28,7 @@ fn models(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
 fn open(path: &Path) -> (Model, String) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut model = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
-    model.weights = Weights::beside(path).unwrap();
+    model.set_weights(Weights::beside(path).unwrap());
     (model, text)
 }
 
@@ -54,7 +54,7 @@ fn inference_finds_every_type_and_dim_that_openvino_wrote() {
         let text = std::fs::read_to_string(&path).unwrap();
         let reading = parse(strip(&text).into());
         let mut model = reading.model.unwrap();
-        model.weights = Weights::beside(&path).unwrap();
+        model.set_weights(Weights::beside(&path).unwrap());
         infer_without_errors(&mut model, &path);
         // Operations of extensions keep what the file declares, and here it declares nothing.
         if text.contains("version=\"extension\"") {
@@ -89,10 +89,10 @@ fn lowering_gives_the_graph_of_openvinos_own_pass() {
         assert!(!run(&mut model, LOWER_PROMOTE_TYPES).unwrap().is_empty(), "{}", path.display());
         run(&mut model, UNIQUE_TENSOR_NAMES).unwrap();
         let (mut expected, _) = open(&reference);
-        if expected.weights.len().is_none() {
-            expected.weights = model.weights.clone();
+        if expected.weights().len().is_none() {
+            expected.set_weights(model.weights().clone());
         }
-        let (ours, theirs) = (describe(&model.graph, &model.weights), describe(&expected.graph, &expected.weights));
+        let (ours, theirs) = (describe(model.graph(), model.weights()), describe(expected.graph(), expected.weights()));
         for (key, want) in &theirs {
             assert_eq!(ours.get(key), Some(want), "{}: {key}", path.display());
         }
@@ -110,9 +110,9 @@ fn lowering_leaves_nothing_for_inference_to_find() {
         for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
             run(&mut model, pass).unwrap();
         }
-        let before = describe(&model.graph, &model.weights);
+        let before = describe(model.graph(), model.weights());
         infer_without_errors(&mut model, &path);
-        assert_eq!(before, describe(&model.graph, &model.weights), "{}", path.display());
+        assert_eq!(before, describe(model.graph(), model.weights()), "{}", path.display());
     }
 }
 
@@ -121,7 +121,7 @@ fn converting_twice_changes_nothing_more() {
     for path in models(|name| !name.ends_with(".ref.xml")) {
         let convert = |text: String| {
             let mut model = Model::from_xml(text).unwrap();
-            model.weights = Weights::beside(&path).unwrap();
+            model.set_weights(Weights::beside(&path).unwrap());
             infer_without_errors(&mut model, &path);
             run(&mut model, LOWER_WITHOUT_NOOPS).unwrap();
             run(&mut model, ELIMINATE_NOOP_CONVERTS).unwrap();
@@ -132,8 +132,8 @@ fn converting_twice_changes_nothing_more() {
         let canonical =
             write(&Model::from_xml(once.as_str()).unwrap(), WriteOptions { canonical: true, refresh_ports: true });
         assert_eq!(
-            describe(&Model::from_xml(once).unwrap().graph, &Weights::None),
-            describe(&Model::from_xml(canonical).unwrap().graph, &Weights::None),
+            describe(&Model::from_xml(once).unwrap().graph(), &Weights::none()),
+            describe(&Model::from_xml(canonical).unwrap().graph(), &Weights::none()),
             "{}",
             path.display()
         );
@@ -158,9 +158,10 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
         });
         let outputs = layer.outputs().iter().map(|port| format!("{} {:?}", type_and_dims(port), port.names()));
         let maps = layer.bodies().iter().map(|body| {
-            let inner: HashMap<_, _> = body.graph.layers().map(|layer| (layer.id(), layer.name().to_owned())).collect();
+            let inner: HashMap<_, _> =
+                body.graph().layers().map(|layer| (layer.id(), layer.name().to_owned())).collect();
             let mut entries: Vec<_> = body
-                .port_map
+                .port_map()
                 .iter()
                 .map(|entry| {
                     let direction = if entry.direction == Direction::Input { "in" } else { "out" };
@@ -173,7 +174,7 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
                 })
                 .collect();
             entries.extend(
-                body.back_edges.iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))),
+                body.back_edges().iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))),
             );
             entries.sort();
             entries
@@ -190,7 +191,7 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
         );
         let key = &keys[&layer.id()];
         for body in layer.bodies() {
-            let inner = describe(&body.graph, weights);
+            let inner = describe(body.graph(), weights);
             description.extend(inner.into_iter().map(|(name, text)| (format!("{key}/{}: {name}", body.name()), text)));
         }
         description.insert(key.clone(), text);

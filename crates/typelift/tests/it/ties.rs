@@ -10,6 +10,7 @@
 use crate::zoo;
 use std::collections::{BTreeMap, BTreeSet};
 
+use typelift::graph::Edit;
 use typelift::promote::openvino::Attributes;
 use typelift::promote::{Category, ElementType, Operand, RuleSet};
 use typelift::{LayerId, Model, infer, infer_aligned, ops};
@@ -109,11 +110,11 @@ const TYPES: [ElementType; 10] = {
 
 /// The Parameters that feed the layer `op` of a model, by input, where each input has its own, of a known type.
 fn parameters(model: &Model) -> Option<Vec<LayerId>> {
-    let op = model.graph.layers().find(|layer| layer.name() == "op")?;
-    let producers = model.graph.producers(op.id()).into_iter().map(|producer| Some(producer?.layer));
+    let op = model.graph().layers().find(|layer| layer.name() == "op")?;
+    let producers = model.graph().producers(op.id()).into_iter().map(|producer| Some(producer?.layer));
     let producers: Vec<LayerId> = producers.collect::<Option<_>>()?;
     let known = |&id: &LayerId| {
-        let layer = model.graph.layer(id).unwrap();
+        let layer = model.graph().layer(id).unwrap();
         layer.ty() == "Parameter" && layer.attribute("element_type") != Some("dynamic")
     };
     let distinct = producers.iter().collect::<BTreeSet<_>>().len() == producers.len();
@@ -122,9 +123,9 @@ fn parameters(model: &Model) -> Option<Vec<LayerId>> {
 
 /// What the inputs of the layer `op` of a repaired model are.
 fn input_types(model: &Model) -> Vec<ElementType> {
-    let op = model.graph.layers().find(|layer| layer.name() == "op").unwrap();
-    let producers = model.graph.producers(op.id()).into_iter();
-    producers.map(|producer| model.graph.output(producer.unwrap()).unwrap().element_type()).collect()
+    let op = model.graph().layers().find(|layer| layer.name() == "op").unwrap();
+    let producers = model.graph().producers(op.id()).into_iter();
+    producers.map(|producer| model.graph().output(producer.unwrap()).unwrap().element_type()).collect()
 }
 
 #[test]
@@ -151,12 +152,13 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                 let model = model.as_mut().unwrap();
                 for (at, &input) in group.iter().enumerate() {
                     let ty = if at == 0 { a } else { b };
-                    model.graph.set_attribute(parameters[input], "element_type", ty.name()).unwrap();
+                    let edit = |graph: &mut Edit| graph.set_attribute(parameters[input], "element_type", ty.name());
+                    model.edit(edit).unwrap();
                 }
                 let (diagnostics, _) = infer_aligned(model, rules);
                 let operands = group.iter().enumerate().map(|(at, &input)| Operand {
                     element_type: if at == 0 { a } else { b },
-                    category: match model.graph.layer(parameters[input]).unwrap().outputs()[0].shape().rank() {
+                    category: match model.graph().layer(parameters[input]).unwrap().outputs()[0].shape().rank() {
                         None => Category::UnknownRank,
                         Some(0) => Category::ZeroDim,
                         Some(_) => Category::Dimensioned,

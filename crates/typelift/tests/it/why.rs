@@ -75,7 +75,7 @@ fn every_tensor_of_real_models_has_a_derivation_that_ends() {
         let path = format!("{}/../../testdata/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
         let mut model = typelift::Model::open(path).unwrap();
         infer(&mut model);
-        for layer in model.graph.layers().filter(|layer| !layer.outputs().is_empty()) {
+        for layer in model.graph().layers().filter(|layer| !layer.outputs().is_empty()) {
             let derivation = why(&model, layer.name()).unwrap();
             assert!(derivation.sources().next().is_some(), "{name}: {}", layer.name());
             for step in &derivation.steps {

@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use typelift::promote::ElementType;
@@ -113,7 +112,7 @@ impl Net {
 
     pub(crate) fn model(&self) -> Model {
         let mut model = Model::from_xml(self.xml()).unwrap();
-        model.weights = Weights::Memory(Arc::from(self.weights.as_slice()));
+        model.set_weights(Weights::from_bytes(self.weights.as_slice()));
         model
     }
 }

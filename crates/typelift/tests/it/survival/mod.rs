@@ -19,7 +19,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     let reading = parse(text.clone());
     points_into(&text, &reading.diagnostics);
     let Some(mut model) = reading.model else { return false };
-    model.weights = Weights::Memory((0..=255).collect());
+    model.set_weights(Weights::from_bytes((0..=255).collect::<Vec<u8>>()));
     let sound = !reading.diagnostics.iter().any(Diagnostic::is_error);
     if sound {
         assert_eq!(write(&model, WriteOptions::default()), *text, "it changes although nobody changed it");
@@ -33,7 +33,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     let aligned: Vec<_> = aligned.collect();
     let diagnostics = infer(&mut model);
     points_into(&text, &check(&model));
-    for layer in model.graph.layers() {
+    for layer in model.graph().layers() {
         let _ = why(&model, layer.name());
     }
     let valid = !diagnostics.iter().any(Diagnostic::is_error);
@@ -71,7 +71,7 @@ fn rereads(model: &Model, valid: bool) {
         let (was, is) = (sorted_edges(&canonical), sorted_edges(&reread));
         let different = was.iter().zip(&is).find(|(was, is)| was != is);
         assert!(was == is, "read again it is another graph, {different:?}:\n{text}");
-        again.weights = model.weights.clone();
+        again.set_weights(model.weights().clone());
         let error = infer(&mut again).into_iter().find(Diagnostic::is_error);
         assert!(!valid || error.is_none(), "read again it is refused, {error:?}:\n{text}");
     }

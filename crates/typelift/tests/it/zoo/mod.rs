@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -77,7 +76,7 @@ impl Case {
         let Reading { mut model, diagnostics } = xml::parse(self.xml().to_owned().into());
         if let Some(model) = &mut model {
             let bytes = STANDARD.decode(self.0["bin"].as_str().unwrap_or_default()).unwrap();
-            model.weights = Weights::Memory(Arc::from(bytes));
+            model.set_weights(Weights::from_bytes(bytes));
         }
         (model, diagnostics)
     }
@@ -90,8 +89,12 @@ impl Case {
             return Err(error.to_string());
         }
         let port = |port: &OutputPort| (port.element_type().to_string(), port.shape().to_string());
-        let graph = model.unwrap().graph;
-        Ok(graph.layers().map(|layer| (layer.name().to_owned(), layer.outputs().iter().map(port).collect())).collect())
+        let model = model.unwrap();
+        Ok(model
+            .graph()
+            .layers()
+            .map(|layer| (layer.name().to_owned(), layer.outputs().iter().map(port).collect()))
+            .collect())
     }
 }
 

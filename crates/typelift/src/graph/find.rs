@@ -1,0 +1,131 @@
+//! Finding layers and tensors by what people call them.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::{Graph, Layer, LayerId, Model, Output};
+
+/// A graph of a model: its own, or that of a body, found through the layers around it, outermost first, each with the
+/// position of the body among its bodies.
+///
+/// ```
+/// # use typelift::graph::{LayerId, Place};
+/// let model = Place::default();
+/// assert_eq!(model.body(LayerId(7), 0).to_string(), "7.0");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place(pub(crate) Vec<(LayerId, usize)>);
+
+impl Place {
+    /// The body of a layer in this graph.
+    #[must_use]
+    pub fn body(&self, layer: LayerId, at: usize) -> Self {
+        Self([self.0.as_slice(), &[(layer, at)]].concat())
+    }
+
+    /// The layers around the graph, outermost first, each with the position of the body among its bodies.
+    #[must_use]
+    pub fn steps(&self) -> &[(LayerId, usize)] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (layer, body)) in self.0.iter().enumerate() {
+            write!(f, "{}{layer}.{body}", if at == 0 { "" } else { "/" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why nothing was found, or too much.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// Nothing has this name.
+    #[error("no layer and no tensor is called `{0}`")]
+    Unknown(String),
+    /// Several layers have this name.
+    #[error("several layers are called `{name}`: {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// The name that was asked for.
+        name: String,
+        /// The layers that have it.
+        layers: Vec<LayerId>,
+    },
+}
+
+impl Graph {
+    /// The layer with this name or, where no layer has it, the layer that makes the tensor with this name, or else the layer
+    /// with this id.
+    ///
+    /// # Errors
+    /// [`FindError`] where there is none, or more than one.
+    pub fn find(&self, name: &str) -> Result<LayerId, FindError> {
+        let makes = |layer: &Layer| layer.outputs.iter().any(|port| port.names().iter().any(|known| known == name));
+        let id = || name.parse().ok().map(LayerId).filter(|&id| self.layer(id).is_some());
+        match self.the_one(name, |layer| layer.name == name)? {
+            Some(id) => Ok(id),
+            None => match self.the_one(name, makes)? {
+                Some(id) => Ok(id),
+                None => id().ok_or_else(|| FindError::Unknown(name.to_owned())),
+            },
+        }
+    }
+
+    /// The tensor with this name or, where no tensor has it, the first output of the layer that [`find`](Self::find) gives.
+    ///
+    /// # Errors
+    /// [`FindError`] where there is none, or more than one.
+    pub fn tensor(&self, name: &str) -> Result<Output, FindError> {
+        let port = |layer: &Layer| layer.outputs.iter().position(|port| port.names().iter().any(|n| n == name));
+        let found = self.the_one(name, |layer| port(layer).is_some())?;
+        match found.and_then(|id| Some(id.output(port(self.layer(id)?)?))) {
+            Some(output) => Ok(output),
+            None => Ok(self.find(name)?.output(0)),
+        }
+    }
+
+    fn the_one(&self, name: &str, is: impl Fn(&Layer) -> bool) -> Result<Option<LayerId>, FindError> {
+        let layers = self.storage.node_weights().filter(|layer| !layer.gone && is(layer)).map(|layer| layer.id);
+        match layers.collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [id] => Ok(Some(id)),
+            ref layers => Err(FindError::Ambiguous { name: name.to_owned(), layers: layers.to_vec() }),
+        }
+    }
+}
+
+impl Model {
+    /// The graph at a place.
+    #[must_use]
+    pub fn graph_at(&self, place: &Place) -> Option<&Graph> {
+        place.0.iter().try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
+    }
+
+    /// The layer with this name, tensor name or id, as [`Graph::find`], and the graph that it is in: `loop/body/x` is `x` in
+    /// the body `body` of the layer `loop`. What the model's own graph has is not looked for in bodies.
+    ///
+    /// # Errors
+    /// [`FindError`] where there is none, or more than one.
+    pub fn find(&self, path: &str) -> Result<(Place, LayerId), FindError> {
+        let mut pending = vec![(Place::default(), self.graph(), path)];
+        while let Some((place, graph, rest)) = pending.pop() {
+            match graph.find(rest) {
+                Ok(id) => return Ok((place, id)),
+                Err(FindError::Unknown(_)) => {}
+                Err(error) => return Err(error),
+            }
+            for layer in graph.layers() {
+                let inside = rest.strip_prefix(layer.name.as_str()).and_then(|rest| rest.strip_prefix('/'));
+                for (at, body) in layer.bodies.iter().enumerate() {
+                    let rest = inside.and_then(|rest| rest.strip_prefix(body.name.as_str())?.strip_prefix('/'));
+                    pending.extend(rest.map(|rest| (place.body(layer.id, at), &body.graph, rest)));
+                }
+            }
+        }
+        Err(FindError::Unknown(path.to_owned()))
+    }
+}

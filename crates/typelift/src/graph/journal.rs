@@ -1,0 +1,251 @@
+//! A batch of edits under way: what was done, so that all of it can be undone, or made final at once.
+//!
+//! petgraph walks the list of a tensor's uses to take one of them out. So a batch only marks wires and layers as gone, and
+//! takes them out together at its end.
+
+use petgraph::Direction::Incoming;
+use petgraph::stable_graph::{EdgeIndex, NodeIndex};
+use petgraph::visit::{EdgeFiltered, EdgeRef, IntoEdgeReferences};
+
+use super::{EditError, Graph, Input, Layer, LayerId, Output, Wire};
+use crate::span::Span;
+
+/// One thing that a batch did.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Added(NodeIndex),
+    Removed(NodeIndex),
+    /// What the layer was before; its bodies are left out.
+    Changed(NodeIndex, Box<Layer>),
+    Wired(EdgeIndex),
+    /// The wire is gone, and its text was this.
+    Unwired(EdgeIndex, Option<Span>),
+    /// A body was to be edited, whose journal was this long.
+    Entered(NodeIndex, usize, usize),
+}
+
+/// What the batch under way did to a graph, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal {
+    steps: Vec<Step>,
+    gone_layers: usize,
+    /// Whether a new wire could close a cycle.
+    may_close_cycle: bool,
+}
+
+impl Journal {
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(super) fn gone_layers(&self) -> usize {
+        self.gone_layers
+    }
+}
+
+/// Up to so many wires are taken out one by one; with more, all wires are put back without those that are gone.
+const FEW: usize = 32;
+
+impl Graph {
+    /// Adds a layer with `inputs` ports that nothing feeds yet.
+    pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
+        let id = self.place(layer, inputs);
+        if let Some(node) = self.node(id) {
+            self.journal.steps.push(Step::Added(node));
+        }
+        id
+    }
+
+    /// Marks a layer that nothing uses, and the wires to it, as gone.
+    pub(super) fn take(&mut self, node: NodeIndex) {
+        let wires: Vec<_> = self.live_edges(node).map(|edge| edge.id()).collect();
+        for wire in wires {
+            self.unwire_one(wire);
+        }
+        if let Some(layer) = self.storage.node_weight_mut(node) {
+            layer.gone = true;
+            self.journal.gone_layers += 1;
+            let id = layer.id;
+            self.forget(id);
+        }
+        self.journal.steps.push(Step::Removed(node));
+    }
+
+    fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = petgraph::stable_graph::EdgeReference<'_, Wire>> {
+        self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone)
+    }
+
+    /// The layer, to be changed; its bodies cannot be.
+    pub(super) fn change(&mut self, node: NodeIndex) -> Option<&mut Layer> {
+        let layer = self.storage.node_weight_mut(node)?;
+        let bodies = std::mem::take(&mut layer.bodies);
+        let before = layer.clone();
+        layer.bodies = bodies;
+        self.journal.steps.push(Step::Changed(node, Box::new(before)));
+        Some(layer)
+    }
+
+    /// The graph of a body, to be changed.
+    pub(super) fn enter(&mut self, layer: LayerId, at: usize) -> Result<&mut Self, EditError> {
+        let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
+        let owner = self.storage.node_weight_mut(node).ok_or(EditError::NoLayer(layer))?;
+        let body = owner.bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
+        self.journal.steps.push(Step::Entered(node, at, body.graph.journal.len()));
+        Ok(&mut body.graph)
+    }
+
+    /// Feeds an input of a layer that is there from an output that is there, in place of what feeds it.
+    pub(super) fn feed_from(&mut self, source: Output, target: Input) {
+        let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) else { return };
+        let old = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port);
+        let old = old.map(|edge| (edge.id(), edge.source(), *edge.weight()));
+        if old.is_some_and(|(_, node, wire)| node == from && wire.from_port as usize == source.port) {
+            return;
+        }
+        let span = old.and_then(|(edge, ..)| self.hand_over(edge));
+        let wire = Wire { touched: true, ..Wire::new(source.port, target.port, span) };
+        let edge = self.storage.add_edge(from, to, wire);
+        self.journal.steps.push(Step::Wired(edge));
+        // What nothing feeds, or feeds nothing, is on no cycle.
+        let is_inner = self.live_edges(from).next().is_some() && self.storage.neighbors(to).next().is_some();
+        self.journal.may_close_cycle |= is_inner;
+        self.mark_rewired(to);
+    }
+
+    /// Leaves an input without a source.
+    pub(super) fn starve(&mut self, target: Input) {
+        let Some(to) = self.node(target.layer) else { return };
+        let wire = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());
+        if let Some(wire) = wire {
+            self.unwire_one(wire);
+        }
+    }
+
+    fn unwire_one(&mut self, edge: EdgeIndex) {
+        if let Some(wire) = self.storage.edge_weight_mut(edge) {
+            wire.gone = true;
+            self.journal.steps.push(Step::Unwired(edge, wire.span));
+        }
+    }
+
+    /// Marks a wire as gone and gives its place in the file away.
+    fn hand_over(&mut self, edge: EdgeIndex) -> Option<Span> {
+        let wire = self.storage.edge_weight_mut(edge)?;
+        wire.gone = true;
+        let span = wire.span.take();
+        self.journal.steps.push(Step::Unwired(edge, span));
+        span
+    }
+
+    /// Looks for a cycle that the batch closed, here or in a body.
+    pub(super) fn check_batch(&self) -> Result<(), EditError> {
+        for step in &self.journal.steps {
+            if let &Step::Entered(node, at, _) = step
+                && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at))
+            {
+                body.graph.check_batch()?;
+            }
+        }
+        let is_live = |edge: &Wire| !edge.gone;
+        if !self.journal.may_close_cycle
+            || self.storage.edge_references().all(|e| e.source() < e.target() || !is_live(e.weight()))
+        {
+            return Ok(());
+        }
+        let live = EdgeFiltered::from_fn(&self.storage, |edge| is_live(edge.weight()));
+        match petgraph::algo::toposort(&live, None) {
+            Ok(_) => Ok(()),
+            Err(cycle) => {
+                Err(EditError::Cycle(self.weight(cycle.node_id()).map(|layer| layer.id).into_iter().collect()))
+            }
+        }
+    }
+
+    /// Ends the batch: what is gone goes.
+    pub(super) fn commit(&mut self) {
+        let steps = std::mem::take(&mut self.journal).steps;
+        let gone = steps.iter().filter_map(|step| if let Step::Unwired(edge, _) = step { Some(*edge) } else { None });
+        let gone: Vec<_> = gone.collect();
+        self.removed.extend(gone.iter().filter_map(|&edge| self.storage.edge_weight(edge)?.span));
+        if gone.len() > FEW {
+            let live = |edge: petgraph::stable_graph::EdgeReference<'_, Wire>| {
+                (!edge.weight().gone).then(|| (edge.source(), edge.target(), *edge.weight()))
+            };
+            let wires: Vec<_> = self.storage.edge_references().filter_map(live).collect();
+            self.storage.clear_edges();
+            for (source, target, wire) in wires {
+                self.storage.add_edge(source, target, wire);
+            }
+        } else {
+            for edge in gone {
+                self.storage.remove_edge(edge);
+            }
+        }
+        for step in steps {
+            match step {
+                Step::Removed(node) => {
+                    let layer = self.storage.remove_node(node);
+                    self.removed.extend(layer.and_then(|layer| layer.span));
+                    self.removed.append(&mut self.ignored);
+                }
+                Step::Added(_) => self.removed.append(&mut self.ignored),
+                Step::Entered(node, at, _) => {
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at)) {
+                        body.graph.commit();
+                    }
+                }
+                Step::Changed(..) | Step::Wired(_) | Step::Unwired(..) => {}
+            }
+        }
+    }
+
+    /// Undoes the batch back to where its journal was this long, the last step first, which finds each wire at the head of
+    /// its lists.
+    pub(super) fn roll_back(&mut self, mark: usize) {
+        while self.journal.len() > mark
+            && let Some(step) = self.journal.steps.pop()
+        {
+            match step {
+                Step::Added(node) => {
+                    if let Some(layer) = self.storage.remove_node(node) {
+                        self.forget(layer.id);
+                    }
+                }
+                Step::Removed(node) => {
+                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                        layer.gone = false;
+                        self.journal.gone_layers -= 1;
+                        let id = layer.id;
+                        if let Some(at) = self.position(id) {
+                            self.index[at].1 = node;
+                        }
+                    }
+                }
+                Step::Changed(node, before) => {
+                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                        let bodies = std::mem::take(&mut layer.bodies);
+                        *layer = Layer { bodies, ..*before };
+                    }
+                }
+                Step::Wired(edge) => drop(self.storage.remove_edge(edge)),
+                Step::Unwired(edge, span) => {
+                    if let Some(wire) = self.storage.edge_weight_mut(edge) {
+                        (wire.gone, wire.span) = (false, span);
+                    }
+                }
+                Step::Entered(node, at, mark) => {
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at)) {
+                        body.graph.roll_back(mark);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entry of a layer in the index stays, so that ids keep their places and none is given again; it names no node.
+    fn forget(&mut self, id: LayerId) {
+        if let Some(at) = self.position(id) {
+            self.index[at].1 = NodeIndex::end();
+        }
+    }
+}
