@@ -1,5 +1,7 @@
 //! Operations that put elements into a tensor by index: ScatterUpdate and its like.
 
+use typelift_promote::ElementType;
+
 use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
@@ -7,12 +9,12 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("ScatterElementsUpdate", 3, scatter_elements)
-        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update))
+        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_elements_update))
         .until(11)
         .inputs(4, 4)
         .ties(DATA),
     Operation::new("ScatterElementsUpdate", 12, scatter_elements)
-        .evaluate(Evaluate::Exact(evaluate::scatter_elements_update))
+        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_elements_update))
         .inputs(4, 4)
         .ties(DATA)
         .attributes(&[
@@ -20,26 +22,28 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("use_init_val", AttrKind::Bool).default("true"),
         ]),
     Operation::new("ScatterNDUpdate", 3, scatter_nd)
-        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update))
+        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_nd_update))
         .since(4)
         .until(14)
         .inputs(3, 3)
         .ties(DATA),
     Operation::new("ScatterNDUpdate", 15, scatter_nd)
-        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_nd_update))
+        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_nd_update))
         .inputs(3, 3)
         .ties(DATA)
         .attributes(&[
             Attr::new("reduction", AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"])).default("none")
         ]),
     Operation::new("ScatterUpdate", 3, scatter_update)
-        .evaluate(Evaluate::Ends(0b101, evaluate::scatter_update))
+        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_update))
         .inputs(4, 4)
         .ties(DATA),
 ];
 
 /// Data and updates.
 const DATA: Ties = Ties::Inputs(&[0, 2]);
+/// Data and updates, as a set for [`Evaluate::Ends`].
+const DATA_AND_UPDATES: u32 = 0b101;
 
 fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "indices", Accepts::Integer)?;
@@ -115,6 +119,9 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 3, "axis", Accepts::Bits)?;
     let element_type = cx.merge_types(&[0, 2])?;
     check_rank(cx, 3, "axis", &[0, 1])?;
+    if cx.operation.revision() == 12 && element_type == ElementType::Boolean && cx.word("reduction")? == "mean" {
+        return Err(Fault::attribute("reduction", "`ScatterElementsUpdate` has no mean of boolean data"));
+    }
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     if let (Some(left), Some(right)) = (data.rank(), indices.rank())
         && left != right

@@ -9,67 +9,24 @@
     reason = "a test fails by panicking and tells what it counts"
 )]
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
-use serde_json::Value;
 use typelift::diagnostic::Code;
-use typelift::{Diagnostic, Graph, Model, Weights, infer, xml};
+use typelift::{Diagnostic, Model};
+
+use crate::recorded;
 
 /// What our reading and inference make of a model.
 fn ours(xml: &str, weights: Vec<u8>) -> (Option<Model>, Vec<Diagnostic>) {
-    let reading = xml::parse(xml.to_owned().into());
-    let (mut model, mut diagnostics) = (reading.model, reading.diagnostics);
-    if let Some(model) = &mut model {
-        model.set_weights(Weights::from_bytes(weights));
-        diagnostics.extend(infer(model));
-    }
-    (model, diagnostics)
-}
-
-/// The first layer, in the graph or in a body, of which we find something else than OpenVINO.
-fn difference(graph: &Graph, expected: &Value, path: &str) -> Option<String> {
-    expected.as_array().unwrap().iter().find_map(|layer| {
-        let [name, outputs, bodies] = layer.as_array().unwrap().as_slice() else { panic!("not a layer: {layer}") };
-        let name = name.as_str().unwrap();
-        let Some(found) = graph.layers().find(|layer| layer.name() == name) else {
-            return Some(format!("{path}{name} is not there"));
-        };
-        for (port, want) in found.outputs().iter().zip(outputs.as_array().unwrap()) {
-            let (element_type, shape) = (want[0].as_str().unwrap(), want[1].as_str().unwrap());
-            if port.element_type().to_string() != element_type || port.shape().to_string() != shape {
-                let ours = format!("{}{}", port.element_type(), port.shape());
-                return Some(format!("{path}{name}: ours {ours}, OpenVINO's {element_type}{shape}"));
-            }
-        }
-        let bodies = bodies.as_object().unwrap();
-        found.bodies().iter().find_map(|body| {
-            difference(body.graph(), bodies.get(body.name())?, &format!("{path}{name}/{}/", body.name()))
-        })
-    })
+    recorded::infer_text(xml, Some(weights))
 }
 
 #[test]
 fn bodies_infer_what_openvino_infers_in_them() {
     let taken = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/bodies/cases.jsonl.gz");
-    let file = File::open(std::env::var("BODIES_FILE").unwrap_or(taken.to_owned())).unwrap();
+    let path = std::env::var("BODIES_FILE").unwrap_or(taken.to_owned());
     let (mut accepted, mut refused, mut wrong) = (0, 0, 0);
-    for (line, text) in BufReader::new(GzDecoder::new(file)).lines().enumerate() {
-        let case: Value = serde_json::from_str(&text.unwrap()).unwrap();
-        let weights = STANDARD.decode(case["bin"].as_str().unwrap()).unwrap();
-        let (model, diagnostics) = ours(case["xml"].as_str().unwrap(), weights);
-        let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error());
-        let different = match (case["error"].as_str(), error) {
-            (Some(_), Some(_)) => None,
-            (Some(theirs), None) => Some(format!("accepted, OpenVINO: {theirs}")),
-            (None, Some(ours)) => Some(format!("refused: {ours}")),
-            (None, None) => difference(&model.unwrap().graph(), &case["layers"], ""),
-        };
-        *(if case["error"].is_null() { &mut accepted } else { &mut refused }) += 1;
-        if let Some(different) = different {
+    for (line, case) in recorded::cases(&path).enumerate() {
+        *(if case.is_accepted() { &mut accepted } else { &mut refused }) += 1;
+        if let Some(different) = case.difference() {
             wrong += 1;
             println!("line {}: {different}", line + 1);
         }
@@ -140,7 +97,7 @@ fn shapes_that_grow_settle_however_deep_the_loops_nest() {
         let xml = nested_loops(depth, &innermost("Concat", r#"<data axis="0"/>"#));
         let (model, diagnostics) = ours(&xml, vec![1; 8]);
         let model = model.unwrap();
-        let outer = model.graph().layers().find(|layer| layer.name() == "loop").unwrap();
+        let outer = model.graph.layers().find(|layer| layer.name() == "loop").unwrap();
         let settled = outer.outputs()[0].shape().to_string() == "[?]";
         let given_up = diagnostics.iter().any(|found| found.code == Code::InvalidBody);
         assert!(settled || given_up, "{depth} deep: {diagnostics:?}");

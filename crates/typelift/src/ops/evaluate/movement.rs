@@ -265,60 +265,127 @@ pub(crate) fn scatter_update(_: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let (rows, length): (usize, usize) = (data.dims[..at].iter().product(), data.dims[at]);
     let run: usize = data.dims[at + 1..].iter().product();
     let indices: Vec<usize> = indices.to_integers().into_iter().map(|i| position(i, length)).collect::<Option<_>>()?;
-    (updates.len() == rows * indices.len() * run).then_some(())?;
-    let mut result = (*data).clone();
-    for row in 0..rows {
-        for (position, index) in indices.iter().enumerate() {
-            for inner in 0..run {
-                let from = (row * indices.len() + position) * run + inner;
-                put(&mut result.data, (row * length + index) * run + inner, &updates.data, from)?;
-            }
-        }
-    }
-    Some(result)
+    let starts = (0..rows).flat_map(|row| indices.iter().map(move |index| (row * length + index) * run));
+    let places: Vec<usize> = starts.flat_map(|start| start..start + run).collect();
+    scatter(data, &places, updates, Reduction { name: "none", keeps_element: true })
 }
 
 pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, indices, updates] = inputs else { return None };
     of_type(data, &[COMMON, &[Boolean]])?;
-    if evaluation.operation.attribute("reduction").is_some() && evaluation.word("reduction").ok()? != "none" {
-        return None;
-    }
     let depth = *indices.dims.last()?;
     let run: usize = data.dims.get(depth..)?.iter().product();
     let own = array::strides(&data.dims);
-    let (values, mut result) = (indices.to_integers(), (*data).clone());
-    let tuples = values.len().checked_div(depth).unwrap_or(0);
-    for at in 0..tuples {
-        let tuple = &values[at * depth..][..depth];
-        let start = tuple
-            .iter()
-            .enumerate()
-            .try_fold(0, |start, (axis, &i)| Some(start + position(i, data.dims[axis])? * own[axis]))?;
-        for inner in 0..run {
-            put(&mut result.data, start + inner, &updates.data, at * run + inner)?;
-        }
+    let values = indices.to_integers();
+    let mut places = Vec::with_capacity(updates.len());
+    for at in 0..values.len().checked_div(depth).unwrap_or(0) {
+        let tuple = values[at * depth..][..depth].iter().zip(&data.dims).zip(&own);
+        let start =
+            tuple.map(|((&index, &dim), stride)| Some(position(index, dim)? * stride)).sum::<Option<usize>>()?;
+        places.extend(start..start + run);
     }
-    Some(result)
+    scatter(data, &places, updates, Reduction::of(evaluation)?)
 }
 
 pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, indices, updates, at] = inputs else { return None };
     of_type(data, &[COMMON, &[Boolean, ElementType::I16]])?;
-    if evaluation.operation.attribute("reduction").is_some() && evaluation.word("reduction").ok()? != "none" {
-        return None;
-    }
     let at = axis(at.first_integer()?, data.dims.len())?;
-    (indices.dims.len() == data.dims.len() && updates.len() == indices.len()).then_some(())?;
+    (indices.dims.len() == data.dims.len()).then_some(())?;
     let (own, theirs) = (array::strides(&data.dims), array::strides(&indices.dims));
-    let mut result = (*data).clone();
-    for (from, index) in indices.to_integers().into_iter().enumerate() {
-        let mut place = 0;
-        for (dimension, (&stride, &theirs)) in own.iter().zip(&theirs).enumerate() {
-            let coordinate = from / theirs % indices.dims[dimension];
-            place += stride * if dimension == at { position(index, data.dims[at])? } else { coordinate };
+    let place = |(from, index): (usize, i64)| {
+        let along = |axis: usize| from / theirs[axis] % indices.dims[axis];
+        let coordinate = |axis| if axis == at { position(index, data.dims[at]) } else { Some(along(axis)) };
+        (0..own.len()).map(|axis| Some(coordinate(axis)? * own[axis])).sum::<Option<usize>>()
+    };
+    let places = indices.to_integers().into_iter().enumerate().map(place).collect::<Option<Vec<_>>>()?;
+    scatter(data, &places, updates, Reduction::of(evaluation)?)
+}
+
+/// What becomes of an element that updates go to.
+struct Reduction<'a> {
+    name: &'a str,
+    /// Whether the element itself counts.
+    keeps_element: bool,
+}
+
+impl<'a> Reduction<'a> {
+    /// As the attributes say, of which early revisions of the operations have none.
+    fn of(evaluation: &'a Evaluation) -> Option<Self> {
+        let has = |attribute| evaluation.operation.attribute(attribute).is_some();
+        Some(Self {
+            name: if has("reduction") { evaluation.word("reduction").ok()? } else { "none" },
+            keeps_element: !has("use_init_val") || evaluation.bool("use_init_val").ok()?,
+        })
+    }
+
+    /// One element of `values` after the updates. Truth values are added as by "or", and multiplied as by "and".
+    fn integer(&self, element_type: ElementType, values: &[i128]) -> Option<i128> {
+        let values = values.iter().copied();
+        let boolean = element_type == Boolean;
+        let result = match self.name {
+            "sum" if boolean => values.max(),
+            "prod" if boolean => values.min(),
+            "sub" if boolean => values.reduce(|rest, value| rest - value).map(|rest| i128::from(rest != 0)),
+            "sum" => Some(values.sum()),
+            "prod" => values.reduce(|product, value| array::wrap(element_type, product * value)),
+            "sub" => values.reduce(|rest, value| rest - value),
+            "min" => values.min(),
+            "max" => values.max(),
+            "mean" => Some(values.clone().sum::<i128>().div_euclid(values.len() as i128)),
+            _ => values.last(),
+        };
+        result.map(|value| array::wrap(element_type, value))
+    }
+
+    fn float(&self, element_type: ElementType, values: &[f64]) -> Option<f64> {
+        let round = |value| array::round(element_type, value);
+        let values = values.iter().copied();
+        match self.name {
+            "sum" => values.reduce(|sum, value| round(sum + value)),
+            "prod" => values.reduce(|product, value| round(product * value)),
+            "sub" => values.reduce(|rest, value| round(rest - value)),
+            "min" => values.reduce(f64::min),
+            "max" => values.reduce(f64::max),
+            "mean" => {
+                let count = values.len() as f64;
+                values.reduce(|sum, value| round(sum + value)).map(|sum| round(sum / count))
+            }
+            _ => values.last(),
         }
-        put(&mut result.data, place, &updates.data, from)?;
+    }
+}
+
+/// The data after each update has come to its place.
+fn scatter(data: &Array, places: &[usize], updates: &Array, reduction: Reduction) -> Option<Array> {
+    fn run<T: Copy>(
+        data: &mut [T],
+        places: &[usize],
+        updates: &[T],
+        keeps_element: bool,
+        reduce: impl Fn(&[T]) -> Option<T>,
+    ) -> Option<()> {
+        let mut met = std::collections::BTreeMap::<usize, Vec<T>>::new();
+        for (&place, &update) in places.iter().zip(updates) {
+            let element = keeps_element.then_some(*data.get(place)?);
+            met.entry(place).or_insert_with(|| element.into_iter().collect()).push(update);
+        }
+        for (place, values) in met {
+            *data.get_mut(place)? = reduce(&values)?;
+        }
+        Some(())
+    }
+    (places.len() == updates.len()).then_some(())?;
+    let mut result = data.clone();
+    let ty = data.element_type;
+    match (&mut result.data, &updates.data) {
+        (Data::Ints(data), Data::Ints(updates)) => {
+            run(data, places, updates, reduction.keeps_element, |values| reduction.integer(ty, values))?;
+        }
+        (Data::Floats(data), Data::Floats(updates)) => {
+            run(data, places, updates, reduction.keeps_element, |values| reduction.float(ty, values))?;
+        }
+        _ => return None,
     }
     Some(result)
 }
