@@ -7,11 +7,12 @@ mod layer;
 mod model;
 mod verify;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
-use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
 use serde::Serialize;
 use smallvec::SmallVec;
 
@@ -208,27 +209,37 @@ impl Graph {
         if self.storage.edge_references().all(|edge| edge.source() < edge.target()) {
             return Ok(self.storage.node_indices().collect());
         }
-        petgraph::algo::toposort(&self.storage, None).map_err(|cycle| self.circle(cycle.node_id()))
+        let mut waits_for = vec![0_usize; self.storage.node_bound()];
+        for edge in self.storage.edge_references() {
+            waits_for[edge.target().index()] += 1;
+        }
+        let mut order: Vec<_> = self.storage.node_indices().filter(|node| waits_for[node.index()] == 0).collect();
+        let mut done = 0;
+        while let Some(&node) = order.get(done) {
+            done += 1;
+            for consumer in self.storage.neighbors(node) {
+                waits_for[consumer.index()] -= 1;
+                if waits_for[consumer.index()] == 0 {
+                    order.push(consumer);
+                }
+            }
+        }
+        if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
     }
 
-    /// The layers of a circle through `start`, found by walking back along wires inside its strongly connected component.
-    fn circle(&self, start: NodeIndex) -> Vec<LayerId> {
-        let components = petgraph::algo::tarjan_scc(&self.storage);
-        let Some(component) = components.into_iter().find(|component| component.contains(&start)) else {
-            return Vec::new();
-        };
-        let component: std::collections::HashSet<_> = component.into_iter().collect();
-        let mut path = vec![start];
-        let mut position = std::collections::HashMap::from([(start, 0)]);
-        let mut node = start;
-        while let Some(next) = self.storage.neighbors_directed(node, Incoming).find(|n| component.contains(n)) {
-            if let Some(&at) = position.get(&next) {
-                path.drain(..at);
+    /// The layers of a cycle, found by walking back along wires among the layers that wait for each other. Each of these is
+    /// fed by another one, so the walk comes back to a layer where it was before.
+    fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
+        let mut path = Vec::new();
+        let mut position = HashMap::new();
+        let mut next = self.storage.node_indices().find(|&node| waits(node));
+        while let Some(node) = next {
+            if let Some(start) = position.insert(node, path.len()) {
+                path.drain(..start);
                 break;
             }
-            position.insert(next, path.len());
-            path.push(next);
-            node = next;
+            path.push(node);
+            next = self.storage.neighbors_directed(node, Incoming).find(|&node| waits(node));
         }
         path.iter().rev().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
