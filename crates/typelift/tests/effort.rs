@@ -9,8 +9,8 @@ use std::convert::Infallible;
 
 use allocation_counter::{AllocationInfo, measure};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
-use typelift::xml::{WriteOptions, write_to};
-use typelift::{Graph, Model, infer};
+use typelift::xml::{self, WriteOptions, write_to};
+use typelift::{Graph, Model, check_after, infer};
 
 /// A graph of some size.
 type Shape = fn(usize) -> String;
@@ -86,5 +86,85 @@ fn large_graphs_of_every_shape_are_converted() {
     for (graph, size) in shapes {
         let text = graph(size);
         assert!(convert(&text) > text.len() / 2);
+    }
+}
+
+/// Reads, infers and checks a model that need not be in order, and gives how many diagnostics it has.
+fn look(text: &str) -> usize {
+    let reading = xml::parse(text.to_owned().into());
+    let mut model = reading.model.unwrap();
+    let found = [reading.diagnostics, infer(&mut model)].concat();
+    check_after(&model, found).len()
+}
+
+/// A model of `layers`, each a layer with one input and one output, with edges between ids.
+fn model(layers: impl IntoIterator<Item = String>, edges: impl IntoIterator<Item = (usize, usize)>) -> String {
+    let edge = |(from, to)| format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{to}" to-port="0"/>"#);
+    let (layers, edges): (String, String) = (layers.into_iter().collect(), edges.into_iter().map(edge).collect());
+    format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
+}
+
+/// `tag` goes into the start tag of the layer, `content` into the layer.
+fn layer(id: usize, tag: &str, content: &str) -> String {
+    format!(
+        r#"<layer id="{id}" name="n{id}" type="ReLU" version="opset1" {tag}>{content}<input><port id="0"/></input>
+        <output><port id="1" precision="FP32"><dim>4</dim></port></output></layer>"#
+    )
+}
+
+/// `n` of something in the only layer.
+fn many(n: usize, tag: impl Fn(usize) -> String, content: impl Fn(usize) -> String) -> String {
+    let join = |part: &dyn Fn(usize) -> String| (0..n).map(part).collect::<String>();
+    model([layer(0, &join(&tag), &join(&content))], [])
+}
+
+fn none(_: usize) -> String {
+    String::new()
+}
+
+fn data(n: usize, attribute: impl Fn(usize) -> String) -> String {
+    model([layer(0, "", &format!("<data {}/>", (0..n).map(attribute).collect::<String>()))], [])
+}
+
+/// What files that were made to hurt are full of.
+const MISSHAPEN: [(&str, Shape); 16] = [
+    ("a cycle", |n| model((0..n).map(|id| layer(id, "", "")), (0..n).map(|id| (id, (id + 1) % n)))),
+    ("short cycles", |n| model((0..n).map(|id| layer(id, "", "")), (0..n).map(|id| (id, id ^ 1)))),
+    ("a chain backwards", |n| model((0..n).rev().map(|id| layer(id, "", "")), (1..n).map(|id| (id - 1, id)))),
+    ("ids backwards", |n| model((0..n).map(|id| layer(n - id, "", "")), (1..n).map(|id| (id + 1, id)))),
+    ("one id", |n| model((0..n).map(|_| layer(0, "", "")), [])),
+    ("edges into one port", |n| model((0..2).map(|id| layer(id, "", "")), (0..n).map(|_| (0, 1)))),
+    ("edges from nowhere", |n| model([layer(0, "", "")], (0..n).map(|id| (id + 1, 0)))),
+    ("edges to nowhere", |n| model([layer(0, "", "")], (0..n).map(|id| (0, id + 1)))),
+    ("attributes of data", |n| data(n, |at| format!(r#"a{at}="" "#))),
+    ("one attribute of data", |n| data(n, |_| r#"a="" "#.to_owned())),
+    ("attributes of a layer", |n| many(n, |at| format!(r#"a{at}="" "#), none)),
+    ("one attribute of a layer", |n| many(n, |_| r#"id="0" "#.to_owned(), none)),
+    ("elements", |n| many(n, none, |_| "<x/>".to_owned())),
+    ("port maps", |n| many(n, none, |at| format!("<port_map{at}/>"))),
+    ("bodies", |n| many(n, none, |at| format!("<body{at}/>"))),
+    ("metadata", |n| many(n, none, |at| format!(r#"<rt_info><attribute name="a{at}" version="0"/></rt_info>"#))),
+];
+
+#[test]
+fn misshapen_models_are_looked_at_in_proportion_to_their_size() {
+    for (name, graph) in MISSHAPEN {
+        look(&graph(2));
+        let [small, large] = [4000, 16_000].map(|size| {
+            let text = graph(size);
+            let info = measure(|| assert!(look(&text) > 0));
+            [info.count_total, info.bytes_max].map(|number| number as f64 / text.len() as f64)
+        });
+        assert!(large[0] < 1.1 * small[0], "{name}: {} and {} allocations a byte", small[0], large[0]);
+        assert!(large[1] < 1.1 * small[1], "{name}: at most {} and {} bytes for a byte", small[1], large[1]);
+        assert!(large[1] < 16.0, "{name}: at most {} bytes for a byte", large[1]);
+    }
+}
+
+/// What takes the square of a moment would never end on these.
+#[test]
+fn large_misshapen_models_are_looked_at() {
+    for (name, graph) in MISSHAPEN {
+        assert!(look(&graph(100_000)) > 0, "{name}");
     }
 }

@@ -12,13 +12,13 @@ use typelift_promote::ElementType;
 
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Direction, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::graph::{Attribute, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::ops::{self, LAST_OPSET, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::xml;
 
-/// So many places of one diagnostic are pointed at.
+/// So many places of one diagnostic are pointed at, and so many unknown attributes of one layer.
 const PLACES: usize = 8;
 
 /// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
@@ -244,12 +244,11 @@ impl<'a> Check<'a> {
                 _ => self.has_misplaced_constants = true,
             }
         }
-        for attribute in layer.attributes() {
-            let name = attribute.name();
-            // What the writer adds to any layer.
-            if operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name) {
-                continue;
-            }
+        // What the writer adds to any layer is not unknown.
+        let is_known =
+            |name| operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name);
+        let unknown: Vec<_> = layer.attributes().iter().map(Attribute::name).filter(|name| !is_known(name)).collect();
+        for &name in unknown.iter().take(PLACES) {
             let message = format!("`{}` has no attribute `{name}`: OpenVINO ignores it", layer.ty());
             let lint =
                 self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "data", name), "ignored");
@@ -260,6 +259,12 @@ impl<'a> Check<'a> {
                 (None, false) => format!("take it out; its attributes are {}", known.join(", ")),
             };
             self.diagnostics.push(lint.help(help));
+        }
+        if let Some(more @ 1..) = unknown.len().checked_sub(PLACES) {
+            let message = format!("`{}` has {more} more attributes that OpenVINO ignores", layer.ty());
+            let lint =
+                self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "layer", "name"), "here");
+            self.diagnostics.push(lint);
         }
     }
 

@@ -469,25 +469,36 @@ impl Graph {
         LayerId(free.unwrap_or(self.next_id))
     }
 
-    /// Takes a layer in as it is, in place of the one that already has its id, whose node is returned. That node is for the
-    /// caller to [`discard`](Self::discard) when all layers are in: the next one would get its index, and come too early.
-    pub(crate) fn insert(&mut self, layer: Layer) -> Option<NodeIndex> {
+    /// Adds a layer whose id is larger than all others.
+    fn insert(&mut self, layer: Layer) {
         let id = layer.id;
-        self.next_id = self.next_id.max(id.0.saturating_add(1));
-        let node = self.storage.add_node(layer);
-        match self.index.last() {
-            Some(last) if last.0 >= id => match self.index.binary_search_by_key(&id, |entry| entry.0) {
-                Ok(at) => Some(std::mem::replace(&mut self.index[at].1, node)),
-                Err(at) => {
-                    self.index.insert(at, (id, node));
-                    None
-                }
-            },
-            _ => {
-                self.index.push((id, node));
-                None
-            }
+        let node = self.append(layer);
+        let at = self.index.partition_point(|entry| entry.0 < id);
+        self.index.insert(at, (id, node));
+    }
+
+    /// Takes in a layer as it is. It cannot be found by its id until all are in and [`index`](Self::index_layers) has run.
+    pub(crate) fn append(&mut self, layer: Layer) -> NodeIndex {
+        self.next_id = self.next_id.max(layer.id.0.saturating_add(1));
+        self.storage.add_node(layer)
+    }
+
+    /// Makes the layers known by their ids. Of several with one id the last one counts: each pair is a layer that gives way
+    /// and the next one with its id. Those are for the caller to [`discard`](Self::discard).
+    pub(crate) fn index_layers(&mut self) -> Vec<(NodeIndex, NodeIndex)> {
+        let entries = self.storage.node_indices().filter_map(|node| Some((self.weight(node)?.id, node)));
+        self.index = entries.collect();
+        if self.index.is_sorted_by(|left, right| left.0 < right.0) {
+            return Vec::new();
         }
+        self.index.sort_unstable();
+        let pairs = self.index.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        let mut replaced: Vec<_> = pairs.map(|pair| (pair[0].1, pair[1].1)).collect();
+        replaced.sort_unstable();
+        self.index.reverse();
+        self.index.dedup_by_key(|entry| entry.0);
+        self.index.reverse();
+        replaced
     }
 
     /// Takes out a layer that gave way to another one.

@@ -122,7 +122,7 @@ pub struct Graph {
 impl Graph {
     pub(crate) fn with_capacity(layers: usize) -> Self {
         let storage = StableDiGraph::with_capacity(layers, 2 * layers);
-        Self { storage, index: Vec::with_capacity(layers), ..Self::default() }
+        Self { storage, ..Self::default() }
     }
 
     /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join. What a batch of
@@ -228,7 +228,7 @@ impl Graph {
     }
 
     /// The layers of a cycle, found by walking back along wires among the layers that wait for each other. Each of these is
-    /// fed by another one, so the walk comes back to a layer where it was before.
+    /// fed by another one, so the walk comes back to a layer where it was before. The first layer of the file comes first.
     fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
         let mut path = Vec::new();
         let mut position = HashMap::new();
@@ -241,7 +241,10 @@ impl Graph {
             path.push(node);
             next = self.storage.neighbors_directed(node, Incoming).find(|&node| waits(node));
         }
-        path.iter().rev().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
+        path.reverse();
+        let first = path.iter().enumerate().min_by_key(|&(_, node)| node).map_or(0, |(at, _)| at);
+        path.rotate_left(first);
+        path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
 
     /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.

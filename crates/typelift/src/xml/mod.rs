@@ -111,10 +111,16 @@ pub fn load(path: &Path) -> Result<String, ReadError> {
 /// # Errors
 /// A diagnostic that names the first byte that is no UTF-8.
 pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
-            .help("convert the file to UTF-8 first, or take the .xml of the model, not its .bin")
+    String::from_utf8(bytes).map_err(|error| match error.as_bytes() {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
+            Diagnostic::new(Code::XmlSyntax, "the text is UTF-16: OpenVINO reads that, Typelift reads UTF-8 only")
+                .help("convert the file to UTF-8")
+        }
+        _ => {
+            let at = error.utf8_error().valid_up_to();
+            Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
+                .help("convert the file to UTF-8 first, or take the .xml of the model, not its .bin")
+        }
     })
 }
 

@@ -1,13 +1,12 @@
 //! From text to graph.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use memchr::memmem::Finder;
 use petgraph::Direction::Incoming;
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -23,6 +22,15 @@ use crate::weights::Weights;
 
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
 const MAX_DEPTH: usize = 64;
+
+/// A layer has at most so many bodies; those of all known operations have two.
+const MAX_BODIES: usize = 64;
+
+/// So many layers, ports or attributes are listed one by one in what is said of them.
+const SHOWN: usize = 8;
+
+/// So many diagnostics of one code are listed: one takes many times the memory of the few bytes that can cause it.
+const MAX_OF_A_KIND: usize = 1000;
 
 /// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
 const RT_INFO: &[(&str, bool)] = &[
@@ -63,6 +71,7 @@ pub fn parse(source: Arc<String>) -> Reading {
         source: &source,
         tokens: Tokens::new(&source, whole),
         diagnostics: Vec::new(),
+        counts: FxHashMap::default(),
         path: Vec::new(),
         version: IrVersion::V11,
         damaged: false,
@@ -71,7 +80,7 @@ pub fn parse(source: Arc<String>) -> Reading {
         known_inputs: Known::new("</input>"),
     };
     let model = read.model();
-    let mut diagnostics = read.diagnostics;
+    let mut diagnostics = read.finish();
     match model {
         Ok(model) => Reading { model: model.map(|model| Model { source: source.clone(), ..model }), diagnostics },
         Err(fatal) => {
@@ -161,6 +170,8 @@ struct Read<'a> {
     source: &'a str,
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
+    /// How often each code was reported.
+    counts: FxHashMap<Code, usize>,
     /// The layers around the body being read.
     path: Vec<CompactString>,
     version: IrVersion,
@@ -306,15 +317,14 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
-                    let mut replaced = Vec::new();
                     while let Some(element) = self.tokens.child(Some(&child))? {
                         if element.name() == "layer" {
-                            replaced.extend(self.layer(&element, &mut graph)?);
+                            self.layer(&element, &mut graph)?;
                         } else {
                             self.unknown_element(&element)?;
                         }
                     }
-                    replaced.into_iter().for_each(|node| graph.discard(node));
+                    self.index_layers(&mut graph);
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
@@ -346,8 +356,26 @@ impl<'a> Read<'a> {
         Ok(graph)
     }
 
-    /// Reads a layer into `graph`, and gives the one whose id it takes.
-    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<Option<NodeIndex>, Fatal> {
+    /// Drops layers whose id another one takes.
+    fn index_layers(&mut self, graph: &mut Graph) {
+        for (node, next) in graph.index_layers() {
+            if let (Some(earlier), Some(layer)) = (graph.weight(node), graph.weight(next)) {
+                let lint = Diagnostic::new(
+                    Code::DuplicateLayerId,
+                    format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+                );
+                let lint = lint
+                    .at(self.tag_of(layer), "this layer is kept")
+                    .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
+                    .help("give one of them an id that no other layer has, and point its edges there");
+                self.report_of(earlier, lint);
+            }
+            graph.discard(node);
+        }
+    }
+
+    /// Reads a layer into `graph`.
+    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<(), Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
         let [id, name, ty, version, output_names] =
@@ -370,35 +398,29 @@ impl<'a> Read<'a> {
             }
         };
         layer.id = LayerId(id.unwrap_or(u64::MAX));
-        for (name, value) in unknown {
+        for &(name, value) in unknown.iter().take(SHOWN) {
             let message = format!("attribute `{name}` of <layer> is ignored");
             let lint =
                 Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
             self.report_of(&layer, lint);
         }
+        if unknown.len() > SHOWN {
+            let message = format!("{} more attributes of this <layer> are ignored", unknown.len() - SHOWN);
+            let lint = Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "not in the format");
+            self.report_of(&layer, lint);
+        }
         self.layer_content(element, &mut layer)?;
         layer.span = Some(self.tokens.span_since(element));
-        if id.is_none() {
-            self.damaged = true;
-            return Ok(None);
+        match id {
+            Some(_) => _ = graph.append(layer),
+            None => self.damaged = true,
         }
-        let replaced = graph.insert(layer);
-        if let Some(earlier) = replaced.and_then(|node| graph.weight(node)) {
-            let lint = Diagnostic::new(
-                Code::DuplicateLayerId,
-                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
-            );
-            let lint = lint
-                .at(element.tag_span, "this layer is kept")
-                .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
-                .help("give one of them an id that no other layer has, and point its edges there");
-            self.report_of(earlier, lint);
-        }
-        Ok(replaced)
+        Ok(())
     }
 
     fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
-        let mut port_maps: Vec<(CompactString, Vec<PortMapEntry>)> = Vec::new();
+        let mut port_maps = HashMap::new();
+        let mut body_names = HashSet::new();
         let mut back_edges = None;
         // Of these the first one counts.
         let (mut data, mut input, mut output) = (false, false, false);
@@ -421,12 +443,14 @@ impl<'a> Read<'a> {
                     layer.rt_info = Some(span);
                 }
                 "back_edges" if back_edges.is_none() => back_edges = Some(self.back_edges(&child)?),
-                name if name.contains("port_map") && port_maps.iter().all(|(known, _)| known != name) => {
+                name if name.contains("port_map") && !port_maps.contains_key(name) => {
                     child.check_name(name)?;
-                    let name = CompactString::from(name);
-                    port_maps.push((name, self.port_map(&child)?));
+                    port_maps.insert(name.to_owned(), self.port_map(&child)?);
                 }
-                name if name.contains("body") && layer.bodies.iter().all(|body| body.name != name) => {
+                name if name.contains("body")
+                    && body_names.len() < MAX_BODIES
+                    && body_names.insert(name.to_owned()) =>
+                {
                     child.check_name(name)?;
                     let name = CompactString::from(name);
                     if self.path.len() >= MAX_DEPTH {
@@ -444,10 +468,7 @@ impl<'a> Read<'a> {
             }
         }
         for body in &mut layer.bodies {
-            let map = Body::port_map_name(&body.name);
-            if let Some(at) = port_maps.iter().position(|(name, _)| *name == map) {
-                body.port_map = port_maps.swap_remove(at).1;
-            }
+            body.port_map = port_maps.remove(&Body::port_map_name(&body.name)).unwrap_or_default();
         }
         if let Some(body) = layer.bodies.first_mut() {
             body.back_edges = back_edges.unwrap_or_default();
@@ -456,22 +477,22 @@ impl<'a> Read<'a> {
     }
 
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        // Few attributes are the rule, and then looking at all of them is the fastest way.
+        const FEW: usize = 16;
+        let mut seen = HashSet::new();
+        let mut repeated = HashSet::new();
         for attribute in Tokens::attributes(element) {
             let (name, value) = attribute?;
             element.check_name(name)?;
-            layer.attributes.push(Attribute { name: name.into(), value: decode(value).into() });
-        }
-        // Few attributes are the rule, and then looking at all pairs is the fastest way.
-        let mut seen = std::collections::HashSet::new();
-        let attributes = &layer.attributes;
-        let repeats = |at: usize, seen: &mut std::collections::HashSet<CompactString>| match attributes.len() {
-            0..=16 => attributes[..at].iter().any(|earlier| earlier.name == attributes[at].name),
-            _ => !seen.insert(attributes[at].name.clone()),
-        };
-        let again: SmallVec<[usize; 1]> = (0..attributes.len()).filter(|&at| repeats(at, &mut seen)).collect();
-        for &at in again.iter().rev() {
-            let name = layer.attributes.remove(at).name;
-            self.duplicate_attribute(element, &name);
+            let is_new = match layer.attributes.len() {
+                ..FEW => layer.attributes.iter().all(|earlier| earlier.name != name),
+                _ => seen.insert(name) && layer.attributes[..FEW].iter().all(|earlier| earlier.name != name),
+            };
+            if is_new {
+                layer.attributes.push(Attribute { name: name.into(), value: decode(value).into() });
+            } else if repeated.insert(name) {
+                self.duplicate_attribute(element, name);
+            }
         }
         Ok(())
     }
@@ -756,11 +777,14 @@ impl<'a> Read<'a> {
         }
         self.check_inputs(graph);
         if let Err(circle) = graph.topological_order() {
-            let names: Vec<_> = circle.iter().filter_map(|&id| graph.layer(id)).collect();
-            let list =
-                names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect::<Vec<_>>().join(" -> ");
+            let names: Vec<_> = circle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
+            let mut list: Vec<_> = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
+            if circle.len() > names.len() {
+                list.push(format!("{} more", circle.len() - names.len()));
+            }
+            let list = list.join(" -> ");
             let mut refusal = Diagnostic::new(Code::Cycle, format!("layers feed each other in a circle: {list}"));
-            for (at, layer) in names.iter().enumerate().take(8) {
+            for (at, layer) in names.iter().enumerate() {
                 refusal = refusal
                     .at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
             }
@@ -957,13 +981,28 @@ impl<'a> Read<'a> {
 
     #[cold]
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        let count = self.counts.entry(diagnostic.code).or_default();
+        *count += 1;
+        if *count <= MAX_OF_A_KIND {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     #[cold]
     fn report_of(&mut self, layer: &Layer, mut diagnostic: Diagnostic) {
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
-        self.diagnostics.push(diagnostic);
+        self.report(diagnostic);
+    }
+
+    /// All that was reported, and how much more there is of a kind that there is too much of.
+    fn finish(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics;
+        let unlisted =
+            |code: &Code| Some(self.counts.get(code)?.saturating_sub(MAX_OF_A_KIND)).filter(|&more| more > 0);
+        let more = Code::ALL.iter().filter_map(|code| Some((*code, unlisted(code)?)));
+        diagnostics
+            .extend(more.map(|(code, more)| Diagnostic::new(code, format!("{more} more like it are not listed"))));
+        diagnostics
     }
 
     /// The start tag of a layer.
@@ -1018,13 +1057,14 @@ impl PortIndex {
 }
 
 fn port_list(layer: &Layer, kind: &str) -> String {
-    let ids: Vec<_> = match kind {
-        "input" => layer.inputs.iter().map(|port| port.id.to_string()).collect(),
-        _ => layer.outputs.iter().map(|port| port.id.to_string()).collect(),
+    let (count, ids): (_, Vec<_>) = match kind {
+        "input" => (layer.inputs.len(), layer.inputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
+        _ => (layer.outputs.len(), layer.outputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
     };
-    match ids.len() {
+    match count {
         0 => format!("no {kind} ports"),
         1 => format!("{kind} port {}", ids[0]),
+        _ if count > ids.len() => format!("{kind} ports {} and {} more", ids.join(", "), count - ids.len()),
         _ => format!("{kind} ports {}", ids.join(", ")),
     }
 }

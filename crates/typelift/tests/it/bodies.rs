@@ -97,7 +97,7 @@ fn shapes_that_grow_settle_however_deep_the_loops_nest() {
         let xml = nested_loops(depth, &innermost("Concat", r#"<data axis="0"/>"#));
         let (model, diagnostics) = ours(&xml, vec![1; 8]);
         let model = model.unwrap();
-        let outer = model.graph.layers().find(|layer| layer.name() == "loop").unwrap();
+        let outer = model.graph().layers().find(|layer| layer.name() == "loop").unwrap();
         let settled = outer.outputs()[0].shape().to_string() == "[?]";
         let given_up = diagnostics.iter().any(|found| found.code == Code::InvalidBody);
         assert!(settled || given_up, "{depth} deep: {diagnostics:?}");

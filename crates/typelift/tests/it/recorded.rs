@@ -47,7 +47,9 @@ pub(crate) fn infer_text(xml: &str, weights: Option<Vec<u8>>) -> (Option<Model>,
     let reading = xml::parse(xml.to_owned().into());
     let (mut model, mut diagnostics) = (reading.model, reading.diagnostics);
     if let Some(model) = &mut model {
-        model.set_weights(weights.map_or(Weights::None, Weights::from_bytes));
+        if let Some(bytes) = weights {
+            model.set_weights(Weights::from_bytes(bytes));
+        }
         diagnostics.extend(infer(model));
     }
     (model, diagnostics)
