@@ -9,8 +9,8 @@ use typelift_promote::{ElementType, openvino};
 
 use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
-use crate::infer::{Subject, Walk, value};
-use crate::ops::{self, LayerKind, Operation};
+use crate::infer::Probe;
+use crate::ops::{self, LayerKind, Operation, Subject};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -172,11 +172,16 @@ pub struct UnknownName(pub String);
 /// ```
 pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
     let mut search = Search {
-        rooms: vec![Room { graph: &model.graph, path: String::new(), door: None, values: value::Cache::default() }],
+        rooms: vec![Room {
+            graph: &model.graph,
+            path: String::new(),
+            door: None,
+            probe: Probe::new(model.source(), &model.weights),
+        }],
         doors: HashMap::new(),
         indices: HashMap::new(),
         waiting: VecDeque::new(),
-        walk: Walk::standing(model),
+        model,
         lines: Lines::new(model.source().clone()),
     };
     search.open();
@@ -215,7 +220,8 @@ struct Room<'a> {
     path: String,
     /// `None` for the model itself.
     door: Option<Door>,
-    values: value::Cache,
+    /// Asks the rules of its layers.
+    probe: Probe,
 }
 
 struct Search<'a> {
@@ -226,7 +232,7 @@ struct Search<'a> {
     indices: HashMap<(usize, Output), usize>,
     /// Those whose steps are not made yet, in the order of the steps.
     waiting: VecDeque<(usize, Output)>,
-    walk: Walk,
+    model: &'a Model,
     lines: Lines,
 }
 
@@ -243,7 +249,12 @@ impl<'a> Search<'a> {
                     let door = (next, layer.id(), at);
                     self.doors.insert(door, self.rooms.len());
                     let door = Some(door);
-                    self.rooms.push(Room { graph: &body.graph, path, door, values: value::Cache::default() });
+                    self.rooms.push(Room {
+                        graph: &body.graph,
+                        path,
+                        door,
+                        probe: Probe::new(self.model.source(), &self.model.weights),
+                    });
                 }
             }
             next += 1;
@@ -302,7 +313,7 @@ impl<'a> Search<'a> {
 
     /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
     fn ask(&mut self, room: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
-        let Room { graph, values, .. } = &mut self.rooms[room];
+        let Room { graph, probe: asker, .. } = &mut self.rooms[room];
         let Some(node) = graph.node(layer.id()) else { return (Rule::Declared, Vec::new()) };
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
@@ -316,7 +327,7 @@ impl<'a> Search<'a> {
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
             let subject = Subject { graph, node, layer, operation, given: None };
-            let outputs = self.walk.ask(&subject, ports, values)?;
+            let outputs = asker.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
             Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))
         };
         let found = match probe(layer, &ports) {

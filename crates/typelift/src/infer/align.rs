@@ -10,10 +10,11 @@ use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
 
-use super::{Place, Run, Walk};
+use super::Walk;
+use super::scope::{Place, Run};
 use crate::diagnostic::{Code, list};
-use crate::graph::{Body, Direction, Graph, Layer, LayerId, OutputPort, PortMapEntry};
-use crate::ops::{Accepts, BodyInput, Fault, Operation, PromotedAs, is_constant};
+use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::ops::{Accepts, Fault, Operation, PromotedAs, Subject, is_constant};
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
@@ -55,8 +56,6 @@ pub(crate) struct Wanted {
 /// Gives inputs their common types while a graph is walked.
 pub(crate) struct Aligner {
     rules: RuleSet,
-    /// What is wanted in the graph being walked.
-    pub(super) plan: Plan,
     /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
     alone: BTreeMap<Place, Plan>,
     /// What was wanted in each body when it was last walked.
@@ -73,16 +72,6 @@ pub(crate) struct Retyped {
     pub(crate) parameter: LayerId,
     pub(crate) types: [ElementType; 2],
     pub(crate) reason: String,
-}
-
-/// A layer about to be inferred.
-pub(crate) struct Subject<'a> {
-    pub(crate) graph: &'a Graph,
-    pub(crate) node: NodeIndex,
-    pub(crate) layer: &'a Layer,
-    pub(crate) operation: &'static Operation,
-    /// What it is given from outside, where it is a Parameter of a body.
-    pub(crate) given: Option<&'a BodyInput>,
 }
 
 impl Subject<'_> {
@@ -107,14 +96,7 @@ impl Subject<'_> {
 
 impl Aligner {
     pub(super) fn new(rules: RuleSet) -> Self {
-        Self {
-            rules,
-            plan: Plan::default(),
-            alone: BTreeMap::new(),
-            bodies: BTreeMap::new(),
-            retyped: Vec::new(),
-            leaves_entrances: false,
-        }
+        Self { rules, alone: BTreeMap::new(), bodies: BTreeMap::new(), retyped: Vec::new(), leaves_entrances: false }
     }
 
     /// Keeps what is wanted in a body after a walk through it.
@@ -136,14 +118,19 @@ impl Aligner {
             })
     }
 
-    /// What is wanted in the model and in its bodies.
-    pub(super) fn finish(self) -> Wanted {
+    /// What was wanted in a body when it was last walked.
+    pub(super) fn plan_of(&self, place: &Place) -> Option<&Plan> {
+        self.bodies.get(place)
+    }
+
+    /// What is wanted in the model, whose own plan this is, and in its bodies.
+    pub(super) fn finish(self, plan: Plan) -> Wanted {
         let is_outdated = self.is_outdated();
         let mut plans = self.alone;
         for (place, plan) in self.bodies {
             plans.entry(place).or_default().extend(plan);
         }
-        plans.insert(Place::new(), self.plan);
+        plans.insert(Place::new(), plan);
         let mut retyped = BTreeMap::<_, Retyped>::new();
         for next in self.retyped {
             match retyped.entry((next.body.clone(), next.parameter)) {
@@ -290,7 +277,7 @@ fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
 impl Walk {
     /// Whether a layer is aligned before its rule is asked.
     pub(super) fn wants_alignment(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
-        let wants = |aligner: &Aligner| aligner.plan.contains_key(&subject.node) || aligner.wants(subject, inputs);
+        let wants = |aligner: &Aligner| self.scope.plan.contains_key(&subject.node) || aligner.wants(subject, inputs);
         self.aligner.as_ref().is_some_and(wants)
     }
 
@@ -306,7 +293,7 @@ impl Walk {
             return Ok(None);
         }
         let Some(aligner) = self.aligner.as_mut() else { return Ok(None) };
-        let known = aligner.plan.get(&subject.node).cloned();
+        let known = self.scope.plan.get(&subject.node).cloned();
         let found = match &known {
             None if fault.is_none_or(|fault| !asks_for_indices(fault, inputs)) => aligner.align(subject, inputs)?,
             _ => None,
@@ -319,7 +306,7 @@ impl Walk {
         };
         alignment.optional = fault.is_none() && (is_new || alignment.optional);
         if is_new || added {
-            aligner.plan.insert(subject.node, alignment.clone());
+            self.scope.plan.insert(subject.node, alignment.clone());
         } else if fault.is_some() || alignment.inputs.is_empty() {
             return Ok(None);
         }
@@ -331,22 +318,7 @@ impl Walk {
 
     /// The inputs of a layer to which the aligner gave another type, with that type.
     pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
-        let alignment = self.aligner.as_ref().and_then(|aligner| aligner.plan.get(&node));
-        alignment.map_or(&[], |alignment| &alignment.inputs)
-    }
-
-    /// Looks at a body of a layer of the graph being walked, with what was wanted there when it was last walked.
-    pub(crate) fn look_inside<T>(&mut self, owner: &Layer, body: usize, look: impl FnOnce(&mut Self) -> T) -> T {
-        let place: Place = self.place().chain([(owner.id, body)]).collect();
-        let swap = |walk: &mut Self| {
-            if let Some(Aligner { plan, bodies, .. }) = &mut walk.aligner {
-                std::mem::swap(plan, bodies.entry(place.clone()).or_default());
-            }
-        };
-        swap(self);
-        let found = look(self);
-        swap(self);
-        found
+        self.scope.plan.get(&node).map_or(&[], |alignment| &alignment.inputs)
     }
 
     /// How many Parameters of bodies got another type so far.
@@ -442,7 +414,7 @@ impl Walk {
             aligner.retyped.push(retyped);
         }
         if differ {
-            aligner.plan.insert(node, alignment);
+            self.scope.plan.insert(node, alignment);
             let inside =
                 |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
             aligner.alone.retain(|body, _| !inside(body));

@@ -1,11 +1,14 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod align;
+mod probe;
 mod recover;
-pub(crate) mod value;
+mod scope;
+mod value;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use petgraph::Direction::Incoming;
@@ -15,11 +18,16 @@ use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
 use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Plan, Retyped, Subject, Wanted};
+pub(crate) use self::align::{Plan, Retyped, Wanted};
+pub(crate) use self::probe::{Probe, outputs_of};
+pub(crate) use self::scope::Place;
+use self::scope::{BodyRef, Run, Scope};
+use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, Attributes, BodyInput, Context, Fault, LayerKind, Operation};
+use crate::ops::evaluate::Bounds;
+use crate::ops::{self, Fault, Given, LayerKind, Operation, Outputs, Subject, Surroundings, Tensor, Variable};
 use crate::shape::Shape;
 use crate::span::Lines;
 use crate::weights::Weights;
@@ -53,37 +61,21 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// whose ports that changes. `None`: everywhere.
 pub(crate) fn refine(model: &mut Model) {
     let mut walk = Walk::new(model, None);
-    walk.stale = Some(model.withheld.take().unwrap_or_else(|| model.graph.petgraph().node_indices().collect()));
-    walk.model(model);
+    walk.scope.stale = Some(model.withheld.take().unwrap_or_else(|| model.graph.petgraph().node_indices().collect()));
+    walk.infer_model(model);
 }
 
 /// As [`infer`], with the common type of these rules for inputs that must agree in type and do not, as if the Converts were
 /// there.
 pub(crate) fn infer_as_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
-    let (diagnostics, aligner) = walk(model, Some(Aligner::new(rules)));
-    (diagnostics, aligner.map(Aligner::finish).unwrap_or_default())
+    let (diagnostics, wanted) = walk(model, Some(Aligner::new(rules)));
+    (diagnostics, wanted.unwrap_or_default())
 }
 
-/// The types and shapes of the outputs of one layer without bodies, as its rule has them; `None` where it has no rule.
-///
-/// # Errors
-/// Why the operation refuses its inputs or attributes.
-pub(crate) fn outputs_of(
-    graph: &Graph,
-    node: NodeIndex,
-    (source, weights, version): (&Arc<String>, &Weights, IrVersion),
-) -> Option<Result<Outputs, String>> {
-    let layer = graph.weight(node)?;
-    let operation = ops::lookup(&layer.ty, &layer.version)?;
-    let mut walk = Walk::probe(source, weights, version);
-    let outputs = walk.outputs(graph, node, operation, &mut [], &HashMap::new(), &mut value::Cache::default());
-    Some(outputs.map_err(|fault| fault.message.into()))
-}
-
-fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Aligner>) {
+fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Wanted>) {
     let mut walk = Walk::new(model, aligner);
-    walk.model(model);
-    (walk.diagnostics, walk.aligner)
+    walk.infer_model(model);
+    (walk.scope.diagnostics, walk.aligner.map(|aligner| aligner.finish(walk.scope.plan)))
 }
 
 /// Whether the graph or a body in it has constants.
@@ -100,29 +92,22 @@ pub(crate) struct Walk {
     source: Arc<String>,
     /// The lines of the source, once a diagnostic asks for one.
     lines: OnceCell<Lines>,
-    pub(crate) weights: Weights,
+    evaluator: Evaluator,
     version: IrVersion,
     /// Who repairs what has the wrong types.
     aligner: Option<Aligner>,
-    /// Where a part of a typed graph is inferred anew: the layers of the graph being walked that are to be.
-    stale: Option<FxHashSet<NodeIndex>>,
-    /// The layer of the model's own graph that is being worked on.
-    pub(crate) root: NodeIndex,
     /// Whether a port keeps what it says where less than that can be found.
     trusts_ports: bool,
-    /// What was found in the graph being walked, its bodies left out.
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The layers of the graph being walked that OpenVINO's reader does not drop, once somebody asked.
-    read: Option<HashSet<NodeIndex>>,
-    /// The layers of the graph being walked that have an error or depend on one that has.
-    doubtful: FxHashSet<NodeIndex>,
-    pub(crate) variables: Variables,
-    /// The bodies around the graph being walked, outermost first.
-    path: Vec<Step>,
+    /// The graph being walked.
+    scope: Scope,
+    /// Those around it, outermost first.
+    outer: Vec<Scope>,
+    /// The layer of the model's own graph that is being worked on.
+    root: NodeIndex,
+    /// What the latest ReadValue says of each variable.
+    variables: HashMap<String, Variable>,
     /// What is kept of the runs of each body.
     runs: BTreeMap<Place, Run>,
-    /// Whether the graph being walked is given nothing from outside: the model, or a body by itself.
-    alone: bool,
     /// Layers that were not aligned because a type that comes in is not known.
     undecided: Vec<LayerRef>,
     /// How many more layers of bodies may be inferred.
@@ -131,213 +116,110 @@ pub(crate) struct Walk {
     declared: BTreeMap<String, usize>,
     /// The layers of the model's own graph whose rules, or those of layers inside them, ask for values that come out of a
     /// ConvertPromoteTypes.
-    pub(crate) withheld: FxHashSet<NodeIndex>,
-    /// How many more elements may go into and come out of the evaluation of values.
-    pub(crate) budget: u64,
-}
-
-/// The variables of a model: tensors that outlive one inference.
-#[derive(Default)]
-pub(crate) struct Variables {
-    /// What the latest ReadValue says of each.
-    pub(crate) known: HashMap<String, (ElementType, Shape)>,
-    /// Those that have a ReadValue in the graph being walked.
-    pub(crate) readable: HashSet<String>,
-}
-
-/// A body around a graph.
-struct Step {
-    owner: LayerId,
-    /// Position among the bodies of its owner.
-    body: usize,
-    /// `loop/body`.
-    label: String,
-}
-
-impl Step {
-    fn place(&self) -> (LayerId, usize) {
-        (self.owner, self.body)
-    }
-}
-
-/// A body: the layers around it, outermost first, each with the position of the body among its bodies.
-pub(crate) type Place = Vec<(LayerId, usize)>;
-
-/// Types and shapes of the outputs of a layer.
-pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
-
-/// What is kept of the runs of a body.
-#[derive(Default)]
-pub(crate) struct Run {
-    /// What the last run found, or the first one with errors.
-    diagnostics: Vec<Diagnostic>,
-    /// How often a loop runs the body, as it was last known.
-    pub(crate) iterations: Option<i64>,
-}
-
-impl Run {
-    fn failed(&self) -> bool {
-        self.diagnostics.iter().any(Diagnostic::is_error)
-    }
+    withheld: FxHashSet<NodeIndex>,
 }
 
 impl Walk {
     fn new(model: &Model, aligner: Option<Aligner>) -> Self {
         let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
         let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
-        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
-        let trusts_ports = lacks_values && !edited;
-        Self { aligner, trusts_ports, ..Self::probe(&model.source, &model.weights, model.version) }
-    }
-
-    /// A walk that goes nowhere, to ask single rules.
-    fn probe(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
-            aligner: None,
-            stale: None,
-            root: NodeIndex::end(),
-            trusts_ports: false,
-            source: source.clone(),
+            source: model.source.clone(),
             lines: OnceCell::new(),
-            weights: weights.clone(),
-            version,
-            diagnostics: Vec::new(),
-            read: None,
-            doubtful: FxHashSet::default(),
-            variables: Variables::default(),
-            path: Vec::new(),
+            evaluator: Evaluator::new(&model.source, &model.weights),
+            version: model.version,
+            aligner,
+            // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+            trusts_ports: lacks_values && !edited,
+            scope: Scope::default(),
+            outer: Vec::new(),
+            root: NodeIndex::end(),
+            variables: HashMap::new(),
             runs: BTreeMap::new(),
-            alone: true,
             undecided: Vec::new(),
-            allowance: MIN_ALLOWANCE.saturating_add(source.len()),
+            allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
             withheld: FxHashSet::default(),
-            budget: value::BUDGET,
         }
-    }
-
-    /// A walk that goes nowhere, to ask single rules.
-    pub(crate) fn standing(model: &Model) -> Self {
-        Self::new(model, None)
-    }
-
-    /// What the rule of a layer without bodies gives for these inputs, or why it refuses.
-    pub(crate) fn ask(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-        values: &mut value::Cache,
-    ) -> Result<Outputs, String> {
-        let outputs = self.apply_rule(subject, inputs, &mut [], values).map_err(|fault| fault.message.into());
-        self.diagnostics.clear();
-        outputs
     }
 
     /// Infers the model and its bodies.
-    fn model(&mut self, model: &mut Model) {
-        self.graph(&mut model.graph, &HashMap::new());
+    fn infer_model(&mut self, model: &mut Model) {
+        self.infer_graph(&mut model.graph);
         model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();
-        self.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+        self.scope.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
         self.forget_consequences();
-        self.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
+        self.scope.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         self.note_declared_outputs();
     }
 
-    fn graph(&mut self, graph: &mut Graph, given: &HashMap<LayerId, BodyInput>) {
+    /// Infers the layers of the graph that the scope was made for.
+    fn infer_graph(&mut self, graph: &mut Graph) {
         // Circles are found and reported when a file is read, and the verbs make none.
         let Ok(mut order) = graph.topological_order() else { return };
-        let outside = (self.read.take(), std::mem::take(&mut self.variables.readable));
-        let doubtful = std::mem::take(&mut self.doubtful);
         if graph.petgraph().node_weights().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
-            let read = self.read.insert(created.iter().copied().collect());
+            let read = self.scope.read.insert(created.iter().copied().collect());
             order.retain(|node| !read.contains(node));
             order.splice(..0, created);
             let variables = read.iter().filter_map(|&node| variable_read(graph.weight(node)?));
-            self.variables.readable = variables.collect();
+            self.scope.readable = variables.collect();
         }
-        let mut values = value::Cache::default();
         for node in order {
-            if self.path.is_empty() {
+            if self.outer.is_empty() {
                 self.root = node;
             }
-            if self.stale.as_ref().is_none_or(|stale| stale.contains(&node)) {
-                self.layer(graph, node, given, &mut values);
+            if self.scope.stale.as_ref().is_none_or(|stale| stale.contains(&node)) {
+                self.infer_layer(graph, node);
             }
         }
-        (self.read, self.variables.readable) = outside;
-        self.doubtful = doubtful;
     }
 
     /// Infers a body, with these Parameters given from outside or, for `None`, by itself.
     ///
     /// # Errors
     /// The bodies of the model make too much work.
-    pub(crate) fn body(
-        &mut self,
-        owner: &Layer,
-        at: usize,
-        body: &mut Body,
-        given: Option<&HashMap<LayerId, BodyInput>>,
-    ) -> Result<(), Fault> {
+    fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: Option<&Given>) -> Result<(), Fault> {
         self.spend(body.graph.len() + 1)?;
-        self.path.push(Step { owner: owner.id, body: at, label: format!("{}/{}", owner.name, body.name) });
-        let all = self.stale.as_ref().map(|_| body.graph.petgraph().node_indices().collect());
-        let outside = (std::mem::take(&mut self.diagnostics), self.alone, std::mem::replace(&mut self.stale, all));
-        let plan = self.aligner.as_mut().map(|aligner| std::mem::take(&mut aligner.plan));
-        self.alone &= given.is_none();
-        self.graph(&mut body.graph, given.unwrap_or(&HashMap::new()));
-        let found = std::mem::replace(&mut self.diagnostics, outside.0);
-        if let (Some(aligner), Some(plan)) = (&mut self.aligner, plan) {
-            let place = self.path.iter().map(Step::place).collect();
-            let plan = std::mem::replace(&mut aligner.plan, plan);
-            aligner.keep(place, plan, self.alone);
+        let inner = self.scope.of_body(owner, at, body, given);
+        self.outer.push(std::mem::replace(&mut self.scope, inner));
+        self.infer_graph(&mut body.graph);
+        let place = self.place().collect();
+        let outer = self.outer.pop().unwrap_or_default();
+        let Scope { diagnostics, plan, is_given, .. } = std::mem::replace(&mut self.scope, outer);
+        if let Some(aligner) = &mut self.aligner {
+            aligner.keep(place, plan, !is_given);
         }
-        (self.alone, self.stale) = (outside.1, outside.2);
-        self.path.pop();
         let run = self.run(owner, at);
         if !run.failed() {
-            run.diagnostics = found;
+            run.diagnostics = diagnostics;
         }
         Ok(())
     }
 
     /// What is kept of the runs of a body of a layer of the graph being walked.
-    pub(crate) fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
+    fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
         let place = self.place().chain([(owner.id, body)]).collect();
         self.runs.entry(place).or_default()
     }
 
+    /// The bodies around the layers of the graph being walked, outermost first.
+    fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
+        self.outer.iter().chain([&self.scope]).filter_map(|scope| scope.body.as_ref())
+    }
+
     fn place(&self) -> impl Iterator<Item = (LayerId, usize)> {
-        self.path.iter().map(Step::place)
+        self.bodies().map(BodyRef::step)
     }
 
-    /// Accounts for work that could have to be done over and over.
-    ///
-    /// # Errors
-    /// It is too much.
-    pub(crate) fn spend(&mut self, layers: usize) -> Result<(), Fault> {
-        self.allowance = self.allowance.checked_sub(layers).ok_or_else(|| {
-            Fault::other(Code::InvalidBody, "inference of this layer goes on and on")
-                .rule("bodies are inferred again until their shapes settle")
-        })?;
-        Ok(())
-    }
-
-    fn layer(
-        &mut self,
-        graph: &mut Graph,
-        node: NodeIndex,
-        given: &HashMap<LayerId, BodyInput>,
-        values: &mut value::Cache,
-    ) {
+    fn infer_layer(&mut self, graph: &mut Graph, node: NodeIndex) {
         let Some(layer) = graph.weight_mut(node) else { return };
         let operation = ops::lookup(&layer.ty, &layer.version);
         if operation.is_none() {
             // What is missing in the file was reported when it was read.
-            if self.alone && !layer.ty.is_empty() && !layer.version.is_empty() {
+            if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
                 *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
             }
             if layer.bodies.is_empty() {
@@ -349,7 +231,7 @@ impl Walk {
         let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, node);
         let aligner = if dropped { self.aligner.take() } else { None };
         let outputs = match operation {
-            Some(operation) => self.outputs(graph, node, operation, &mut bodies, given, values),
+            Some(operation) => self.outputs(graph, node, operation, &mut bodies),
             None => self.declared_outputs(graph, node, &mut bodies),
         };
         if dropped {
@@ -357,7 +239,7 @@ impl Walk {
         }
         let outputs = match outputs {
             Ok(outputs) => outputs,
-            Err(fault) => self.recover(graph, node, operation, &mut bodies, given, values, fault),
+            Err(fault) => self.recover(graph, node, operation, &mut bodies, fault),
         };
         self.pass_doubts_on(graph, node);
         if !bodies.is_empty() {
@@ -382,7 +264,7 @@ impl Walk {
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
         }
-        if let Some(stale) = &mut self.stale {
+        if let Some(stale) = &mut self.scope.stale {
             if changed {
                 graph.mark_ports_changed(node);
             }
@@ -399,12 +281,10 @@ impl Walk {
         node: NodeIndex,
         operation: &'static Operation,
         bodies: &mut [Body],
-        given: &HashMap<LayerId, BodyInput>,
-        values: &mut value::Cache,
     ) -> Result<Outputs, Fault> {
         let Some(layer) = graph.weight(node) else { return Ok(Outputs::new()) };
         if layer.broken {
-            self.doubtful.insert(node);
+            self.scope.doubtful.insert(node);
             return Ok(Outputs::new());
         }
         self.read_bodies(layer, bodies)?;
@@ -420,9 +300,10 @@ impl Walk {
             return Err(last);
         }
         count?;
-        let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
+        let given = self.scope.given.get(&layer.id).cloned();
+        let subject = Subject { graph, node, layer, operation, given: given.as_ref() };
         let retyped = self.retyped();
-        let mut outputs = self.attempt(&subject, &inputs, bodies, values);
+        let mut outputs = self.attempt(&subject, &inputs, bodies);
         let ill_typed = outputs.is_err() || self.retyped() > retyped;
         let (repaired, needed) = self.repairs_inside(layer, bodies);
         if !bodies.is_empty() && (ill_typed || repaired) {
@@ -435,17 +316,12 @@ impl Walk {
                 tied => tied?,
             };
             if tied {
-                let before = (std::mem::replace(&mut self.alone, true), self.declared.clone());
-                let read = self.read_bodies(layer, bodies);
-                (self.alone, self.declared) = before;
-                read?;
-                outputs = self.attempt(&subject, &inputs, bodies, values);
+                self.read_bodies_again(layer, bodies)?;
+                outputs = self.attempt(&subject, &inputs, bodies);
             }
         }
         let outputs = outputs?;
-        if outputs.len() < layer.outputs.len() {
-            self.check_output_count(graph, node, layer, outputs.len())?;
-        }
+        check_output_count(graph, node, outputs.len(), self.version)?;
         Ok(outputs)
     }
 
@@ -459,7 +335,7 @@ impl Walk {
                 Ok(false) => {}
                 Ok(true) => {
                     let lint = self.diagnose(graph, node, &odd_attribute(row, &attribute.value));
-                    self.diagnostics.push(lint);
+                    self.scope.diagnostics.push(lint);
                 }
                 Err(fault) => faults.push(fault),
             }
@@ -478,26 +354,30 @@ impl Walk {
     /// Infers the bodies of a layer by themselves: OpenVINO reads a body, and refuses what is wrong in it, before it knows
     /// of anything around it.
     fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
-        if self.alone {
+        if !self.scope.is_given {
             for (at, body) in bodies.iter_mut().enumerate() {
-                self.body(layer, at, body, None)?;
+                self.infer_body(layer, at, body, None)?;
             }
         }
         Ok(())
     }
 
+    /// As [`read_bodies`](Self::read_bodies), after something in them was changed.
+    fn read_bodies_again(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
+        let counted = self.declared.clone();
+        let is_given = std::mem::replace(&mut self.scope.is_given, false);
+        let read = self.read_bodies(layer, bodies);
+        self.scope.is_given = is_given;
+        self.declared = counted;
+        read
+    }
+
     /// Applies the rule of a layer, and again to inputs of other types while it refuses and they can be aligned.
-    fn attempt(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-        bodies: &mut [Body],
-        values: &mut value::Cache,
-    ) -> Result<Outputs, Fault> {
+    fn attempt(&mut self, subject: &Subject, inputs: &[&OutputPort], bodies: &mut [Body]) -> Result<Outputs, Fault> {
         if self.aligner.is_none() {
-            return self.apply_rule(subject, inputs, bodies, values);
+            return subject.infer(inputs, bodies, self);
         }
-        let start = self.diagnostics.len();
+        let start = self.scope.diagnostics.len();
         // The rule takes the inputs as they are, too: nothing is refused here.
         let mut aligned = match self.wants_alignment(subject, inputs) {
             true => self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default(),
@@ -511,11 +391,11 @@ impl Walk {
             for (at, port) in &aligned {
                 taken[*at] = port;
             }
-            let outputs = self.apply_rule(subject, &taken, bodies, values);
+            let outputs = subject.infer(&taken, bodies, self);
             drop(taken);
             // What was evaluated on the way is not found a second time, what the rule itself says is.
-            found_before.retain(|diagnostic| !self.diagnostics[start..].contains(diagnostic));
-            self.diagnostics.append(&mut found_before);
+            found_before.retain(|diagnostic| !self.scope.diagnostics[start..].contains(diagnostic));
+            self.scope.diagnostics.append(&mut found_before);
             let fault = match outputs {
                 Err(fault) => fault,
                 outputs => return outputs,
@@ -525,34 +405,19 @@ impl Walk {
                 _ => return Err(fault),
             }
             rounds -= 1;
-            found_before = self.diagnostics.split_off(start);
+            found_before = self.scope.diagnostics.split_off(start);
         }
     }
 
-    fn apply_rule(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-        bodies: &mut [Body],
-        values: &mut value::Cache,
-    ) -> Result<Outputs, Fault> {
-        let &Subject { graph, node, layer, operation, given } = subject;
-        let mut cx = Context {
-            walk: self,
-            graph,
-            node,
-            attributes: Attributes { layer, operation },
-            inputs,
-            bodies,
-            given,
-            values,
-            outputs: Outputs::new(),
-        };
-        operation.infer(&mut cx)?;
-        Ok(cx.outputs)
+    /// Records what OpenVINO refuses of the evaluation of values.
+    fn report_evaluation(&mut self, graph: &Graph, faults: Vec<(NodeIndex, Fault)>) {
+        for (node, fault) in faults {
+            let diagnostic = self.diagnose(graph, node, &fault);
+            self.scope.diagnostics.push(diagnostic);
+        }
     }
 
-    /// Takes down a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
+    /// Records a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
     #[cold]
     fn report(&mut self, graph: &Graph, node: NodeIndex, fault: &Fault, bodies: usize) {
         let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
@@ -565,7 +430,7 @@ impl Walk {
             if fault.code == Code::NoCommonType && graph.feeds(node).iter().flatten().any(is_unknown) {
                 self.undecided.extend(diagnostic.layer.clone());
             }
-            self.diagnostics.push(diagnostic);
+            self.scope.diagnostics.push(diagnostic);
         }
     }
 
@@ -575,8 +440,8 @@ impl Walk {
         let can_follow = |found: &Diagnostic| {
             found.code == Code::NoCommonType && found.layer.as_ref().is_some_and(|layer| undecided.contains(layer))
         };
-        if self.diagnostics.iter().any(|found| found.is_error() && !can_follow(found)) {
-            self.diagnostics.retain(|found| !can_follow(found));
+        if self.scope.diagnostics.iter().any(|found| found.is_error() && !can_follow(found)) {
+            self.scope.diagnostics.retain(|found| !can_follow(found));
         }
     }
 
@@ -593,18 +458,7 @@ impl Walk {
 
     /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
     fn is_read(&mut self, graph: &Graph, node: NodeIndex) -> bool {
-        self.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
-    }
-
-    /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
-    #[cold]
-    fn check_output_count(&self, graph: &Graph, node: NodeIndex, layer: &Layer, count: usize) -> Result<(), Fault> {
-        let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
-        if self.version == IrVersion::V10 && !used {
-            return Ok(());
-        }
-        let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
-        Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
+        self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
     }
 
     /// A fault of a layer with its place, the tensors it is about and their producers.
@@ -612,7 +466,7 @@ impl Walk {
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
         let Some(layer) = graph.weight(node) else { return diagnostic };
-        let path = self.path.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join("/");
+        let path = self.bodies().map(|body| body.label.as_str()).collect::<Vec<_>>().join("/");
         diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
@@ -652,7 +506,85 @@ impl Walk {
         let list = self.declared.iter().map(|(name, count)| format!("{name} x{count}")).collect::<Vec<_>>().join(", ");
         let layers = if count == 1 { "layer keeps" } else { "layers keep" };
         let message = format!("{count} {layers} the types and shapes that the file declares: {list}");
-        self.diagnostics.push(Diagnostic::new(Code::DeclaredOutputs, message));
+        self.scope.diagnostics.push(Diagnostic::new(Code::DeclaredOutputs, message));
+    }
+}
+
+impl Surroundings for Walk {
+    fn weights(&self) -> &Weights {
+        self.evaluator.weights()
+    }
+
+    fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
+        let Scope { values, plan, .. } = &mut self.scope;
+        let bounds = self.evaluator.bounds(graph, values, Some(plan), tensor);
+        if std::mem::take(&mut values.lacks_promoted) {
+            self.withheld.insert(self.root);
+        }
+        let faults = std::mem::take(&mut values.faults);
+        self.report_evaluation(graph, faults);
+        bounds
+    }
+
+    fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
+        let tensor = graph.feeds(node).get(input).copied().flatten()?;
+        let bounds = self.bounds(graph, tensor)?;
+        match self.aligned(node).iter().find(|(aligned, _)| *aligned == input) {
+            Some(&(_, to)) => bounds.converted(to).map(Rc::new),
+            None => Some(bounds),
+        }
+    }
+
+    fn lint(&mut self, graph: &Graph, node: NodeIndex, lint: &Fault) {
+        if !self.follows_from_error(graph, node, lint) {
+            let diagnostic = self.diagnose(graph, node, lint);
+            self.scope.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn variables(&mut self) -> &mut HashMap<String, Variable> {
+        &mut self.variables
+    }
+
+    fn is_readable(&self, variable: &str) -> bool {
+        self.scope.readable.contains(variable)
+    }
+
+    fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: &Given) -> Result<(), Fault> {
+        Self::infer_body(self, owner, at, body, Some(given))
+    }
+
+    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
+        let place: Place = self.place().chain([(owner.id, at)]).collect();
+        let plan = self.aligner.as_ref().and_then(|aligner| aligner.plan_of(&place));
+        let mut values = Values::default();
+        let bounds = self.evaluator.bounds(body, &mut values, plan, tensor);
+        if values.lacks_promoted {
+            self.withheld.insert(self.root);
+        }
+        self.report_evaluation(body, values.faults);
+        bounds
+    }
+
+    fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64> {
+        &mut self.run(owner, body).iterations
+    }
+
+    fn common_result_type(
+        &mut self,
+        owner: &Layer,
+        bodies: &[Body],
+        results: [(usize, LayerId); 2],
+    ) -> Option<ElementType> {
+        self.align_results(owner, bodies, results)
+    }
+
+    fn spend(&mut self, layers: usize) -> Result<(), Fault> {
+        self.allowance = self.allowance.checked_sub(layers).ok_or_else(|| {
+            Fault::other(Code::InvalidBody, "inference of this layer goes on and on")
+                .rule("bodies are inferred again until their shapes settle")
+        })?;
+        Ok(())
     }
 }
 
@@ -703,6 +635,17 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
     };
     let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty));
     Err(fault.help("add the missing <edge>, or take out the ones too many"))
+}
+
+/// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
+fn check_output_count(graph: &Graph, node: NodeIndex, count: usize, version: IrVersion) -> Result<(), Fault> {
+    let Some(layer) = graph.weight(node).filter(|layer| layer.outputs.len() > count) else { return Ok(()) };
+    let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
+    if version == IrVersion::V10 && !used {
+        return Ok(());
+    }
+    let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
+    Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
 }
 
 fn odd_attribute(row: &ops::Attr, text: &str) -> Fault {

@@ -1,16 +1,14 @@
 //! What inference does after an error: it finds what else is wrong with the layer and keeps what the error leaves known.
 
-use std::collections::HashMap;
-
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::{Outputs, Subject, Walk, value};
+use super::Walk;
 use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, LayerId, OutputPort};
-use crate::ops::{BodyInput, Fault, Operation};
+use crate::graph::{Body, Graph, OutputPort};
+use crate::ops::{Fault, Operation, Outputs, Subject};
 use crate::shape::Shape;
 use crate::xml;
 
@@ -56,31 +54,30 @@ impl Walk {
         node: NodeIndex,
         operation: Option<&'static Operation>,
         bodies: &mut [Body],
-        given: &HashMap<LayerId, BodyInput>,
-        values: &mut value::Cache,
         first: Fault,
     ) -> Outputs {
         self.report(graph, node, &first, bodies.len());
-        self.doubtful.insert(node);
+        self.scope.doubtful.insert(node);
         let Some(layer) = graph.weight(node).filter(|_| self.aligner.is_none()) else { return Outputs::new() };
         let outputs = match operation {
             // A body is not walked again only to find out more about its owner.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
-                let subject = Subject { graph, node, layer, operation, given: given.get(&layer.id) };
-                self.apply_leniently(&subject, values, first)
+                let given = self.scope.given.get(&layer.id).cloned();
+                let subject = Subject { graph, node, layer, operation, given: given.as_ref() };
+                self.apply_leniently(&subject, first)
             }
             _ => None,
         };
         outputs.unwrap_or_else(|| layer.outputs.iter().map(|port| self.declared(port)).collect())
     }
 
-    fn apply_leniently(&mut self, subject: &Subject, values: &mut value::Cache, first: Fault) -> Option<Outputs> {
+    fn apply_leniently(&mut self, subject: &Subject, first: Fault) -> Option<Outputs> {
         let &Subject { graph, node, .. } = subject;
         let feeds = graph.feeds(node);
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
         let ports = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port).cloned());
         let mut inputs: SmallVec<[OutputPort; 4]> = ports.collect();
-        let found = self.diagnostics.len();
+        let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         // Each round leaves at least one part of one input open, and all of them at the end.
         for _ in 0..2 * inputs.len() + 2 {
@@ -89,9 +86,9 @@ impl Walk {
                 return None;
             }
             let taken: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
-            let outputs = self.apply_rule(subject, &taken, &mut [], values);
+            let outputs = subject.infer(&taken, &mut [], self);
             drop(taken);
-            self.diagnostics.truncate(found + faults.len() - 1);
+            self.scope.diagnostics.truncate(found + faults.len() - 1);
             let next = match outputs {
                 Ok(outputs) => return Some(outputs),
                 Err(next) => next,
@@ -120,7 +117,7 @@ impl Walk {
         let follows = |&input: &usize| {
             let Some(&Some((source, port))) = feeds.get(input) else { return false };
             let output = graph.weight(source).and_then(|layer| layer.outputs.get(port));
-            self.doubtful.contains(&source) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
+            self.scope.doubtful.contains(&source) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
         };
         fault.inputs.iter().any(follows)
     }
@@ -128,8 +125,8 @@ impl Walk {
     /// Records that what is known of a layer's outputs depends on a layer with an error.
     pub(super) fn pass_doubts_on(&mut self, graph: &Graph, node: NodeIndex) {
         let mut sources = graph.petgraph().neighbors_directed(node, Incoming);
-        if !self.doubtful.is_empty() && sources.any(|source| self.doubtful.contains(&source)) {
-            self.doubtful.insert(node);
+        if !self.scope.doubtful.is_empty() && sources.any(|source| self.scope.doubtful.contains(&source)) {
+            self.scope.doubtful.insert(node);
         }
     }
 }

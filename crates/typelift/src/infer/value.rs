@@ -5,28 +5,37 @@
 //! than a budget for the whole model allows; what lies beyond it is not known.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
-use super::Walk;
+use super::align::Plan;
 use crate::array::MAX_ELEMENTS;
 use crate::graph::Graph;
-use crate::ops::evaluate::{self, Bounds, Evaluate, Evaluation};
-use crate::ops::{self, Attributes, LayerKind, Operation};
+use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
+use crate::ops::{self, Attributes, Fault, LayerKind, Operation, Tensor};
+use crate::weights::Weights;
 
 /// How many elements may go into and come out of all evaluations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
 
-/// An output of a layer.
-type Tensor = (NodeIndex, usize);
+/// What was found in one graph so far.
+#[derive(Default)]
+pub(crate) struct Values {
+    states: States,
+    /// Whether somebody asked for values that come out of a ConvertPromoteTypes.
+    pub(crate) lacks_promoted: bool,
+    /// Evaluations that OpenVINO refuses, until somebody takes them.
+    pub(crate) faults: Vec<(NodeIndex, Fault)>,
+}
 
-/// What was found in one graph so far, by output.
-pub(crate) type Cache = HashMap<Tensor, State>;
+type States = HashMap<Tensor, State>;
 
 /// What was found of the values of an output.
-pub(crate) enum State {
+enum State {
     Unknown,
     /// They come out of a ConvertPromoteTypes, which OpenVINO does not evaluate.
     Withheld,
@@ -37,46 +46,103 @@ pub(crate) enum State {
 
 type Feeds = SmallVec<[Tensor; 4]>;
 
-/// What is known of the values of an output. Walks back through the graph without recursion.
-pub(crate) fn bounds(walk: &mut Walk, graph: &Graph, cache: &mut Cache, output: Tensor) -> Option<Rc<Bounds>> {
-    if mark_possible(graph, cache, output) {
-        walk.withheld.insert(walk.root);
+/// Finds the values of the tensors of a model, within a budget for all of them.
+pub(crate) struct Evaluator {
+    weights: Weights,
+    source: Arc<String>,
+    /// How many more elements may go into and come out of evaluations.
+    budget: u64,
+}
+
+impl Evaluator {
+    pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
+        Self { weights: weights.clone(), source: source.clone(), budget: BUDGET }
     }
-    let mut pending = vec![output];
-    while let Some(&tensor) = pending.last() {
-        if !matches!(cache.get(&tensor), Some(State::Possible)) {
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// What is known of the values of a tensor, with inputs of the types that they have in `plan`. Goes back through the
+    /// graph without recursion.
+    pub(crate) fn bounds(
+        &mut self,
+        graph: &Graph,
+        values: &mut Values,
+        plan: Option<&Plan>,
+        tensor: Tensor,
+    ) -> Option<Rc<Bounds>> {
+        values.lacks_promoted |= mark_possible(graph, &mut values.states, tensor);
+        let mut pending = vec![tensor];
+        while let Some(&next) = pending.last() {
+            if !matches!(values.states.get(&next), Some(State::Possible)) {
+                pending.pop();
+                continue;
+            }
+            let (operation, feeds) = open(graph, next)?;
+            let waiting = pending.len();
+            let states = &values.states;
+            pending.extend(feeds.iter().rev().filter(|feed| matches!(states.get(feed), Some(State::Possible))));
+            if pending.len() > waiting {
+                continue;
+            }
+            let known = feeds.iter().map(|feed| match states.get(feed) {
+                Some(State::Known(bounds)) => Some(&**bounds),
+                _ => None,
+            });
+            let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
+            let aligned = plan.and_then(|plan| plan.get(&next.0)).map_or(&[][..], |alignment| &alignment.inputs);
+            let found = known.map(|known| self.evaluate(graph, next, operation, &known, aligned));
+            let (found, fault) = found.unwrap_or_default();
+            values.faults.extend(fault.map(|fault| (next.0, fault)));
+            values.states.insert(next, found.map_or(State::Unknown, |bounds| State::Known(Rc::new(bounds))));
             pending.pop();
-            continue;
         }
-        let (operation, feeds) = open(graph, tensor)?;
-        let waiting = pending.len();
-        pending.extend(feeds.iter().rev().filter(|feed| matches!(cache.get(feed), Some(State::Possible))));
-        if pending.len() > waiting {
-            continue;
-        }
-        let known = feeds.iter().map(|feed| match cache.get(feed) {
-            Some(State::Known(bounds)) => Some(&**bounds),
+        match values.states.get(&tensor) {
+            Some(State::Known(bounds)) => Some(bounds.clone()),
             _ => None,
-        });
-        let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
-        let found = known.and_then(|known| find(walk, graph, tensor, operation, &known));
-        cache.insert(tensor, found.map_or(State::Unknown, |bounds| State::Known(Rc::new(bounds))));
-        pending.pop();
+        }
     }
-    match cache.get(&output) {
-        Some(State::Known(bounds)) => Some(bounds.clone()),
-        _ => None,
+
+    /// Evaluates a tensor from what is known of the inputs of its layer, and says why OpenVINO refuses that.
+    fn evaluate(
+        &mut self,
+        graph: &Graph,
+        (node, port): Tensor,
+        operation: &'static Operation,
+        known: &[&Bounds],
+        aligned: &[(usize, ElementType)],
+    ) -> (Option<Bounds>, Option<Fault>) {
+        let Some(layer) = graph.weight(node) else { return (None, None) };
+        let converted = aligned.iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?)));
+        let Some(converted) = converted.collect::<Option<SmallVec<[_; 2]>>>() else { return (None, None) };
+        let mut known: SmallVec<[&Bounds; 4]> = known.into();
+        for (input, bounds) in &converted {
+            known[*input] = bounds;
+        }
+        let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
+        let output = layer.outputs.get(port).and_then(|port| port.shape.element_count()).unwrap_or(0);
+        let Some(budget) = self.budget.checked_sub(inputs + output) else { return (None, None) };
+        self.budget = budget;
+        let feeds = graph.feeds(node).into_iter().flatten();
+        let ports = feeds.filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+        let attributes = Attributes { layer, operation };
+        let evaluation = Evaluation::new(attributes, ports, port, &self.weights, &self.source);
+        let found = operation.evaluator().apply(&evaluation, &known);
+        let fault = evaluation.into_fault();
+        self.budget = self.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
+        (found, fault)
     }
 }
 
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
 /// constant is read before that is known: most often the way ends at a Parameter. Tells whether it ends at a
 /// ConvertPromoteTypes.
-fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
+fn mark_possible(graph: &Graph, states: &mut States, output: Tensor) -> bool {
     let mut path: Vec<(Tensor, Feeds, usize)> = Vec::new();
     let mut next = output;
     loop {
-        let withheld = match cache.get(&next) {
+        let withheld = match states.get(&next) {
             None => match open(graph, next) {
                 Some((_, feeds)) => {
                     path.push((next, feeds, 0));
@@ -94,8 +160,8 @@ fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
         if let Some(withheld) = withheld {
             // Nor can what is computed from it.
             let state = || if withheld { State::Withheld } else { State::Unknown };
-            cache.insert(next, state());
-            cache.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
+            states.insert(next, state());
+            states.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
             return withheld;
         }
         next = loop {
@@ -104,7 +170,7 @@ fn mark_possible(graph: &Graph, cache: &mut Cache, output: Tensor) -> bool {
                 *at += 1;
                 break feed;
             }
-            cache.insert(*tensor, State::Possible);
+            states.insert(*tensor, State::Possible);
             path.pop();
         };
     }
@@ -121,57 +187,6 @@ fn open(graph: &Graph, (node, port): Tensor) -> Option<(&'static Operation, Feed
         Evaluate::Source(_) => Some((operation, Feeds::new())),
         _ => Some((operation, graph.feeds(node).into_iter().collect::<Option<_>>()?)),
     }
-}
-
-fn find(
-    walk: &mut Walk,
-    graph: &Graph,
-    (node, port): Tensor,
-    operation: &'static Operation,
-    known: &[&Bounds],
-) -> Option<Bounds> {
-    let layer = graph.weight(node)?;
-    let aligned: Option<SmallVec<[_; 2]>> =
-        walk.aligned(node).iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?))).collect();
-    let aligned = aligned?;
-    let mut known: SmallVec<[&Bounds; 4]> = known.into();
-    for (input, bounds) in &aligned {
-        known[*input] = bounds;
-    }
-    let known = &known[..];
-    let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
-    let output = layer.outputs.get(port)?.shape.element_count().unwrap_or(0);
-    walk.budget = walk.budget.checked_sub(inputs + output)?;
-    let feeds = graph.feeds(node);
-    let inputs = feeds.into_iter().flatten().filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-    let attributes = Attributes { layer, operation };
-    let evaluation = Evaluation::new(attributes, inputs, port, &walk.weights, &walk.source);
-    let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
-    let found = match operation.evaluator() {
-        Evaluate::Never => None,
-        Evaluate::Source(by) => by(&evaluation),
-        Evaluate::FromBounds(by) => by(&evaluation, known),
-        Evaluate::Exact(by) | Evaluate::Ends(_, by) | Evaluate::Interval(by)
-            if known.iter().all(|bounds| bounds.is_exact()) =>
-        {
-            by(&evaluation, &lowers()).map(Bounds::exactly)
-        }
-        Evaluate::Exact(_) => None,
-        Evaluate::Interval(by) => evaluate::interval(&evaluation, known, by),
-        Evaluate::Ends(set, by) => {
-            let mut inexact = known.iter().enumerate().filter(|(_, bounds)| !bounds.is_exact());
-            match inexact.all(|(input, _)| set >> input.min(31) & 1 == 1) {
-                true => evaluate::ends(&evaluation, known, by),
-                false => None,
-            }
-        }
-    };
-    if let Some(fault) = evaluation.into_fault() {
-        let diagnostic = walk.diagnose(graph, node, &fault);
-        walk.diagnostics.push(diagnostic);
-    }
-    walk.budget = walk.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
-    found
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
-use super::{BodyInput, Context, Fault, LayerKind, Operation, kind};
+use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Graph, LayerId, PortMapEntry};
 use crate::shape::{Dim, Shape};
@@ -81,9 +81,6 @@ struct Slices {
     end: i64,
     part_size: i64,
 }
-
-/// The Parameters of a body that are given from outside.
-type Given = HashMap<LayerId, BodyInput>;
 
 fn if_(cx: &mut Context) -> Result<(), Fault> {
     let (then, otherwise) = (Joints::new(cx, "then_body")?, Joints::new(cx, "else_body")?);
@@ -415,7 +412,7 @@ impl Joints {
             _ => None,
         };
         let (layer, body) = (cx.layer, self.body);
-        let kept = &mut cx.walk.run(layer, body).iterations;
+        let kept = cx.around.iterations(layer, body);
         *kept = known.or(*kept);
         // As in OpenVINO, -1 is no number of iterations.
         Ok(kept.filter(|&iterations| iterations != -1))

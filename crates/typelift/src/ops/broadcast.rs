@@ -96,7 +96,7 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
     let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
     let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {
         Some(layer) if is_constant(layer) => {
-            let bounds = crate::infer::value::bounds(cx.walk, cx.graph, cx.values, feed)?;
+            let bounds = cx.around.bounds(cx.graph, feed)?;
             Some(Dim::fixed(bounds.lower.first_integer()?))
         }
         _ => Some(Dim::ANY),

@@ -12,13 +12,12 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
-use super::{Attributes, is_constant};
+use super::{Attributes, Operation, is_constant};
 use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
-use crate::infer::Walk;
-use crate::infer::value::{self, Cache};
 use crate::shape::{Dim, Oddity, Shape};
+use crate::weights::Weights;
 
 /// Why an operation refuses its inputs or attributes.
 #[derive(Clone, Debug, Error)]
@@ -124,9 +123,102 @@ pub(crate) struct BodyInput {
     pub(crate) element_type: Option<ElementType>,
 }
 
+/// An output of a layer of a graph.
+pub(crate) type Tensor = (NodeIndex, usize);
+
+/// Element type and shape of each output of a layer.
+pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
+
+/// Element type and shape of a variable.
+pub(crate) type Variable = (ElementType, Shape);
+
+/// The Parameters of a body that are given from outside.
+pub(crate) type Given = HashMap<LayerId, BodyInput>;
+
+/// What the rule of an operation asks of what lies around its layer.
+///
+/// Inference answers for the graph that it goes through; who only wants to know what one rule says answers less.
+pub(crate) trait Surroundings {
+    /// The bytes of the model's constants.
+    fn weights(&self) -> &Weights;
+
+    /// What is known of the values of a tensor.
+    fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>>;
+
+    /// What is known of the values of an input of a layer, in the element type that the rule is given it.
+    fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
+        let tensor = graph.feeds(node).get(input).copied().flatten()?;
+        self.bounds(graph, tensor)
+    }
+
+    /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
+    fn lint(&mut self, graph: &Graph, node: NodeIndex, lint: &Fault);
+
+    /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
+    fn variables(&mut self) -> &mut HashMap<String, Variable>;
+
+    /// Whether a variable has a ReadValue in the graph that the layer lies in.
+    fn is_readable(&self, variable: &str) -> bool;
+
+    /// Infers a body of a layer with these Parameters given from outside.
+    ///
+    /// # Errors
+    /// The bodies of the model make too much work.
+    fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: &Given) -> Result<(), Fault>;
+
+    /// What is known of the values of a tensor inside a body of a layer, as far as the body was inferred.
+    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Tensor) -> Option<Rc<Bounds>>;
+
+    /// How often a loop runs its body, as it was last known; kept from one inference of the loop to the next.
+    fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
+
+    /// The common type of what Results in two bodies of a layer give, where they are aligned.
+    fn common_result_type(
+        &mut self,
+        owner: &Layer,
+        bodies: &[Body],
+        results: [(usize, LayerId); 2],
+    ) -> Option<ElementType>;
+
+    /// Accounts for work that a rule does for each of so many layers, and that could have to be done over and over.
+    ///
+    /// # Errors
+    /// It is too much.
+    fn spend(&mut self, layers: usize) -> Result<(), Fault>;
+}
+
+/// A layer about to be inferred.
+pub(crate) struct Subject<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) node: NodeIndex,
+    pub(crate) layer: &'a Layer,
+    pub(crate) operation: &'static Operation,
+    /// What it is given from outside, where it is a Parameter of a body.
+    pub(crate) given: Option<&'a BodyInput>,
+}
+
+impl Subject<'_> {
+    /// What the rule of the layer gives for these inputs.
+    ///
+    /// # Errors
+    /// Why the rule refuses.
+    pub(crate) fn infer(
+        &self,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+        around: &mut dyn Surroundings,
+    ) -> Result<Outputs, Fault> {
+        let &Self { graph, node, layer, operation, given } = self;
+        let attributes = Attributes { layer, operation };
+        let mut cx = Context { around, graph, node, attributes, inputs, bodies, given, outputs: Outputs::new() };
+        (operation.infer)(&mut cx)?;
+        Ok(cx.outputs)
+    }
+}
+
 /// A layer whose outputs are to be found, with what is known of its inputs.
 pub(crate) struct Context<'a> {
-    pub(crate) walk: &'a mut Walk,
+    pub(crate) around: &'a mut dyn Surroundings,
     pub(crate) graph: &'a Graph,
     pub(crate) node: NodeIndex,
     /// The layer itself, with its attributes by the operation's row.
@@ -137,9 +229,8 @@ pub(crate) struct Context<'a> {
     pub(crate) bodies: &'a mut [Body],
     /// What the layer is given from outside, where it is a Parameter of a body.
     pub(crate) given: Option<&'a BodyInput>,
-    pub(crate) values: &'a mut Cache,
     /// What the rule found, output by output.
-    pub(crate) outputs: SmallVec<[(ElementType, Shape); 2]>,
+    pub(crate) outputs: Outputs,
 }
 
 impl<'a> Deref for Context<'a> {
@@ -207,12 +298,7 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let feed = self.feed(input)?;
-        let bounds = value::bounds(self.walk, self.graph, self.values, feed)?;
-        match self.walk.aligned(self.node).iter().find(|(aligned, _)| *aligned == input) {
-            Some(&(_, to)) => bounds.converted(to).map(Rc::new),
-            None => Some(bounds),
-        }
+        self.around.input_bounds(self.graph, self.node, input)
     }
 
     /// The values of an input, where they are all known exactly.
@@ -273,7 +359,7 @@ impl<'a> Context<'a> {
     }
 
     /// The output that feeds an input.
-    pub(crate) fn feed(&self, input: usize) -> Option<(NodeIndex, usize)> {
+    pub(crate) fn feed(&self, input: usize) -> Option<Tensor> {
         self.graph.feeds(self.node).get(input).copied().flatten()
     }
 
@@ -295,7 +381,7 @@ impl<'a> Context<'a> {
         let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
-        let read = |length| self.walk.weights.read(offset, length);
+        let read = |length| self.around.weights().read(offset, length);
         // What lies behind the end of the weights cannot be told.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
@@ -378,33 +464,28 @@ impl<'a> Context<'a> {
 
     /// The common type of what Results in two bodies of the layer give, where they are aligned.
     pub(crate) fn align_results(&mut self, results: [(usize, LayerId); 2]) -> Option<ElementType> {
-        self.walk.align_results(self.attributes.layer, self.bodies, results)
+        self.around.common_result_type(self.attributes.layer, self.bodies, results)
     }
 
     /// Infers a body of the layer with these Parameters given from outside.
-    pub(crate) fn infer_body(&mut self, body: usize, given: &HashMap<LayerId, BodyInput>) -> Result<(), Fault> {
+    pub(crate) fn infer_body(&mut self, body: usize, given: &Given) -> Result<(), Fault> {
         let owner = self.attributes.layer;
         match self.bodies.get_mut(body) {
-            Some(graph) => self.walk.body(owner, body, graph, Some(given)),
+            Some(graph) => self.around.infer_body(owner, body, graph, given),
             None => Ok(()),
         }
     }
 
     /// What is known of the values of an output inside a body, as far as the body was inferred.
-    pub(crate) fn body_bounds(&mut self, body: usize, output: (NodeIndex, usize)) -> Option<Rc<Bounds>> {
+    pub(crate) fn body_bounds(&mut self, body: usize, tensor: Tensor) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
-        let owner = self.attributes.layer;
-        self.walk.look_inside(owner, body, |walk| value::bounds(walk, graph, &mut Cache::default(), output))
+        self.around.body_bounds(self.attributes.layer, body, graph, tensor)
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
-        if self.walk.follows_from_error(self.graph, self.node, &lint) {
-            return;
-        }
-        let diagnostic = self.walk.diagnose(self.graph, self.node, &lint);
-        self.walk.diagnostics.push(diagnostic);
+        self.around.lint(self.graph, self.node, &lint);
     }
 }
 

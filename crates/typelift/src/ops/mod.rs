@@ -50,7 +50,7 @@ use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, Attributes, List};
 pub(crate) use body::check_port_maps;
-pub(crate) use context::{BodyInput, Context, Fault};
+pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Surroundings, Tensor, Variable};
 pub(crate) use convert::promotion;
 pub(crate) use kind::is_constant;
 pub use kind::{LayerKind, kind, start};
@@ -440,10 +440,6 @@ impl Operation {
 
     pub(crate) fn evaluator(&self) -> Evaluate {
         self.evaluate
-    }
-
-    pub(crate) fn infer(&self, cx: &mut Context) -> Result<(), Fault> {
-        (self.infer)(cx)
     }
 }
 

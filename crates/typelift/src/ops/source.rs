@@ -103,14 +103,14 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
                 .help("the shape or the element type is wrong, or the file is damaged"));
         }
     }
-    if let Some(length) = cx.walk.weights.len() {
+    if let Some(length) = cx.around.weights().len() {
         if offset.checked_add(size).is_none_or(|end| end > length) {
             let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
             return Err(Fault { attribute: Some("offset"), ..invalid(message) }
                 .help("the .bin beside the model is another model's, or was cut off"));
         }
         if element_type.kind() == Kind::String {
-            check_strings(&cx.walk.weights, offset, size)
+            check_strings(cx.around.weights(), offset, size)
                 .map_err(|message| invalid(format!("the strings of this constant are damaged: {message}")))?;
         }
     }

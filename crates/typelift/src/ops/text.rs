@@ -70,7 +70,7 @@ fn constant_symbols(cx: &Context) -> Option<i64> {
     let producer = cx.graph.weight(producer).filter(|_| cx.is_constant(0))?;
     let offset: u64 = producer.attribute("offset")?.trim().parse().ok()?;
     let number = |at: u64| {
-        let bytes = cx.walk.weights.read(offset.checked_add(at)?, 4)?;
+        let bytes = cx.around.weights().read(offset.checked_add(at)?, 4)?;
         Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))
     };
     let count = number(0)?;

@@ -44,6 +44,30 @@ pub(crate) enum Evaluate {
     FromBounds(fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
 }
 
+impl Evaluate {
+    /// Finds the values of an output in this way from what is known of all inputs.
+    pub(crate) fn apply(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+        let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
+        match self {
+            Self::Never => None,
+            Self::Source(by) => by(evaluation),
+            Self::FromBounds(by) => by(evaluation, known),
+            Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by)
+                if known.iter().all(|bounds| bounds.is_exact()) =>
+            {
+                by(evaluation, &lowers()).map(Bounds::exactly)
+            }
+            Self::Exact(_) => None,
+            Self::Interval(by) => interval(evaluation, known, by),
+            Self::Ends(set, by) => {
+                let inexact = known.iter().enumerate().filter(|(_, bounds)| !bounds.is_exact());
+                let in_set = inexact.map(|(input, _)| input).all(|input| set >> input.min(31) & 1 == 1);
+                if in_set { ends(evaluation, known, by) } else { None }
+            }
+        }
+    }
+}
+
 /// Finds the values of an output from those of the inputs.
 pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
 

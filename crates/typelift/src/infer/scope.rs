@@ -1,0 +1,89 @@
+//! What inference knows of the graph that it goes through, and of those around it.
+
+use std::collections::HashSet;
+
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashSet;
+
+use super::align::Plan;
+use super::value::Values;
+use crate::diagnostic::Diagnostic;
+use crate::graph::{Body, Graph, Layer, LayerId};
+use crate::ops::Given;
+
+/// A graph that inference goes through: the model's own, or a body. Pushed when it begins and popped when it ends, so that
+/// nothing of a body is left behind in the graph around it.
+#[derive(Default)]
+pub(super) struct Scope {
+    /// Which body it is; `None` for the model's own graph.
+    pub(super) body: Option<BodyRef>,
+    /// Whether it is given something from outside, or lies in a graph that is.
+    pub(super) is_given: bool,
+    /// What its Parameters are given.
+    pub(super) given: Given,
+    /// Where a part of a typed graph is inferred anew: the layers that are to be.
+    pub(super) stale: Option<FxHashSet<NodeIndex>>,
+    /// The values found so far.
+    pub(super) values: Values,
+    /// What was found in it, its bodies left out.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// The layers that OpenVINO's reader does not drop, once somebody asked.
+    pub(super) read: Option<HashSet<NodeIndex>>,
+    /// The variables that have a ReadValue.
+    pub(super) readable: HashSet<String>,
+    /// The layers that have an error or depend on one that has.
+    pub(super) doubtful: FxHashSet<NodeIndex>,
+    /// Which inputs are inferred as if they were of another type.
+    pub(super) plan: Plan,
+}
+
+/// A body among those of a layer.
+pub(super) struct BodyRef {
+    owner: LayerId,
+    /// Position among the bodies of its owner.
+    at: usize,
+    /// `loop/body`.
+    pub(super) label: String,
+}
+
+impl BodyRef {
+    pub(super) fn new(owner: &Layer, at: usize, body: &Body) -> Self {
+        Self { owner: owner.id, at, label: format!("{}/{}", owner.name, body.name) }
+    }
+
+    pub(super) fn step(&self) -> (LayerId, usize) {
+        (self.owner, self.at)
+    }
+}
+
+/// A body: the layers around it, outermost first, each with the position of the body among its bodies.
+pub(crate) type Place = Vec<(LayerId, usize)>;
+
+impl Scope {
+    /// The scope of a body inside of this one, with what its Parameters are given, or by itself.
+    pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
+        let all = |graph: &Graph| graph.petgraph().node_indices().collect();
+        Self {
+            body: Some(BodyRef::new(owner, at, body)),
+            is_given: self.is_given || given.is_some(),
+            given: given.cloned().unwrap_or_default(),
+            stale: self.stale.as_ref().map(|_| all(&body.graph)),
+            ..Self::default()
+        }
+    }
+}
+
+/// What is kept of the runs of a body.
+#[derive(Default)]
+pub(crate) struct Run {
+    /// What the last run found, or the first one with errors.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// How often a loop runs the body, as it was last known.
+    pub(super) iterations: Option<i64>,
+}
+
+impl Run {
+    pub(super) fn failed(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
