@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
+use typelift_promote::ElementType;
 
 use crate::graph::LayerId;
+use crate::shape::Shape;
 use crate::span::{Lines, Span};
 
 /// How bad it is.
@@ -179,8 +181,34 @@ pub struct Label {
     pub message: String,
 }
 
+/// A tensor that explains a diagnostic, with the layer that produces it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// The layer that produces the tensor.
+    pub layer: LayerRef,
+    /// Its bytes.
+    pub span: Span,
+    /// The element type of the tensor.
+    pub element_type: ElementType,
+    /// The shape of the tensor.
+    pub shape: Shape,
+    /// What the tensor is to the layer with the diagnostic: ``input 0 is f32[2] from Parameter 0 `x` ``.
+    pub message: String,
+}
+
+/// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so whoever
+/// offers a remedy tries it first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Inserting Converts so that element types agree ([`infer_aligned`](crate::infer_aligned)).
+    Align,
+    /// Writing the file with the types and shapes that inference finds.
+    RefreshPorts,
+}
+
 /// One error, warning or note about a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
@@ -192,10 +220,14 @@ pub struct Diagnostic {
     pub layer: Option<LayerRef>,
     /// The place it is about first, then others that explain it.
     pub labels: Vec<Label>,
-    /// Facts that led to it: types with their producers, the rule.
+    /// The tensors that led to it, with their producers.
+    pub related: Vec<Related>,
+    /// Other facts that led to it.
     pub notes: Vec<String>,
-    /// What can be done.
+    /// What the author of the file can do.
     pub help: Vec<String>,
+    /// What a program can do.
+    pub remedy: Option<Remedy>,
 }
 
 impl Diagnostic {
@@ -207,8 +239,10 @@ impl Diagnostic {
             message: message.into(),
             layer: None,
             labels: Vec::new(),
+            related: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
+            remedy: None,
         }
     }
 

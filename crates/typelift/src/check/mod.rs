@@ -11,7 +11,7 @@ use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
 use self::order::Errors;
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
 use crate::graph::{Attribute, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::ops::{self, LAST_OPSET, LayerKind, Operation};
 use crate::shape::Shape;
@@ -347,7 +347,8 @@ impl<'a> Check<'a> {
     fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
         let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
-        lint.help("`typelift infer -o` writes what is true; OpenVINO itself does not look at it")
+        let lint = lint.help("correct the port; OpenVINO itself does not read it");
+        Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
     }
 
     /// One warning for each operation and version that OpenVINO does not have.

@@ -6,7 +6,6 @@ mod recover;
 mod scope;
 mod value;
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,12 +23,11 @@ pub(crate) use self::scope::Place;
 use self::scope::{BodyRef, Run, Scope};
 use self::value::{Evaluator, Values};
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{self, Fault, Given, LayerKind, Operation, Outputs, Subject, Surroundings, Tensor, Variable};
 use crate::shape::Shape;
-use crate::span::Lines;
 use crate::weights::Weights;
 use crate::xml;
 
@@ -90,8 +88,6 @@ const MIN_ALLOWANCE: usize = 1 << 20;
 /// What one run of inference carries along.
 pub(crate) struct Walk {
     source: Arc<String>,
-    /// The lines of the source, once a diagnostic asks for one.
-    lines: OnceCell<Lines>,
     evaluator: Evaluator,
     version: IrVersion,
     /// Who repairs what has the wrong types.
@@ -125,7 +121,6 @@ impl Walk {
         let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
         Self {
             source: model.source.clone(),
-            lines: OnceCell::new(),
             evaluator: Evaluator::new(&model.source, &model.weights),
             version: model.version,
             aligner,
@@ -467,7 +462,7 @@ impl Walk {
         let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
         let Some(layer) = graph.weight(node) else { return diagnostic };
         let path = self.bodies().map(|body| body.label.as_str()).collect::<Vec<_>>().join("/");
-        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path });
+        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.clone() });
         let place = layer.span.unwrap_or_default();
         let span = match fault.attribute {
             Some(attribute) => {
@@ -487,13 +482,22 @@ impl Walk {
             let Some((producer, output)) = graph.weight(source).and_then(|l| Some((l, l.outputs.get(port)?))) else {
                 continue;
             };
-            let lines = self.lines.get_or_init(|| Lines::new(self.source.clone()));
-            let line = lines.line_column(producer.span.unwrap_or_default().start).0;
-            diagnostic = diagnostic.note(format!(
-                "input {input} is {}{} from {} {} `{}` (line {line})",
+            let message = format!(
+                "input {input} is {}{} from {} {} `{}`",
                 output.element_type, output.shape, producer.ty, producer.id, producer.name
-            ));
+            );
+            diagnostic.related.push(Related {
+                layer: LayerRef { id: producer.id, name: producer.name.to_string(), path: path.clone() },
+                span: producer.span.unwrap_or_default(),
+                element_type: output.element_type,
+                shape: output.shape.clone(),
+                message,
+            });
         }
+        diagnostic.remedy = match fault.code {
+            Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
+            _ => None,
+        };
         diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
         diagnostic
     }

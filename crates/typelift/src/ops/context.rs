@@ -279,7 +279,7 @@ impl<'a> Context<'a> {
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         Fault::types(inputs, format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty))
             .rule("OpenVINO converts nothing by itself")
-            .help("put a Convert before the input whose type should change, or let `typelift convert --align` do it")
+            .help("put a Convert before the input whose type should change")
     }
 
     /// Refuses a type that the row does not take in this input.

@@ -49,7 +49,8 @@ fn said(model: &mut Model, notes: bool) -> String {
             let (line, column) = label.span.line_column(model.source());
             text += &format!("  {line}:{column} {}: {}\n", label.span.text(model.source()), label.message);
         }
-        for line in diagnostic.notes.iter().chain(&diagnostic.help) {
+        let related = diagnostic.related.iter().map(|related| &related.message);
+        for line in related.chain(&diagnostic.notes).chain(&diagnostic.help) {
             text += &format!("  = {line}\n");
         }
     }

@@ -82,7 +82,7 @@ fn what_is_said_of_each() {
             for place in places {
                 text += &format!("    at {place}\n");
             }
-            for note in &diagnostic.notes {
+            for note in diagnostic.related.iter().map(|related| &related.message).chain(&diagnostic.notes) {
                 text += &format!("    note: {note}\n");
             }
             for help in &diagnostic.help {
