@@ -1,39 +1,118 @@
 //! `typelift check`: what is wrong or odd about a model.
 
+use std::str::FromStr;
+
+use serde_json::Value;
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+
 use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
+use crate::findings::{self, Document};
 use crate::input::{self, Input, Loaded};
-use crate::render::{self, Count, Document, Show};
+use crate::remedy::Fixes;
+use crate::render::{self, Count, Show};
 use crate::terminal::{self, Page, Terminal};
 
-/// Tell every error and every oddity of a model
+/// Report every error and lint of a model
 ///
-/// Errors are what OpenVINO refuses. Warnings are what it takes in silence although it is surely or probably not what was
-/// meant. All of a file is told in one run; nothing is written.
+/// Errors are what OpenVINO refuses. Warnings are what it accepts silently although it is surely or probably not what was
+/// meant. One run reports everything, causes first; nothing is written. `typelift explain CODE` describes a finding.
 ///
-/// Several models are checked side by side and told in their order, of a directory every .xml beneath it; one that is no IR
-/// is named and skipped. JSON is then an array. The exit status is the worst of all.
+/// Several models are checked in parallel and reported in order. A directory stands for every .xml file below it; files
+/// that are not IR are skipped. The exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift check model.xml
-  typelift check models
-  typelift check --format json model.xml | jq '.diagnostics[].code'")]
+  typelift check models --deny warnings
+  typelift check --deny stale-port,unreachable-layer --allow unaligned-constant model.xml
+  typelift check --format json model.xml | jq '.diagnostics[].code'
+  typelift check --format sarif models > typelift.sarif")]
 pub(crate) struct Args {
     #[command(flatten)]
     inputs: Inputs,
-    /// How to tell it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Show each one, not only the first of a kind that is very frequent
+    /// Exit with status 1 on these findings, too: codes, or `warnings` for all warnings
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    deny: Vec<Kinds>,
+    /// Do not report these findings; errors cannot be allowed
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = parse_allowed)]
+    allow: Vec<Kinds>,
+    /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
     #[arg(long)]
     all: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
+    /// Findings with the source they point at
     Text,
+    /// One document with everything
     Json,
+    /// Workflow commands of GitHub Actions, which annotate pull requests
+    Github,
+    /// A SARIF 2.1.0 log for code scanning
+    Sarif,
+}
+
+/// Findings that an option is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Warnings,
+    Code(Code),
+}
+
+impl Kinds {
+    fn include(self, diagnostic: &Diagnostic) -> bool {
+        match self {
+            Self::Warnings => diagnostic.severity == Severity::Warning,
+            Self::Code(code) => diagnostic.code == code,
+        }
+    }
+}
+
+impl FromStr for Kinds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "warnings" => Ok(Self::Warnings),
+            text => find_code(text).map(Self::Code),
+        }
+    }
+}
+
+fn parse_allowed(text: &str) -> Result<Kinds, String> {
+    match text.parse()? {
+        Kinds::Code(code) if code.severity() == Severity::Error => {
+            Err("it is an error: OpenVINO refuses the model, whether it is reported or not".to_owned())
+        }
+        kinds => Ok(kinds),
+    }
+}
+
+/// The code of this name.
+///
+/// # Errors
+/// There is none; the message names the nearest.
+pub(crate) fn find_code(text: &str) -> Result<Code, String> {
+    let mut codes = Code::ALL.iter().copied();
+    codes.clone().find(|code| code.name() == text).ok_or_else(|| {
+        let score = |code: &Code| strsim::jaro_winkler(code.name(), text);
+        let near = codes.by_ref().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|code| score(code) > 0.7);
+        let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
+        format!("there is no finding with this code{near}")
+    })
+}
+
+/// What was found in a file.
+struct Outcome {
+    count: Count,
+    fails: bool,
+    /// Its part of a SARIF log.
+    run: Option<Value>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -42,34 +121,57 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         (Format::Json, None) => Frame::ARRAY,
         _ => Frame::LINES,
     };
-    let counts = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
-    let faulty = |count: &Count| count.errors > 0;
-    if batch.single().is_none() {
-        let with_errors = counts.done.iter().filter(|count| faulty(count)).count();
-        let files = [(counts.done.len() - with_errors, "without errors"), (with_errors, "with errors")];
-        let total: Count = counts.done.iter().copied().sum();
-        terminal.say(&format!("{}; {total}\n", counts.summary(&files)));
+    let mut outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
+    if args.format == Format::Sarif {
+        let runs: Vec<_> = outcomes.done.iter_mut().filter_map(|outcome| outcome.run.take()).collect();
+        terminal.print_json(&findings::sarif(&runs))?;
     }
-    Ok(counts.status(faulty))
+    if batch.single().is_none() {
+        let with_errors = outcomes.done.iter().filter(|outcome| outcome.count.errors > 0).count();
+        let files = [(outcomes.done.len() - with_errors, "without errors"), (with_errors, "with errors")];
+        let total: Count = outcomes.done.iter().map(|outcome| outcome.count).sum();
+        terminal.say(&format!("{}; {total}\n", outcomes.summary(&files)));
+    }
+    Ok(outcomes.status(|outcome| outcome.fails))
 }
 
 impl Args {
     /// Checks one model.
-    fn check(&self, input: &Input, page: &mut Page) -> Result<Count, Failure> {
+    fn check(&self, input: &Input, page: &mut Page) -> Result<Outcome, Failure> {
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
             input::infer(model, diagnostics, &[], None);
             diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
         }
+        diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
+        let fixes = model.as_ref().map(|model| Fixes::find(input, model, diagnostics)).unwrap_or_default();
+        let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
+        let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
+        let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0, run: None };
         match self.format {
-            Format::Json => page.printed = terminal::json(&Document::new(diagnostics))?,
+            Format::Json => page.printed = terminal::json(&Document::new(diagnostics, &fixes))?,
+            Format::Github => page.printed = findings::github(diagnostics, &fixes),
+            Format::Sarif => outcome.run = Some(findings::sarif_run(diagnostics, &fixes)),
             Format::Text => {
-                page.said = render::text(diagnostics, if self.all { Show::All } else { Show::Many });
-                page.printed = format!("{count} in {}\n", diagnostics.file);
+                page.styled = true;
+                page.printed = self.text(diagnostics, &fixes, denied);
             }
         }
-        Ok(count)
+        Ok(outcome)
+    }
+
+    fn text(&self, diagnostics: &mut Diagnostics, fixes: &Fixes, denied: usize) -> String {
+        // It is the last one, so that fixes keep their positions.
+        diagnostics.list.retain(|diagnostic| self.all || diagnostic.code != Code::RequiredRelease);
+        let show = if self.all { Show::All } else { Show::Folded };
+        let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
+        format!(
+            "{}{}{denied} in {}\n",
+            render::text(diagnostics, fixes, show),
+            Count::of(diagnostics),
+            diagnostics.file
+        )
     }
 }

@@ -11,7 +11,7 @@ use typelift::passes::{
 };
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
-use typelift::{Graph, Layer, Model};
+use typelift::{Diagnostic, Diagnostics, Graph, Layer, Model};
 
 use crate::Status;
 use crate::batch::{Frame, Inputs};
@@ -20,6 +20,7 @@ use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
 use crate::output::{OutputArgs, Target};
 use crate::plan::{Plan, Totals};
 use crate::promote::OpenVinoArgs;
+use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::{self, Page, Terminal};
 
@@ -133,7 +134,7 @@ impl Args {
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), false) = (model, diagnostics.has_errors()) else {
-            page.said = render::text(diagnostics, Show::Briefly);
+            page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
             return Ok(Conversion { totals: None, plan: None });
         };
         let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
@@ -153,7 +154,8 @@ impl Args {
         changes.extend(self.interface.convert_outputs(model)?);
         let plan = Plan::new(&diagnostics.file, changes);
         diagnostics.list.extend(plan.warnings(model));
-        page.said = render::text(diagnostics, Show::Briefly);
+        diagnostics.list.extend(typelift::unknown_operations(model));
+        page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let totals = plan.totals(before, after);
         let summary = format!("{}: {totals}\n", diagnostics.file);
         if let Some(target) = &target {
@@ -164,6 +166,18 @@ impl Args {
             page.printed = format!("{plan}{summary}");
         }
         Ok(Conversion { totals: Some(totals), plan: self.report.is_some().then_some(plan) })
+    }
+
+    /// Commands that would succeed where this one did not.
+    fn fixes(&self, input: &Input, diagnostics: &Diagnostics) -> Fixes {
+        let plain = self.changes.is_empty() && self.interface.is_empty() && !input.is_stdin();
+        let original = if plain { input.read().ok().and_then(|mut loaded| loaded.model.take()) } else { None };
+        original.map(|model| Fixes::find(input, &model, diagnostics)).unwrap_or_default()
+    }
+
+    /// Aligns a model as these options say and nothing else; `None` where they say that nothing is aligned.
+    pub(crate) fn align(&self, model: &mut Model) -> Option<(Vec<Diagnostic>, Vec<Change>)> {
+        Some(typelift::infer_aligned(model, self.rule_set()?))
     }
 
     /// The rules to align by, unless that is off.

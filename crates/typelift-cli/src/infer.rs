@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges, Loaded};
 use crate::listing;
 use crate::output::{OutputArgs, Target};
+use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::{self, Page, Terminal};
 
@@ -73,7 +74,7 @@ impl Args {
             let changed = self.changes.apply(model)?;
             input::infer(model, diagnostics, &changed, None);
         }
-        page.said = render::text(diagnostics, Show::Briefly);
+        page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let faulty = diagnostics.has_errors();
         let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
@@ -96,7 +97,7 @@ impl Args {
             let options = WriteOptions { canonical: self.output.canonical, refresh_ports: true };
             if let Some(objection) = target.objection(model, input) {
                 diagnostics.list = vec![objection];
-                page.said += &render::text(diagnostics, Show::Briefly);
+                page.said += &render::text(diagnostics, &Fixes::default(), Show::Briefly);
                 return Ok(Status::Faulty);
             }
             target.write(model, options, page)?;

@@ -1,4 +1,4 @@
-//! Diagnostics as text, the way rustc shows them, and as JSON; failures in the same manner.
+//! Diagnostics as text, the way rustc shows them; failures in the same manner.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,8 +9,14 @@ use serde::Serialize;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
-/// So many diagnostics of one kind are shown unless all are asked for.
-const SHOWN_OF_EACH: usize = 10;
+use crate::remedy::{Fix, Fixes};
+
+/// How many errors of one kind are shown before the others are folded.
+const ERRORS_OF_EACH: usize = 10;
+/// How many warnings or notes of one kind are shown; more are folded into the first.
+const WARNINGS_OF_EACH: usize = 3;
+/// How many layers are listed of those that were folded.
+const LISTED: usize = 8;
 
 /// Source lines up to this many bytes are shown whole, of longer ones the part around what is pointed at.
 const WHOLE_LINE: usize = 200;
@@ -22,45 +28,77 @@ const AFTER_START: usize = 120;
 pub(crate) enum Show {
     /// Each one.
     All,
-    /// Each one, but of a kind that is very frequent only the first.
-    Many,
-    /// Errors, and the rest only where there are none and little of it.
+    /// All of them, repeated ones folded into the first.
+    Folded,
+    /// Errors, what is lost or may not load, and other warnings only where there are few and no errors.
     Briefly,
 }
 
 /// Diagnostics in colours, and what was not shown.
-pub(crate) fn text(diagnostics: &Diagnostics, show: Show) -> String {
+pub(crate) fn text(diagnostics: &Diagnostics, fixes: &Fixes, show: Show) -> String {
     let mut text = String::new();
     let count = Count::of(diagnostics);
-    let least = match show {
-        Show::All | Show::Many => Severity::Note,
-        Show::Briefly if count.errors == 0 && count.warnings <= 3 => Severity::Warning,
-        Show::Briefly => Severity::Error,
+    let all = diagnostics.list.iter().enumerate();
+    let is_shown = |diagnostic: &Diagnostic| match diagnostic.severity {
+        _ if show != Show::Briefly => true,
+        Severity::Error => true,
+        Severity::Warning => is_essential(diagnostic) || count.errors == 0 && count.warnings <= WARNINGS_OF_EACH,
+        Severity::Note => false,
     };
+    let shown: Vec<_> = all.filter(|(_, diagnostic)| is_shown(diagnostic)).collect();
+    let mut of_each = BTreeMap::<Code, Vec<&Diagnostic>>::new();
+    for (_, diagnostic) in &shown {
+        of_each.entry(diagnostic.code).or_default().push(diagnostic);
+    }
+    let lines = Lines::new(diagnostics.source.clone());
     let mut seen = BTreeMap::<Code, usize>::new();
-    let mut lines = None;
-    for diagnostic in diagnostics.list.iter().filter(|diagnostic| diagnostic.severity >= least) {
-        let count = seen.entry(diagnostic.code).or_default();
-        *count += 1;
-        if show == Show::All || *count <= SHOWN_OF_EACH {
-            let lines = lines.get_or_insert_with(|| Lines::new(diagnostics.source.clone()));
-            text += &render(&diagnostics.file, lines, diagnostic);
+    for &(at, diagnostic) in &shown {
+        let seen = seen.entry(diagnostic.code).or_default();
+        *seen += 1;
+        let alike = of_each.get(&diagnostic.code).map_or(&[][..], Vec::as_slice);
+        let room = if show == Show::All { usize::MAX } else { room_for(diagnostic, alike.len()) };
+        if *seen > room {
+            continue;
         }
-    }
-    let hidden = seen.iter().filter(|&(_, &count)| show != Show::All && count > SHOWN_OF_EACH);
-    let before = text.len();
-    for (code, count) in hidden {
-        let _ = writeln!(text, "... and {} more of {code}", count - SHOWN_OF_EACH);
-    }
-    if text.len() > before {
-        let _ = writeln!(text, "`typelift check --all {}` shows each one\n", diagnostics.file);
+        let folded = (*seen == room).then(|| fold(&alike[room..], &diagnostics.file)).flatten();
+        text += &render(&diagnostics.file, &lines, diagnostic, fixes.get(at), folded);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
-        let more =
-            if least == Severity::Error && count.warnings > 0 { "; `typelift check` shows the warnings" } else { "" };
+        let hidden = diagnostics.list.iter().filter(|it| it.severity == Severity::Warning && !is_shown(it)).count();
+        let warnings = if hidden == 1 { "the warning" } else { "the warnings" };
+        let more = match hidden {
+            0 => String::new(),
+            _ => format!("; `typelift check {}` shows {warnings}", diagnostics.file),
+        };
         let _ = writeln!(text, "{count} in {}{more}", diagnostics.file);
     }
     text
+}
+
+/// Whether a warning is about values that are lost, or about what OpenVINO may not load.
+fn is_essential(diagnostic: &Diagnostic) -> bool {
+    [Code::LossyConversion, Code::UnknownOperation].contains(&diagnostic.code)
+}
+
+/// How many diagnostics of a kind are shown where there are `count`.
+fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
+    match diagnostic.severity {
+        Severity::Error => ERRORS_OF_EACH,
+        _ if count <= WARNINGS_OF_EACH => WARNINGS_OF_EACH,
+        _ => 1,
+    }
+}
+
+/// A note on diagnostics that are not shown.
+fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
+    let code = hidden.first()?.code;
+    let layers = hidden.iter().filter_map(|diagnostic| diagnostic.layer.as_ref());
+    let mut names: Vec<_> = layers.map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
+    names.dedup();
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    names.truncate(LISTED);
+    let at = if names.is_empty() { String::new() } else { format!(": layers {}{more}", names.join(", ")) };
+    Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
 }
 
 /// How many there are of each severity.
@@ -102,7 +140,7 @@ impl std::fmt::Display for Count {
 }
 
 /// One diagnostic with the source it points at, and an empty line.
-fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic) -> String {
+fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>, folded: Option<String>) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -115,9 +153,15 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic) -> String {
     }
     let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
     let layer = layer.map(|layer| Level::NOTE.message(normalize_untrusted_str(&describe(layer))));
+    let related = diagnostic.related.iter().map(|related| {
+        let (line, _) = lines.line_column(related.span.start);
+        Level::NOTE.message(normalize_untrusted_str(&format!("{} (line {line})", related.message)))
+    });
     let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(normalize_untrusted_str(note)));
-    let help = diagnostic.help.iter().map(|help| Level::HELP.message(normalize_untrusted_str(help)));
-    let group = group.elements(layer.into_iter().chain(notes).chain(help));
+    let help = diagnostic.help.iter().cloned().chain(fix.map(Fix::help));
+    let help = help.map(|help| Level::HELP.message(normalize_untrusted_str(&help)));
+    let folded = folded.map(|folded| Level::NOTE.message(normalize_untrusted_str(&folded)));
+    let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
     let text = Renderer::styled().render(&[group]);
     // The renderer puts an empty "::: " above a source whose path it was told apart from the text.
     let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
@@ -198,61 +242,6 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
         }
     }
     excerpts
-}
-
-/// The diagnostics of a file as data.
-#[derive(Serialize)]
-pub(crate) struct Document<'a> {
-    file: &'a str,
-    #[serde(flatten)]
-    count: Count,
-    diagnostics: Vec<Entry<'a>>,
-}
-
-#[derive(Serialize)]
-struct Entry<'a> {
-    severity: Severity,
-    code: Code,
-    message: &'a str,
-    layer: Option<&'a LayerRef>,
-    line: Option<usize>,
-    column: Option<usize>,
-    labels: Vec<Place<'a>>,
-    notes: &'a [String],
-    help: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Place<'a> {
-    line: usize,
-    column: usize,
-    message: &'a str,
-}
-
-impl<'a> Document<'a> {
-    pub(crate) fn new(diagnostics: &'a Diagnostics) -> Self {
-        let lines = Lines::new(diagnostics.source.clone());
-        let place = |label: &'a Label| {
-            let (line, column) = lines.line_column(label.span.start);
-            Place { line, column, message: &label.message }
-        };
-        let entry = |diagnostic: &'a Diagnostic| {
-            let labels: Vec<_> = diagnostic.labels.iter().map(place).collect();
-            Entry {
-                severity: diagnostic.severity,
-                code: diagnostic.code,
-                message: &diagnostic.message,
-                layer: diagnostic.layer.as_ref(),
-                line: labels.first().map(|label| label.line),
-                column: labels.first().map(|label| label.column),
-                labels,
-                notes: &diagnostic.notes,
-                help: &diagnostic.help,
-            }
-        };
-        let entries = diagnostics.list.iter().map(entry).collect();
-        Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: entries }
-    }
 }
 
 /// Why something was not done, in colours.

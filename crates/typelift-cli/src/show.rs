@@ -3,6 +3,7 @@
 use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
+use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::Terminal;
 use crate::{dot, listing};
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[], None);
     }
-    terminal.say(&render::text(diagnostics, Show::Briefly));
+    terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
     match (&loaded.model, args.format) {
         (model, Format::Json) => terminal.print_json(&model.as_ref().map(|model| listing::model(model)))?,
         (None, _) => {}

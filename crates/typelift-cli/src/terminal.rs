@@ -12,6 +12,8 @@ pub(crate) struct Terminal {
     /// Results.
     pub(crate) out: BufWriter<StdoutLock<'static>>,
     err: AutoStream<io::Stderr>,
+    /// Whether results may have colours.
+    colors: bool,
 }
 
 impl Terminal {
@@ -21,7 +23,15 @@ impl Terminal {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        Self { out: BufWriter::with_capacity(1 << 16, io::stdout().lock()), err: AutoStream::new(io::stderr(), choice) }
+        let for_stdout = match choice {
+            anstream::ColorChoice::Auto => AutoStream::choice(&io::stdout()),
+            choice => choice,
+        };
+        Self {
+            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            err: AutoStream::new(io::stderr(), choice),
+            colors: for_stdout != anstream::ColorChoice::Never,
+        }
     }
 
     /// Prints to standard error; colours are taken out where they are not wanted.
@@ -33,7 +43,10 @@ impl Terminal {
     /// Prints all that is on a page.
     pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
         self.say(&page.said);
-        self.print(&page.printed)
+        match page.styled && !self.colors {
+            true => self.print(&anstream::adapter::strip_str(&page.printed).to_string()),
+            false => self.print(&page.printed),
+        }
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
@@ -59,6 +72,8 @@ pub(crate) struct Page {
     pub(crate) said: String,
     /// For standard output.
     pub(crate) printed: String,
+    /// Whether what is printed has colours, which are taken out where they are not wanted.
+    pub(crate) styled: bool,
 }
 
 /// A JSON document and the end of its last line.

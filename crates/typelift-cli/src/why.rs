@@ -9,6 +9,7 @@ use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::listing::Clean;
+use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::Terminal;
 
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[], None);
     }
-    terminal.say(&render::text(diagnostics, Show::Briefly));
+    terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
     let Some(model) = &loaded.model else { return Ok(Status::Faulty) };
     let derivation = typelift::why(model, &args.name).map_err(|error| {
         let failure = Failure::new(error.to_string());

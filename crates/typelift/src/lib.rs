@@ -17,7 +17,7 @@ pub mod weights;
 pub mod why;
 pub mod xml;
 
-pub use check::{check, check_after};
+pub use check::{check, check_after, unknown_operations};
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;

@@ -12,7 +12,7 @@ use typelift_promote::ElementType;
 
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
-use crate::graph::{Attribute, Direction, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
 use crate::ops::{self, LAST_OPSET, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Span;
@@ -68,18 +68,26 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
     found
 }
 
+/// One warning for each operation that OpenVINO does not have: without an extension that brings it, the model does not load.
+#[must_use]
+pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
+    let errors = Errors::default();
+    let mut check = Check::new(model, &errors);
+    let mut pending = vec![(&model.graph, Vec::new())];
+    while let Some((graph, path)) = pending.pop() {
+        check.path = path;
+        for layer in graph.layers() {
+            check.stranger(layer);
+            let inside = |body: &'_ Body| [&check.path[..], &[format!("{}/{}", layer.name(), body.name())]].concat();
+            pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body))));
+        }
+    }
+    check.unknown_operations();
+    check.diagnostics
+}
+
 fn lints(model: &Model, errors: &Errors) -> Vec<Diagnostic> {
-    let mut check = Check {
-        errors,
-        source: &model.source,
-        path: Vec::new(),
-        diagnostics: Vec::new(),
-        constants: Vec::new(),
-        strangers: BTreeMap::new(),
-        newest: None,
-        has_misplaced_constants: false,
-        has_values: model.weights.len().is_some(),
-    };
+    let mut check = Check::new(model, errors);
     check.graph(&model.graph);
     check.unknown_operations();
     check.constants(model);
@@ -120,6 +128,20 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
+    fn new(model: &'a Model, errors: &'a Errors<'a>) -> Self {
+        Self {
+            errors,
+            source: &model.source,
+            path: Vec::new(),
+            diagnostics: Vec::new(),
+            constants: Vec::new(),
+            strangers: BTreeMap::new(),
+            newest: None,
+            has_misplaced_constants: false,
+            has_values: model.weights.len().is_some(),
+        }
+    }
+
     fn graph(&mut self, graph: &'a Graph) {
         self.duplicate_layer_names(graph);
         self.duplicate_tensor_names(graph);
@@ -129,18 +151,22 @@ impl<'a> Check<'a> {
             let Some(layer) = graph.weight(node) else { continue };
             match ops::lookup(layer.ty(), layer.version()) {
                 Some(operation) => self.operation(layer, operation),
-                // What has no type or version was reported when it was read.
-                None if layer.ty().is_empty() || layer.version().is_empty() => {}
-                None => {
-                    let place = self.place(layer);
-                    self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
-                }
+                None => self.stranger(layer),
             }
             for body in layer.bodies() {
                 self.path.push(format!("{}/{}", layer.name(), body.name()));
                 self.graph(&body.graph);
                 self.path.pop();
             }
+        }
+    }
+
+    /// Records a layer of an operation that OpenVINO does not have. One without type or version was reported when it was read.
+    fn stranger(&mut self, layer: &'a Layer) {
+        let unknown = ops::lookup(layer.ty(), layer.version()).is_none();
+        if unknown && !layer.ty().is_empty() && !layer.version().is_empty() {
+            let place = self.place(layer);
+            self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
         }
     }
 

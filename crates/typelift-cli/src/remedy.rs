@@ -1,0 +1,196 @@
+//! Turns the remedies that the library names into commands, each tried on the model first.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use clap::Parser;
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Remedy};
+use typelift::passes::{Action, Change};
+use typelift::promote::{ElementType, fidelity};
+use typelift::{Graph, LayerId, Model};
+
+use crate::input::Input;
+use crate::{Cli, Verb};
+
+/// A command that mends what a diagnostic is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Fix {
+    pub(crate) command: String,
+    /// What it does, to follow the command in a sentence.
+    effect: String,
+    /// Whether it succeeds now: other errors may have to be fixed first.
+    pub(crate) succeeds: bool,
+}
+
+impl Fix {
+    /// A sentence with the command.
+    pub(crate) fn help(&self) -> String {
+        let later = if self.succeeds { "" } else { ", once the other errors are fixed" };
+        format!("`{}` {}{later}", self.command, self.effect)
+    }
+}
+
+/// The fixes of the diagnostics of a file, by position.
+#[derive(Default)]
+pub(crate) struct Fixes(BTreeMap<usize, Fix>);
+
+/// The options of `convert` to try, the one that changes least first.
+const OPTIONS: &[&[&str]] = &[&[], &["--promote-unsafe"], &["--align", "pytorch"], &["--align", "paddle"]];
+
+impl Fixes {
+    /// Finds commands for what was found in a model that was inferred.
+    pub(crate) fn find(input: &Input, model: &Model, diagnostics: &Diagnostics) -> Self {
+        let mut fixes = Self::default();
+        if input.is_stdin() || input.bin.is_some() {
+            return fixes;
+        }
+        let of = |remedy| {
+            let all = diagnostics.list.iter().enumerate();
+            all.filter(move |(_, diagnostic)| diagnostic.remedy == Some(remedy)).map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        if !diagnostics.has_errors() {
+            let command = command("infer", &[], &input.file);
+            let fix = Fix { command, effect: "writes every port as inferred".to_owned(), succeeds: true };
+            fixes.0.extend(of(Remedy::RefreshPorts).into_iter().map(|at| (at, fix.clone())));
+        }
+        let mut left = of(Remedy::Align);
+        // What reading found stays, whatever is aligned.
+        let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
+        for options in OPTIONS {
+            if left.is_empty() {
+                break;
+            }
+            let Some(trial) = Trial::new(options, model) else { continue };
+            left.retain(|&at| match trial.effect_on(&diagnostics.list[at]) {
+                Some(effect) => {
+                    let succeeds = !unread && !trial.found.iter().any(Diagnostic::is_error);
+                    let command = command("convert", options, &input.file);
+                    fixes.0.insert(at, Fix { command, effect, succeeds });
+                    false
+                }
+                None => true,
+            });
+        }
+        fixes
+    }
+
+    /// The fix of the diagnostic at this position.
+    pub(crate) fn get(&self, at: usize) -> Option<&Fix> {
+        self.0.get(&at)
+    }
+}
+
+/// What `convert` would do to a model with some options.
+struct Trial {
+    model: Model,
+    found: Vec<Diagnostic>,
+    inserted: HashSet<(String, LayerId)>,
+    changes: Vec<Change>,
+}
+
+impl Trial {
+    fn new(options: &[&str], model: &Model) -> Option<Self> {
+        let fixed = ["in.xml", "-o", "out.xml"];
+        let words = ["typelift", "convert"].iter().chain(options).chain(&fixed);
+        let Ok(Cli { verb: Verb::Convert(args), .. }) = Cli::try_parse_from(words) else { return None };
+        let mut model = model.clone();
+        let (found, changes) = args.align(&mut model)?;
+        let inserted = changes.iter().filter(|change| change.action == Action::Inserted);
+        let inserted = inserted.map(|change| (change.layer.path.clone(), change.layer.id)).collect();
+        Some(Self { model, found, inserted, changes })
+    }
+
+    /// What is done about a diagnostic of types; `None` if it is not mended.
+    fn effect_on(&self, diagnostic: &Diagnostic) -> Option<String> {
+        let layer = diagnostic.layer.as_ref()?;
+        let types = [Code::TypeMismatch, Code::UnsupportedType, Code::NoCommonType];
+        let remains = |found: &Diagnostic| types.contains(&found.code) && found.layer.as_ref() == Some(layer);
+        if self.found.iter().any(remains) {
+            return None;
+        }
+        let mut effects: Vec<_> =
+            self.converts_before(layer).into_iter().map(|(from, to)| describe(from, to)).collect();
+        effects.dedup();
+        match effects.is_empty() {
+            true => Some("makes the types agree".to_owned()),
+            false => Some(format!("inserts {}", effects.join(" and "))),
+        }
+    }
+
+    /// The types of the new Converts that feed a layer.
+    fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
+        let Some(graph) = graph_at(self.model.graph(), &layer.path) else { return Vec::new() };
+        let producers =
+            graph.producers(layer.id).into_iter().flatten().map(|output| (layer.path.clone(), output.layer));
+        let new: Vec<_> = producers.filter(|producer| self.inserted.contains(producer)).collect();
+        let of = |change: &&Change| new.contains(&(change.layer.path.clone(), change.layer.id));
+        self.changes.iter().filter(of).map(|change| (change.from, change.to)).collect()
+    }
+}
+
+/// The graph that layers with this path are in.
+fn graph_at<'g>(mut graph: &'g Graph, path: &str) -> Option<&'g Graph> {
+    let mut rest = path;
+    while !rest.is_empty() {
+        // Names can contain slashes, so the path is compared with what each body adds to it.
+        let bodies = graph.layers().flat_map(|layer| layer.bodies().iter().map(move |body| (layer, body)));
+        (graph, rest) = bodies.into_iter().find_map(|(layer, body)| {
+            let after = rest.strip_prefix(layer.name())?.strip_prefix('/')?.strip_prefix(body.name())?;
+            let after = after.strip_prefix('/').or_else(|| after.is_empty().then_some(""))?;
+            Some((body.graph(), after))
+        })?;
+    }
+    Some(graph)
+}
+
+/// `a Convert from i64 to f32 (rounds above 2^24)`.
+fn describe(from: ElementType, to: ElementType) -> String {
+    let exact_below = match to {
+        ElementType::F16 => "2^11",
+        ElementType::Bf16 => "2^8",
+        ElementType::F32 => "2^24",
+        ElementType::F64 => "2^53",
+        _ => "",
+    };
+    let loss = match fidelity(from, to) {
+        Some(fidelity) if fidelity.is_exact() => "exact".to_owned(),
+        Some(fidelity) if fidelity.to_string() == "rounds" && from.is_integer() && !exact_below.is_empty() => {
+            format!("rounds above {exact_below}")
+        }
+        Some(fidelity) => fidelity.to_string(),
+        None => return format!("a Convert from {from} to {to}"),
+    };
+    format!("a Convert from {from} to {to} ({loss})")
+}
+
+/// A command that reads `file` and writes beside it, as it is pasted into a shell.
+fn command(verb: &str, options: &[&str], file: &Path) -> String {
+    let output = if file.file_name().is_some_and(|name| name == "fixed.xml") { "fixed-2.xml" } else { "fixed.xml" };
+    let options: String = options.iter().map(|option| format!(" {option}")).collect();
+    format!("typelift {verb}{options} {} -o {output}", quoted(&file.display().to_string()))
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
+    match word.chars().all(plain) && !word.starts_with('-') {
+        true => word.to_owned(),
+        false if word.starts_with('-') => quoted(&format!("./{word}")),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted() {
+        assert_eq!(command("convert", &["--align", "pytorch"], Path::new("a/b.xml")), {
+            "typelift convert --align pytorch a/b.xml -o fixed.xml"
+        });
+        assert_eq!(quoted("my model.xml"), "'my model.xml'");
+        assert_eq!(quoted("it's.xml"), r"'it'\''s.xml'");
+        assert_eq!(quoted("-x.xml"), "./-x.xml");
+    }
+}
