@@ -147,8 +147,8 @@ fn division_follows_the_division_rule_of_the_framework() {
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("paddle")).unwrap_err(), @r"
     error[no-common-type]: i32 and i64 have no common type: Paddle promotes between floats and from real to complex numbers only
-      input 0 is i32[2] from Parameter 0 `a` (line 4)
-      input 1 is i64[2] from Parameter 1 `b` (line 5)
+      input 0 is i32[2] from Parameter 0 `a`
+      input 1 is i64[2] from Parameter 1 `b`
       `--align openvino` would make them i64, `--align pytorch` would make them f32
     ");
     let truths = Net::new().parameter("a", "boolean[2]").parameter("b", "boolean[2]").layer(
@@ -193,8 +193,8 @@ fn logical_operations_take_truth_values_under_the_frameworks() {
     };
     insta::assert_snapshot!(repaired(&mut net().model(), rules("openvino")).unwrap_err(), @r"
     error[no-common-type]: `LogicalAnd` takes booleans, and its inputs are i32 and boolean, which make i32 under openvino rules
-      input 0 is i32[2] from Parameter 0 `a` (line 4)
-      input 1 is boolean[2] from Parameter 1 `b` (line 5)
+      input 0 is i32[2] from Parameter 0 `a`
+      input 1 is boolean[2] from Parameter 1 `b`
       `--align pytorch` would make them boolean, `--align paddle` would make them boolean
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("pytorch")).unwrap(), @r"
@@ -221,8 +221,8 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
     };
     insta::assert_snapshot!(repaired(&mut net().model(), rules("openvino")).unwrap_err(), @r"
     error[no-common-type]: u64 and i32 have no common type under OpenVINO's safe rules: no signed integer as narrow as the wider of them holds both
-      input 0 is u64[1,?] from Parameter 0 `ids` (line 4)
-      input 1 is i32[] from Parameter 1 `offset` (line 5)
+      input 0 is u64[1,?] from Parameter 0 `ids`
+      input 1 is i32[] from Parameter 1 `offset`
       `--promote-unsafe` would make them f32, `--align pytorch` would make them u64
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("pytorch")).unwrap(), @r"
@@ -231,8 +231,8 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("paddle")).unwrap_err(), @r"
     error[no-common-type]: Paddle has no type u64
-      input 0 is u64[1,?] from Parameter 0 `ids` (line 4)
-      input 1 is i32[] from Parameter 1 `offset` (line 5)
+      input 0 is u64[1,?] from Parameter 0 `ids`
+      input 1 is i32[] from Parameter 1 `offset`
       `--align pytorch` would make them u64
     ");
     let text = Net::new()
@@ -242,8 +242,8 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut text.model(), rules("openvino")).unwrap_err(), @r"
     error[no-common-type]: string and f32 have no common type: ConvertPromoteTypes does not take string
-      input 0 is string[2] from Parameter 0 `a` (line 4)
-      input 1 is f32[2] from Parameter 1 `b` (line 5)
+      input 0 is string[2] from Parameter 0 `a`
+      input 1 is f32[2] from Parameter 1 `b`
       put a Convert before the input whose type should change
     ");
 }
@@ -254,8 +254,8 @@ fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
         Net::new().parameter("a", "f32[2]").parameter("b", "f32[2]").layer("both", "LogicalAnd", "opset1", &["a", "b"]);
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `LogicalAnd` takes booleans, and gets f32
-      input 0 is f32[2] from Parameter 0 `a` (line 4)
-      input 1 is f32[2] from Parameter 1 `b` (line 5)
+      input 0 is f32[2] from Parameter 0 `a`
+      input 1 is f32[2] from Parameter 1 `b`
       `--align pytorch` would make them boolean, `--align paddle` would make them boolean
     ");
 }
@@ -287,7 +287,7 @@ fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, and gets f32
-      input 1 is f32[2] from Parameter 1 `indices` (line 5)
+      input 1 is f32[2] from Parameter 1 `indices`
       put a Convert to i64 before it
     ");
 }
@@ -302,7 +302,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
     );
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, and gets f32
-      input 1 is f32[2] from Parameter 1 `indices` (line 5)
+      input 1 is f32[2] from Parameter 1 `indices`
       put a Convert to i64 before it
     ");
     let bag = Net::new()
@@ -344,9 +344,9 @@ fn a_common_type_that_is_not_known_is_not_guessed() {
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
     error[no-common-type]: the common type of the inputs of `Concat` depends on a type or a rank that is not known
-      input 0 is f16[2] from Parameter 0 `a` (line 4)
-      input 1 is f32[2] from Parameter 1 `b` (line 5)
-      input 2 is dynamic[2] from Parameter 2 `c` (line 6)
+      input 0 is f16[2] from Parameter 0 `a`
+      input 1 is f32[2] from Parameter 1 `b`
+      input 2 is dynamic[2] from Parameter 2 `c`
       give the inputs of the model types and ranks
     ");
 }
@@ -389,8 +389,8 @@ fn unknown_rank_is_refused_only_where_it_matters() {
         Net::new().parameter("a", "f16[2]").parameter("b", "f32[...]").layer("sum", "Add", "opset1", &["a", "b"]);
     insta::assert_snapshot!(repaired(&mut other.model(), rules("pytorch")).unwrap_err(), @r"
     error[no-common-type]: the common type of f16 and f32 depends on ranks that are not known
-      input 0 is f16[2] from Parameter 0 `a` (line 4)
-      input 1 is f32[...] from Parameter 1 `b` (line 5)
+      input 0 is f16[2] from Parameter 0 `a`
+      input 1 is f32[...] from Parameter 1 `b`
       `--align openvino` would make them f32
     ");
 }
