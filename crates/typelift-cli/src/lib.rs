@@ -1,0 +1,110 @@
+//! `typelift`: makes type promotion in OpenVINO IR files explicit, checks them and explains them.
+//!
+//! The program is a library with one function, so that a package for another language can bring it along.
+
+mod batch;
+mod check;
+mod completions;
+mod convert;
+mod dot;
+mod failure;
+mod findings;
+mod infer;
+mod input;
+mod listing;
+mod output;
+mod plan;
+mod promote;
+mod remedy;
+mod render;
+mod show;
+mod terminal;
+mod why;
+
+use std::ffi::OsString;
+
+use clap::{ColorChoice, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
+/// No OpenVINO needed.
+#[derive(Parser)]
+#[command(
+    name = "typelift",
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files"
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
+    color: ColorChoice,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Convert(convert::Args),
+    Infer(infer::Args),
+    Check(check::Args),
+    Show(show::Args),
+    Promote(promote::Args),
+    Why(why::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
+}
+
+/// How a run ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Done,
+    /// The model has errors, and they were printed.
+    Faulty,
+    /// One of several models could not be read or written, and that was printed.
+    Failed,
+}
+
+impl Status {
+    fn of(faulty: bool) -> Self {
+        if faulty { Self::Faulty } else { Self::Done }
+    }
+}
+
+/// Runs the program with these arguments, the name of the program first, and returns its exit status: 0 done, 1 the model has
+/// errors, 2 usage or files.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that nobody reads is no failure.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let mut terminal = Terminal::new(cli.color);
+    let result = match cli.verb {
+        Verb::Convert(args) => convert::run(&args, &mut terminal),
+        Verb::Infer(args) => infer::run(&args, &mut terminal),
+        Verb::Check(args) => check::run(&args, &mut terminal),
+        Verb::Show(args) => show::run(&args, &mut terminal),
+        Verb::Promote(args) => promote::run(&args, &mut terminal),
+        Verb::Why(args) => why::run(&args, &mut terminal),
+        Verb::Completions(args) => completions::run(&args, &mut terminal),
+        Verb::Man(args) => completions::man(&args),
+    };
+    match result.and_then(|status| terminal.flush().map(|()| status)) {
+        Ok(Status::Done) => 0,
+        Ok(Status::Faulty) => 1,
+        Ok(Status::Failed) => 2,
+        // Whoever reads our output has seen enough.
+        Err(Failure::BrokenPipe) => 0,
+        Err(failure) => {
+            terminal.say(&failure.text());
+            2
+        }
+    }
+}
