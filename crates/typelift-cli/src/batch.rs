@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::Status;
 use crate::failure::Failure;
 use crate::input::{Input, Member, is_dash};
-use crate::output::{OutputArgs, same_file};
+use crate::output::{OutputArgs, check_files, same_file};
 use crate::terminal::{Page, Terminal};
 
 /// What the main thread commonly has, so that a model needs no more where it is one of many.
@@ -69,12 +69,14 @@ pub(crate) struct Outcomes<T> {
 
 impl Inputs {
     /// Finds the models, and looks whether they can go where they are to go.
-    pub(crate) fn find(&self, output: Option<&OutputArgs>) -> Result<Batch, Failure> {
+    /// Fails where what is written, a report to a file included, could not be or would go over something else.
+    pub(crate) fn find(&self, output: Option<&OutputArgs>, report: Option<&Path>) -> Result<Batch, Failure> {
         if let [file] = &self.paths[..]
             && !file.is_dir()
         {
-            let model = Input { file: file.clone(), bin: self.bin.clone(), member: None };
-            return Ok(Batch { models: vec![model], jobs: 1 });
+            let models = vec![Input { file: file.clone(), bin: self.bin.clone(), member: None }];
+            output.map_or(Ok(()), |output| check_files(&models, output, report))?;
+            return Ok(Batch { models, jobs: 1 });
         }
         if self.paths.iter().any(|path| is_dash(path)) {
             return Err(Failure::new("standard input is one model, and there are others").help("give it alone"));
@@ -106,6 +108,7 @@ impl Inputs {
         }
         if let Some(output) = output {
             each_has_its_place(&models, output)?;
+            check_files(&models, output, report)?;
         }
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Ok(Batch { jobs: jobs.min(models.len()), models })

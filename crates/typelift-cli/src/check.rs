@@ -116,7 +116,7 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let batch = args.inputs.find(None)?;
+    let batch = args.inputs.find(None, None)?;
     let frame = match (args.format, batch.single()) {
         (Format::Json, None) => Frame::ARRAY,
         _ => Frame::LINES,

@@ -1,6 +1,5 @@
 //! `typelift convert`: promotion made explicit.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -17,7 +16,7 @@ use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
-use crate::output::{OutputArgs, Target};
+use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::plan::{Plan, Totals};
 use crate::promote::OpenVinoArgs;
 use crate::remedy::Fixes;
@@ -29,7 +28,8 @@ use crate::terminal::{self, Page, Terminal};
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
-/// written. OUT is written whole or not at all; a run that is killed can leave a file .typelift-*.tmp beside it.
+/// written. OUT and its .bin are written whole or not at all; what a killed run leaves, .typelift-*.tmp, the next one completes
+/// or removes.
 ///
 /// Several models are converted side by side into a directory, which is made where there is none. Of a directory every .xml
 /// beneath it is converted, and keeps its path; one that is no IR is named and skipped. A model that is refused does not
@@ -91,14 +91,20 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
         );
     }
-    let batch = args.inputs.find(Some(&args.output))?;
-    let mut conversions = batch.each(&Frame::LINES, terminal, |input, page| args.convert(input, page))?;
+    let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
+    let work = |input: &Input, page: &mut Page| args.convert(input, page);
+    let old_report = args.report.as_deref();
+    let conversions = batch.each(&Frame::LINES, terminal, work);
+    let mut conversions = conversions.inspect_err(|_| old_report.into_iter().for_each(forget_report))?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
     if let Some(report) = &args.report {
         let mut plans = conversions.done.iter_mut().filter_map(|conversion| conversion.plan.take());
         match batch.single() {
             None => write_report(report, &plans.collect::<Vec<_>>(), terminal)?,
-            Some(_) => plans.next().map_or(Ok(()), |plan| write_report(report, &plan, terminal))?,
+            Some(_) => match plans.next() {
+                Some(plan) => write_report(report, &plan, terminal)?,
+                None => forget_report(report),
+            },
         }
     }
     if batch.single().is_none() {
@@ -201,7 +207,7 @@ fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -
     if input::is_dash(path) {
         return terminal.print_json(report);
     }
-    fs::write(path, terminal::json(report)?).map_err(|error| Failure::io("write", path, &error))
+    output::write_report(path, &terminal::json(report)?)
 }
 
 /// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.

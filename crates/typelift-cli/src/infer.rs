@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Err(Failure::new("standard output cannot take both the model and the list of types")
             .help("give -o a file, or leave --format out"));
     }
-    let batch = args.inputs.find(Some(&args.output))?;
+    let batch = args.inputs.find(Some(&args.output), None)?;
     let frame = match (args.format, batch.single()) {
         (Some(Format::Json), None) => Frame::ARRAY,
         _ => Frame::PARAGRAPHS,

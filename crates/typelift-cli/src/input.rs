@@ -1,14 +1,16 @@
 //! Reading models: files, standard input, and what is given instead of them.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
 use typelift::passes::Change;
 use typelift::promote::{ElementType, RuleSet};
+use typelift::save::{self, Stamp};
 use typelift::shape::Shape;
-use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights};
+use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
 
@@ -130,19 +132,25 @@ impl Input {
         let diagnostics = Diagnostics::new(name, Arc::default());
         let mut loaded = Loaded { model: None, diagnostics, several: self.member.is_some() };
         let diagnostics = &mut loaded.diagnostics;
-        match typelift::xml::decode_utf8(self.bytes()?) {
+        let stamp = Stamp::at(&self.file).ok().filter(|_| !self.is_stdin());
+        match xml::decode_utf8(self.bytes()?) {
             Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
                 diagnostics.list.push(refusal);
                 return Ok(loaded);
             }
         }
-        let reading = typelift::xml::parse(diagnostics.source.clone());
+        let reading = xml::parse(diagnostics.source.clone());
         diagnostics.list = reading.diagnostics;
         loaded.model = reading.model;
         match &mut loaded.model {
             Some(model) => model.set_weights(self.open_weights()?),
             None => self.skip(diagnostics)?,
+        }
+        // Else the weights could be those of another model.
+        if stamp.is_some_and(|stamp| !stamp.holds_at(&self.file)) && self.file.is_file() {
+            let message = format!("`{}` was changed or replaced while it was read", self.file.display());
+            return Err(Failure::new(message).help("run it again"));
         }
         Ok(loaded)
     }
@@ -172,13 +180,12 @@ impl Input {
 
     fn bytes(&self) -> Result<Vec<u8>, Failure> {
         let path = &self.file;
+        let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display()));
         if self.is_stdin() {
-            let mut bytes = Vec::new();
-            let mut stdin = std::io::stdin().lock().take(u64::from(u32::MAX));
-            return match stdin.read_to_end(&mut bytes) {
-                Ok(_) => Ok(bytes),
-                Err(error) => Err(Failure::io("read", Path::new("standard input"), &error)),
-            };
+            return xml::read_bytes(std::io::stdin().lock(), 0).map_err(|error| match error.kind() {
+                ErrorKind::FileTooLarge => too_long(),
+                _ => Failure::io("read", Path::new("standard input"), &error),
+            });
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             let xml = path.with_extension("xml");
@@ -189,21 +196,16 @@ impl Input {
                 failure.help("give the .xml of the model; its weights are found beside it")
             });
         }
-        let too_long = |file: &std::fs::File| file.metadata().is_ok_and(|meta| meta.len() >= u64::from(u32::MAX));
-        let read = || {
-            let mut file = std::fs::File::open(path)?;
-            let mut bytes = Vec::new();
-            match too_long(&file) {
-                true => return Ok(None),
-                false => file.read_to_end(&mut bytes)?,
-            };
-            Ok(Some(bytes))
+        let read = || File::open(path).and_then(|file| xml::read_bytes(&file, file.metadata()?.len()));
+        // A pair that another run is replacing at this moment has no .xml, and one that a killed run has left is completed.
+        let read_again = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound if save::recover(path).is_ok() => read(),
+            _ => Err(error),
         };
-        match read() {
-            Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display()))),
-            Err(error) => Err(self.refused(&error)),
-        }
+        read().or_else(read_again).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => too_long(),
+            _ => self.refused(&error),
+        })
     }
 
     /// The file could not be read, and perhaps another was meant.

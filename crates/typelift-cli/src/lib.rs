@@ -11,6 +11,7 @@ mod failure;
 mod findings;
 mod infer;
 mod input;
+mod interrupt;
 mod listing;
 mod output;
 mod plan;

@@ -1,39 +1,41 @@
-//! Writing models so that whoever looks at any moment sees the old file or the new one, whole.
+//! Where models go: which files a run will write, and that it can and may.
 
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use typelift::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use typelift::ops::{self, LayerKind};
+use typelift::diagnostic::Diagnostic;
+use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
 use typelift::xml::{self, WriteOptions};
-use typelift::{Graph, Layer, Model};
+use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
 use crate::input::{Input, is_dash};
+use crate::interrupt::clean_up_on_signals;
 use crate::terminal::Page;
 
 /// Where the model goes.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Write the model to this file, or - for standard output; the same file as IN means --in-place. Of several models, the
-    /// directory for them, which is made where there is none
+    /// Write the model to this file, or - for standard output; the same file as IN means --in-place. A name without an
+    /// ending or with a slash behind it is a directory, which is made where there is none; several models need one
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the model over IN; its weights stay as they are
+    /// Write the model over IN
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
     /// Print the whole file afresh in OpenVINO's own style, without comments and unknown elements
     #[arg(long)]
     pub(crate) canonical: bool,
     /// How OUT gets its .bin
-    #[arg(long, value_enum, default_value_t = WeightsMode::Copy)]
-    weights: WeightsMode,
+    #[arg(long, value_enum, default_value_t = Weights::Copy)]
+    weights: Weights,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum WeightsMode {
+enum Weights {
     /// A copy, sharing its blocks with the original where the file system can
     Copy,
     /// A hard link, or a symbolic one to another file system: never write to either through another program
@@ -42,22 +44,31 @@ enum WeightsMode {
     None,
 }
 
-/// A place to write to that was looked at.
+impl From<Weights> for WeightsMode {
+    fn from(weights: Weights) -> Self {
+        match weights {
+            Weights::Copy => Self::Copy,
+            Weights::Link => Self::Link,
+            Weights::None => Self::None,
+        }
+    }
+}
+
+/// A place to write to.
 pub(crate) enum Target {
     Stdout,
     /// A pipe or device, written to directly.
     Stream(PathBuf),
-    File {
-        /// The file itself, symbolic links followed.
-        xml: PathBuf,
-        weights: Option<WeightsPlan>,
-    },
+    File(Destination),
 }
 
-pub(crate) struct WeightsPlan {
-    from: Option<PathBuf>,
-    to: PathBuf,
-    mode: WeightsMode,
+/// A file to write a model to.
+pub(crate) struct Destination {
+    path: PathBuf,
+    in_place: bool,
+    weights: WeightsMode,
+    /// The file of the input, and what it is like before it is read; `None` for standard input.
+    source: Option<(PathBuf, Stamp)>,
 }
 
 impl OutputArgs {
@@ -69,153 +80,255 @@ impl OutputArgs {
     pub(crate) fn is_stdout(&self) -> bool {
         self.output.as_deref().is_some_and(is_dash)
     }
+
+    /// The directory that models go to; `None` where they go to a file or stay in place.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| is_directory(path))
+    }
+
+    /// Where a model goes.
+    fn path(&self, input: &Input) -> Option<PathBuf> {
+        match (&self.output, &input.member) {
+            (Some(directory), Some(member)) => Some(directory.join(&member.place)),
+            (Some(path), None) if is_directory(path) => {
+                let name = input.file.file_name().filter(|_| !input.is_stdin());
+                Some(path.join(name.unwrap_or("model.xml".as_ref())))
+            }
+            (Some(path), None) => Some(path.clone()),
+            (None, _) => self.in_place.then(|| input.file.clone()),
+        }
+    }
+}
+
+/// Whether a path is one of a directory, which need not be there yet.
+fn is_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let named_so =
+        bytes.last().is_some_and(|last| std::path::is_separator(char::from(*last))) || path.extension().is_none();
+    !is_dash(path) && (path.is_dir() || named_so && !path.exists())
 }
 
 impl Target {
-    /// Looks at where the model is to go, before any work is done for it.
+    /// Where the model goes.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
         }
-        let path = &match (&args.output, &input.member) {
-            (Some(directory), Some(member)) => directory.join(&member.place),
-            (Some(path), None) if is_dash(path) => return Ok(Some(Self::Stdout)),
-            (Some(path), None) => path.clone(),
-            (None, _) if args.in_place => input.file.clone(),
-            (None, _) => return Ok(None),
-        };
-        let refused = |message: String| Failure::new(format!("cannot write `{}`: {message}", path.display()));
-        let xml = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => {
-                let name = input.file.file_name().map(Path::new).filter(|_| !input.is_stdin());
-                let file = path.join(name.unwrap_or(Path::new("model.xml")));
-                return Err(
-                    refused("it is a directory".into()).help(format!("give a file, such as `{}`", file.display()))
-                );
-            }
-            Ok(found) if !found.is_file() => return Ok(Some(Self::Stream(path.clone()))),
-            Ok(_) => {
-                // Renaming onto a file asks nobody whether the file may be written.
-                File::options().append(true).open(path).map_err(|error| Failure::io("write", path, &error))?;
-                resolve(path)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let parent = directory(path);
-                if input.member.is_none() && !parent.is_dir() {
-                    return Err(refused(format!("there is no directory `{}`", parent.display())));
-                }
-                path.clone()
-            }
-            Err(error) => return Err(Failure::io("write", path, &error)),
-        };
-        let to = path.with_extension("bin");
-        if to == *path {
-            return Err(refused("that is the name of weights".into()).help("give the graph a name that ends in .xml"));
+        let Some(path) = args.path(input) else { return Ok(None) };
+        if is_dash(&path) {
+            return Ok(Some(Self::Stdout));
         }
-        let from = input.weights().filter(|from| from.exists());
-        let stays = args.in_place
-            || args.weights == WeightsMode::None
-            || same_file(path, &input.file)
-            || from.as_deref().is_some_and(|from| same_file(from, &to));
-        let weights = (!stays).then_some(WeightsPlan { from, to, mode: args.weights });
-        Ok(Some(Self::File { xml, weights }))
+        match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => return Err(refused(&path, "it is a directory")),
+            Ok(found) if !found.is_file() => return Ok(Some(Self::Stream(path))),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", &path, &error)),
+            _ => {}
+        }
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
+            return Err(refused(&path, "that is the name of weights").help("give the graph a name that ends in .xml"));
+        }
+        let in_place = args.in_place || !input.is_stdin() && same_file(&path, &input.file);
+        let source = (!input.is_stdin()).then(|| Some((input.file.clone(), Stamp::at(&input.file).ok()?))).flatten();
+        Ok(Some(Self::File(Destination { path, in_place, weights: args.weights.into(), source })))
     }
 
     /// What keeps the model from being written: weights that are needed and missing.
     pub(crate) fn objection(&self, model: &Model, input: &Input) -> Option<Diagnostic> {
         match self {
-            Self::File { weights: Some(WeightsPlan { from: None, .. }), .. } => missing_weights(model, input),
+            Self::File(place) if !place.in_place && place.weights != WeightsMode::None => {
+                let wanted = match input.weights() {
+                    Some(path) => format!("`{}` does not exist", path.display()),
+                    None => "standard input brings no weights along".to_owned(),
+                };
+                let help =
+                    "put the .bin of the model there, name it with --bin, or write the graph alone with --weights none";
+                save::missing_weights(model).map(|refusal| refusal.note(wanted).help(help))
+            }
             _ => None,
         }
     }
 
-    /// Writes a model, and its weights before it.
+    /// Writes a model, and its weights with it.
     pub(crate) fn write(&self, model: &Model, options: WriteOptions, page: &mut Page) -> Result<(), Failure> {
-        let (file, weights) = match self {
+        match self {
             Self::Stdout => {
                 let Ok(()) = xml::write_to(model, options, |piece| {
                     page.printed += piece;
                     Ok::<_, Infallible>(())
                 });
-                return Ok(());
+                Ok(())
             }
             Self::Stream(path) => {
-                let write = || write_file(model, options, File::options().write(true).open(path)?);
-                return write().map_err(|error| Failure::io("write", path, &error));
+                let write = || {
+                    let mut file = BufWriter::with_capacity(1 << 16, File::options().write(true).open(path)?);
+                    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
+                    file.flush()
+                };
+                write().map_err(|error| Failure::io("write", path, &error))
             }
-            Self::File { xml, weights } => (xml, weights),
-        };
-        fs::create_dir_all(directory(file)).map_err(|error| Failure::io("write", file, &error))?;
-        if let Some(WeightsPlan { from: Some(from), to, mode }) = weights {
-            let to = resolve(to);
-            replace(&to, |new| mode.make(from, new, &to)).map_err(|error| Failure::io("write", &to, &error))?;
-        }
-        // A file that stays as it is keeps its time.
-        let source = model.source().as_bytes();
-        if xml::is_source(model, options) && fs::read(file).is_ok_and(|old| old == source) {
-            return Ok(());
-        }
-        let make = |new: &Path| {
-            write_file(model, options, File::create_new(new)?)?;
-            finish(new, file)
-        };
-        replace(file, make).map_err(|error| Failure::io("write", file, &error))
-    }
-}
-
-fn write_file(model: &Model, options: WriteOptions, file: File) -> io::Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 16, file);
-    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
-    file.flush()
-}
-
-impl WeightsMode {
-    fn make(self, from: &Path, new: &Path, old: &Path) -> io::Result<()> {
-        match self {
-            // The system's own copy shares blocks where it can.
-            Self::Copy => fs::copy(from, new).and_then(|_| finish(new, old)),
-            Self::Link => {
-                fs::hard_link(from, new).or_else(|refused| symbolic_link(&fs::canonicalize(from)?, new, refused))
-            }
-            Self::None => Ok(()),
+            Self::File(place) => place.write(model, options),
         }
     }
 }
 
-#[cfg(unix)]
-fn symbolic_link(from: &Path, new: &Path, _refused: io::Error) -> io::Result<()> {
-    std::os::unix::fs::symlink(from, new)
-}
-
-#[cfg(not(unix))]
-fn symbolic_link(_from: &Path, _new: &Path, refused: io::Error) -> io::Result<()> {
-    Err(refused)
-}
-
-/// Puts a file that `make` makes in the place of `path` in one step.
-fn replace(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
-    let new = tempfile::Builder::new().prefix(".typelift-").suffix(".tmp").make_in(directory(path), |new| {
-        make(new).inspect_err(|error| {
-            if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = fs::remove_file(new);
+impl Destination {
+    fn write(&self, model: &Model, text: WriteOptions) -> Result<(), Failure> {
+        if let Some((source, _)) = self.source.as_ref().filter(|(source, stamp)| !stamp.holds_at(source)) {
+            let message = format!("`{}` was changed or replaced after it was read", source.display());
+            return Err(Failure::new(message).help("nothing was written; run it again"));
+        }
+        let path = &self.path;
+        fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
+        let options = SaveOptions { text, weights: self.weights, in_place: self.in_place };
+        model.save_with(path, options).map_err(|error| match &error {
+            SaveError::Io { path, source } => Failure::io("write", path, source),
+            SaveError::WeightsChanged(_) => Failure::new(error.to_string()).help("nothing was written; run it again"),
+            SaveError::AddedConstants => {
+                Failure::new(error.to_string()).help("leave --weights out, and the .bin is copied")
             }
+            SaveError::LinkedGraph { graph, .. } => {
+                Failure::new(error.to_string()).help(format!("give `{}`", graph.display()))
+            }
+            _ => Failure::new(error.to_string()),
         })
-    })?;
-    new.persist(path).map_err(|error| error.error)?;
+    }
+}
+
+/// Writes a report that takes the place of an old one as a whole.
+pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
+    let written = match fs::metadata(path) {
+        Ok(found) if !found.is_file() => fs::write(path, report),
+        _ => save::replace(path, |file| file.write_all(report.as_bytes())),
+    };
+    written.map_err(|error| Failure::io("write", path, &error))
+}
+
+/// Removes an old report, which is not one of this run.
+pub(crate) fn forget_report(path: &Path) {
+    if fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        // It was found to be writable; where it cannot be removed all the same, the exit status says what happened.
+        let _stays = fs::canonicalize(path).and_then(fs::remove_file);
+    }
+}
+
+/// The files that a run reads and writes, and for what.
+#[derive(Default)]
+struct Files {
+    read: HashMap<FileId, &'static str>,
+    written: HashMap<FileId, &'static str>,
+    /// What is written, in order.
+    paths: Vec<PathBuf>,
+}
+
+/// Fails where a run would write over what it reads, or two things to one file, or where it could not write at all. Nothing is
+/// written by then.
+pub(crate) fn check_files(models: &[Input], args: &OutputArgs, report: Option<&Path>) -> Result<(), Failure> {
+    let mut files = Files::default();
+    for model in models.iter().filter(|model| !model.is_stdin()) {
+        files.read.insert(FileId::of(&model.file), "a model is read from it");
+    }
+    for weights in models.iter().filter_map(Input::weights) {
+        files.read.entry(FileId::of(&weights)).or_insert("weights are read from it");
+    }
+    for model in models {
+        if let Some(Target::File(place)) = Target::new(args, model)? {
+            files.add_model(&place, model, args)?;
+        }
+    }
+    if let Some(report) = report.filter(|report| !is_dash(report) && !is_stream(report)) {
+        files.add(report, "the report")?;
+    }
+    let mut directories = HashSet::new();
+    for path in &files.paths {
+        check_writable(path, report != Some(path.as_path()) && args.directory().is_some(), &mut directories)?;
+    }
+    if files.paths.is_empty() { Ok(()) } else { clean_up_on_signals() }
+}
+
+impl Files {
+    fn add_model(&mut self, place: &Destination, input: &Input, args: &OutputArgs) -> Result<(), Failure> {
+        let path = &place.path;
+        let weights = path.with_extension("bin");
+        if place.in_place {
+            if args.directory().is_some() {
+                return Err(refused(path, "it is the model to read").help("use --in-place to write over it"));
+            }
+            check_names(path)?;
+            // What constants are added goes to its own weights.
+            self.note(path, "a model")?;
+            return self.note(&weights, "the weights");
+        }
+        self.add(path, "a model")?;
+        let own = input.weights().is_some_and(|own| same_file(&own, &weights));
+        match place.weights {
+            WeightsMode::None => Ok(()),
+            _ if own => self.note(&weights, "the weights"),
+            _ => self.add(&weights, "the weights"),
+        }
+    }
+
+    /// Something to be written to a file that nothing is read from.
+    fn add(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
+        match self.read.get(&FileId::of(path)) {
+            Some(read) => Err(taken(path, what, read)),
+            None => self.note(path, what),
+        }
+    }
+
+    fn note(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
+        self.paths.push(path.to_owned());
+        match self.written.insert(FileId::of(path), what) {
+            Some(other) => Err(taken(path, what, &format!("{other} would go there too"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(path: &Path, reason: &str) -> Failure {
+    Failure::new(format!("cannot write `{}`: {reason}", path.display()))
+}
+
+fn taken(path: &Path, what: &str, reason: &str) -> Failure {
+    Failure::new(format!("cannot write {what} to `{}`: {reason}", path.display())).help("give another file")
+}
+
+/// Fails for a file of several names, of which only one would get the new model.
+fn check_names(path: &Path) -> Result<(), Failure> {
+    #[cfg(unix)]
+    if let Ok(found) = fs::metadata(path) {
+        let names = std::os::unix::fs::MetadataExt::nlink(&found);
+        if names > 1 {
+            let reason = format!("the file has {names} names (hard links), and the others would keep the old model");
+            return Err(refused(path, &reason)
+                .help("write to another file with -o, or put a copy in the place of the link first"));
+        }
+    }
     Ok(())
 }
 
-/// Gives a new file the permissions of the `old` one whose place it takes, and waits until it is on the disk.
-fn finish(new: &Path, old: &Path) -> io::Result<()> {
-    if let Ok(old) = fs::metadata(old) {
-        fs::set_permissions(new, old.permissions())?;
+/// Fails where a file, or one beside it, could not be written. Its directory may be missing where it is `made`.
+fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Result<(), Failure> {
+    match File::options().append(true).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", path, &error)),
+        _ => {}
     }
-    File::open(new)?.sync_all()
+    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut directory = directory(&resolved);
+    if !directory.exists() && !made {
+        return Err(refused(path, &format!("there is no directory `{}`", directory.display())));
+    }
+    while !directory.exists() {
+        directory = self::directory(directory);
+    }
+    if known.insert(directory.to_owned()) {
+        // A file without a name: nobody sees it.
+        tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
+    }
+    Ok(())
 }
 
-/// The file behind symbolic links, or the path as it is where there is none yet.
-fn resolve(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn directory(path: &Path) -> &Path {
@@ -224,50 +337,5 @@ fn directory(path: &Path) -> &Path {
 
 /// Whether two paths lead to one file or directory.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    #[cfg(unix)]
-    if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
-        use std::os::unix::fs::MetadataExt;
-        return (a.dev(), a.ino()) == (b.dev(), b.ino());
-    }
-    fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
-}
-
-/// The refusal of a model with constants whose bytes are nowhere; `None` where every constant has them.
-fn missing_weights(model: &Model, input: &Input) -> Option<Diagnostic> {
-    if model.weights().len().is_some() {
-        return None;
-    }
-    let mut path = Vec::new();
-    let constant = first_constant(model.graph(), &mut path)?;
-    let layer = LayerRef { id: constant.id(), name: constant.name().to_owned(), path: path.join("/") };
-    let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
-    let wanted = match input.weights() {
-        Some(path) => format!("`{}` does not exist", path.display()),
-        None => "standard input brings no weights along".to_owned(),
-    };
-    let refusal = Diagnostic::new(Code::MissingWeights, message)
-        .at(xml::name_span(model, constant), "the first of them")
-        .note(wanted)
-        .help("put the .bin of the model there, name it with --bin, or write the graph alone with --weights none");
-    Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal })
-}
-
-/// The first constant that lies in the weights file.
-fn first_constant<'a>(graph: &'a Graph, path: &mut Vec<String>) -> Option<&'a Layer> {
-    for layer in graph.layers() {
-        if ops::kind(layer) == LayerKind::Constant
-            && layer.attribute("offset").is_some()
-            && layer.attribute("size") != Some("0")
-        {
-            return Some(layer);
-        }
-        for body in layer.bodies() {
-            path.push(format!("{}/{}", layer.name(), body.name()));
-            if let Some(constant) = first_constant(body.graph(), path) {
-                return Some(constant);
-            }
-            path.pop();
-        }
-    }
-    None
+    FileId::of(a) == FileId::of(b)
 }

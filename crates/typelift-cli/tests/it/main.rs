@@ -2,5 +2,6 @@
 
 mod cli;
 mod documents;
+mod files;
 mod fixtures;
 mod packaging;

@@ -147,7 +147,9 @@ impl Model {
         }
         match self.weights.len() {
             Some(_) => place.refuse_to_part().map(|()| true),
-            None => first_constant(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing)))),
+            None => {
+                missing_weights(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing))))
+            }
         }
     }
 
@@ -246,8 +248,13 @@ fn write_text(model: &Model, options: WriteOptions, file: &mut File) -> io::Resu
     file.flush()
 }
 
-/// The refusal of a model with constants whose bytes are nowhere; `None` where there is none.
-fn first_constant(model: &Model) -> Option<Diagnostic> {
+/// The refusal to save a model with a constant whose bytes are not known, which names the first of them; `None` where there is
+/// nothing to refuse.
+#[must_use]
+pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
+    if model.weights().len().is_some() {
+        return None;
+    }
     let mut pending = vec![(&model.graph, String::new())];
     while let Some((graph, path)) = pending.pop() {
         if let Some(constant) = graph.layers().find(|layer| is_stored(layer)) {

@@ -26,7 +26,8 @@ impl FileId {
         if let Ok(found) = fs::metadata(path) {
             return Self(inode(&found));
         }
-        Self(Id::Path(resolve(path)))
+        let path = resolve(path);
+        Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
 
     /// Whether an open file is still the one at `path`.
@@ -66,10 +67,18 @@ impl Stamp {
         file.metadata().map(|found| Self::new(&found))
     }
 
+    /// What the file at `path` is like now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|found| Self::new(&found))
+    }
+
     /// Whether `path` leads to this file, and nobody has written to it.
     #[must_use]
     pub fn holds_at(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|found| Self::new(&found) == *self)
+        Self::at(path).is_ok_and(|found| found == *self)
     }
 
     fn new(found: &Metadata) -> Self {

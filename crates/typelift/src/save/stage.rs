@@ -58,24 +58,24 @@ impl Stage {
         let path = place(xml);
         sweep(directory(xml));
         loop {
-            step()?;
-            match make_directory(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    recover(xml)?;
-                    continue;
-                }
-                made => made?,
+            if let Some(stage) = Self::make_new(&path, &names(xml, bin)?)? {
+                return Ok(stage);
             }
-            if let Some(lock) = lock_new(&path, &names(xml, bin)?)? {
-                let mut running = running();
-                if running.interrupted {
-                    remove(&path)?;
-                    return Err(io::ErrorKind::Interrupted.into());
-                }
-                running.stages.insert(path.clone());
-                return Ok(Self { path, needed: false, _lock: lock });
-            }
+            recover(xml)?;
         }
+    }
+
+    /// `None` where there is such a stage already, or another process took the new one for an abandoned one.
+    fn make_new(path: &Path, names: &[u8]) -> io::Result<Option<Self>> {
+        let mut running = uninterrupted()?;
+        step()?;
+        match make_directory(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            made => made?,
+        }
+        let Some(lock) = lock_new(path, names)? else { return Ok(None) };
+        running.stages.insert(path.to_owned());
+        Ok(Some(Self { path: path.to_owned(), needed: false, _lock: lock }))
     }
 
     /// Makes what is to take the place of the file `old`.
@@ -107,7 +107,7 @@ impl Stage {
 
     /// Puts what was made in the place of a file.
     pub(super) fn replace(self, path: &Path) -> io::Result<()> {
-        let _uninterrupted = self.uninterrupted()?;
+        let _running = uninterrupted()?;
         step()?;
         let existed = path.exists();
         fs::rename(self.path.join(HALF), path)?;
@@ -116,7 +116,7 @@ impl Stage {
 
     /// Puts the graph and the weights in the places of two files.
     pub(super) fn replace_both(mut self, xml: &Path, bin: &Path) -> io::Result<()> {
-        let _uninterrupted = self.uninterrupted()?;
+        let mut running = uninterrupted()?;
         let replacing = xml.exists() || bin.exists();
         step()?;
         fs::rename(self.path.join(HALF), self.path.join(XML))?;
@@ -130,14 +130,17 @@ impl Stage {
         };
         if let Err(error) = self.replace_weights(bin, had_old, directory(xml)) {
             // The old weights are still there, and so the old graph goes back to them.
-            self.needed = had_old && fs::rename(&old, xml).is_err();
+            if had_old && fs::rename(&old, xml).is_err() {
+                self.keep(&mut running);
+            }
             return Err(error);
         }
-        self.needed = true;
+        self.keep(&mut running);
         sync(replacing, directory(bin))?;
         step()?;
         fs::rename(self.path.join(XML), xml)?;
         self.needed = false;
+        running.stages.insert(self.path.clone());
         sync(replacing, directory(xml))
     }
 
@@ -148,20 +151,23 @@ impl Stage {
         fs::rename(self.path.join(BIN), bin)
     }
 
-    /// Keeps [`interrupt`] away until what is returned is dropped.
-    fn uninterrupted(&self) -> io::Result<MutexGuard<'static, Running>> {
-        let mut running = running();
-        if running.interrupted {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
+    /// Leaves the stage to the next run.
+    fn keep(&mut self, running: &mut Running) {
+        self.needed = true;
         running.stages.remove(&self.path);
-        Ok(running)
     }
+}
+
+/// Keeps [`interrupt`] away until what is returned is dropped.
+fn uninterrupted() -> io::Result<MutexGuard<'static, Running>> {
+    let running = running();
+    if running.interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(running) }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        running().stages.remove(&self.path);
+        let mut running = running();
+        running.stages.remove(&self.path);
         if !self.needed {
             // What cannot be removed now is removed by the next run.
             let _left = step().and_then(|()| remove(&self.path));

@@ -8,7 +8,8 @@ mod splice;
 mod tokens;
 
 use std::convert::Infallible;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -98,12 +99,36 @@ impl Model {
 /// # Errors
 /// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
 pub fn load(path: &Path) -> Result<String, ReadError> {
-    let bytes = std::fs::read(path).map_err(|error| ReadError::io(path, error))?;
+    let read = || File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
+    let bytes = read().map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
         let mut diagnostics = Diagnostics::new(path, Arc::default());
         diagnostics.list.push(diagnostic);
         diagnostics.into()
     })
+}
+
+/// An IR is never longer: places in it have 32 bits.
+const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
+
+/// Reads the bytes of a text. It stops early where they do not begin as XML does, so that neither a device that never ends nor a
+/// large file of another kind is read whole; they are refused when they are parsed. `expected` is how many bytes there are, as
+/// far as that is known.
+///
+/// # Errors
+/// Those of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
+pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.by_ref().take(4096).read_to_end(&mut bytes)?;
+    let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
+    let start = bytes.iter().position(|byte| !white(byte)).unwrap_or(0);
+    // In UTF-16 a zero may come first.
+    let is_xml = matches!(bytes[start..], [] | [b'<', ..] | [0, b'<', ..]) || bytes.iter().all(white);
+    if is_xml && expected <= MAX_LENGTH {
+        bytes.reserve_exact(usize::try_from(expected).map_or(0, |expected| expected.saturating_sub(bytes.len()) + 1));
+        source.take(MAX_LENGTH - bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
+    }
+    if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
 /// Takes bytes as text.

@@ -1,0 +1,246 @@
+//! Files that are written: never lost, never mixed, never over what is read.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::cli::{entries, folder, model, run, run_with};
+
+/// Every file of a folder, with its bytes.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |name: String| fs::read(folder.join(&name)).ok().map(|bytes| (name, bytes));
+    entries(folder).into_iter().filter_map(read).collect()
+}
+
+/// A folder with the model and another one, each with its weights.
+fn two_models() -> TempDir {
+    let folder = folder();
+    fs::write(folder.path().join("other.xml"), model("f16", 2)).unwrap();
+    fs::write(folder.path().join("other.bin"), 2.5_f32.to_le_bytes()).unwrap();
+    folder
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read_or_written_too() {
+    let folder = two_models();
+    let path = folder.path();
+    fs::hard_link(path.join("model.xml"), path.join("hard.xml")).unwrap();
+    fs::hard_link(path.join("model.bin"), path.join("hard.bin")).unwrap();
+    fs::create_dir(path.join("sub")).unwrap();
+    let refused = [
+        &["convert", "model.xml", "-o", "out.xml", "--report", "model.xml"][..],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "model.bin"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "./sub/../model.bin"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "hard.bin"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "out.xml"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "sub/../out.bin"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "absent/report.json"],
+        &["convert", "model.xml", "-o", "out.xml", "--report", "sub"],
+        &["convert", "model.xml", "--dry-run", "--report", "model.xml"],
+        &["convert", "other.xml", "--in-place", "--report", "other.bin"],
+        &["convert", "model.xml", "--in-place"],
+        &["convert", "model.xml", "-o", "hard.xml"],
+        &["convert", "other.xml", "-o", "."],
+        &["convert", "model.xml", "other.xml", "-o", "."],
+        &["convert", "model.xml", "other.xml", "-o", "out", "--report", "out/other.bin"],
+        &["infer", "other.xml", "-o", "./"],
+    ];
+    let before = contents(path);
+    let messages = refused.map(|arguments| {
+        let run = run(path, arguments);
+        assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{arguments:?} {run:?}");
+        assert!(contents(path) == before && !path.join("out").exists(), "{arguments:?}");
+        run.stderr
+    });
+    insta::assert_snapshot!(messages.join(""));
+}
+
+#[test]
+fn a_report_is_of_this_run_or_is_not_there() {
+    let folder = folder();
+    let path = folder.path();
+    let report = path.join("report.json");
+    let convert = |file: &str| run(path, &["convert", file, "-o", "out.xml", "--report", "report.json"]).status;
+    assert_eq!(convert("model.xml"), 0);
+    assert!(report.exists());
+    fs::write(path.join("faulty.xml"), model("f64", 1).replace("ConvertPromoteTypes", "Add")).unwrap();
+    assert_eq!(convert("faulty.xml"), 1);
+    assert!(!report.exists());
+    assert_eq!(run(path, &["convert", "model.xml", "--dry-run", "--report", "/dev/null"]).status, 0);
+}
+
+#[test]
+fn a_directory_takes_a_model_by_its_name() {
+    let folder = folder();
+    let path = folder.path();
+    fs::create_dir(path.join("there.v2")).unwrap();
+    for directory in ["there.v2", "new/", "new.v1/", "new/er/", "glob"] {
+        assert_eq!(run(path, &["convert", "model.xml", "-o", directory]).status, 0, "{directory}");
+        assert_eq!(
+            entries(&path.join(directory))[..2],
+            ["model.bin", "model.xml"].map(|name| name.to_owned()),
+            "{directory}"
+        );
+    }
+    let piped = run_with(path, &["infer", "-", "-o", "piped/", "--weights", "none"], model("f16", 1).as_bytes());
+    assert_eq!((piped.status, entries(&path.join("piped"))), (0, vec!["model.xml".to_owned()]));
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "absent/out.xml"]).status, 2);
+    assert!(!path.join("new.bin").exists() && !path.join("absent").exists());
+}
+
+#[test]
+fn what_another_run_left_goes() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join(".typelift-AbC123.tmp"), "half").unwrap();
+    assert_eq!(run(path, &["convert", "model.xml", "-o", "out.xml"]).status, 0);
+    assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
+}
+
+#[test]
+fn what_is_no_model_is_not_read_to_its_end() {
+    let folder = folder();
+    let path = folder.path();
+    let large = fs::File::create(path.join("large.xml")).unwrap();
+    large.set_len(3 << 30).unwrap();
+    assert_eq!(run(path, &["check", "large.xml"]).status, 1);
+    large.set_len(5 << 30).unwrap();
+    assert_eq!(run(path, &["check", "large.xml"]).status, 2);
+    #[cfg(unix)]
+    for endless in ["/dev/zero", "/dev/urandom"] {
+        assert_eq!(run(path, &["check", endless]).status, 1, "{endless}");
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::cli::command;
+
+    #[test]
+    fn weights_that_are_a_pipe_or_a_directory_are_refused_at_once() {
+        let folder = folder();
+        let path = folder.path();
+        fs::remove_file(path.join("model.bin")).unwrap();
+        assert!(Command::new("mkfifo").arg(path.join("model.bin")).status().unwrap().success());
+        for arguments in [&["check", "model.xml"][..], &["convert", "model.xml", "-o", "out.xml"]] {
+            let run = run(path, arguments);
+            assert_eq!(run.status, 2);
+            assert!(run.stderr.contains("`model.bin`: it is not a regular file"), "{run:?}");
+        }
+        assert_eq!(run(path, &["check", "model.xml", "--bin", "."]).status, 2);
+    }
+
+    /// An old pair at `out.xml` and a model to write over it, whose parts are larger than what one call writes.
+    fn pairs() -> (TempDir, [Vec<u8>; 2], [Vec<u8>; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::write(path.join("in.xml"), model("f16", 300)).unwrap();
+        fs::write(path.join("in.bin"), vec![7; 3 << 20]).unwrap();
+        assert_eq!(run(path, &["convert", "in.xml", "-o", "out.xml"]).status, 0);
+        let new = pair(path).map(Option::unwrap);
+        let old = [model("f32", 1).into_bytes(), vec![1; 1 << 20]];
+        (folder, old, new)
+    }
+
+    fn put(folder: &Path, [xml, bin]: &[Vec<u8>; 2]) {
+        fs::write(folder.join("out.xml"), xml).unwrap();
+        fs::write(folder.join("out.bin"), bin).unwrap();
+    }
+
+    fn pair(folder: &Path) -> [Option<Vec<u8>>; 2] {
+        ["out.xml", "out.bin"].map(|name| fs::read(folder.join(name)).ok())
+    }
+
+    /// What is there: an old pair, a new one, or one without a graph, which the next run that reads it completes.
+    #[derive(Debug, PartialEq)]
+    enum Left {
+        Old,
+        New,
+        Completed,
+    }
+
+    fn left(folder: &Path, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Left {
+        match pair(folder) {
+            [Some(xml), Some(bin)] if xml == old[0] && bin == old[1] => Left::Old,
+            [Some(xml), Some(bin)] if xml == new[0] && bin == new[1] => Left::New,
+            [None, Some(bin)] if bin == old[1] || bin == new[1] => {
+                assert_eq!(run(folder, &["check", "out.xml"]).status, 0);
+                assert_eq!(left(folder, old, new), Left::New);
+                Left::Completed
+            }
+            [xml, bin] => panic!("mixed: {:?} {:?}", xml.map(|xml| xml.len()), bin.map(|bin| bin.len())),
+        }
+    }
+
+    /// How often a test is to try; by `TYPELIFT_TRIES`, where more are wanted than every run of the tests needs.
+    fn tries() -> u32 {
+        std::env::var("TYPELIFT_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(25)
+    }
+
+    /// Signals runs over an old pair at moments spread over them, denser at the end; what each left.
+    fn interrupted(signal: &str, folder: &Path, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<Left> {
+        let begin = Instant::now();
+        assert_eq!(run(folder, &["convert", "in.xml", "-o", "out.xml"]).status, 0);
+        let whole = begin.elapsed();
+        let tried = (0..tries()).map(|at| {
+            put(folder, old);
+            let mut child = command(folder, &["convert", "in.xml", "-o", "out.xml"]);
+            let mut child = child.stderr(Stdio::null()).spawn().unwrap();
+            let share = f64::from(at) / f64::from(tries());
+            std::thread::sleep(whole.mul_f64(share.sqrt() * 1.1).min(Duration::from_secs(5)));
+            // It may have ended already.
+            let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+            child.wait().unwrap();
+            left(folder, old, new)
+        });
+        tried.collect()
+    }
+
+    #[test]
+    fn a_kill_never_mixes_a_pair() {
+        let (folder, old, new) = pairs();
+        let left = interrupted("-KILL", folder.path(), &old, &new);
+        assert!(left.contains(&Left::Old), "{left:?}");
+        put(folder.path(), &old);
+        assert_eq!(run(folder.path(), &["convert", "in.xml", "-o", "out.xml"]).status, 0);
+        assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+    }
+
+    #[test]
+    fn an_interrupt_leaves_a_pair_and_nothing_else() {
+        let (folder, old, new) = pairs();
+        for signal in ["-INT", "-TERM"] {
+            let left = interrupted(signal, folder.path(), &old, &new);
+            assert!(!left.contains(&Left::Completed), "{left:?}");
+            // A signal that comes before there is anything to remove finds nothing to remove.
+            assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_may_not_grow_is_an_error_and_changes_nothing() {
+        let (folder, old, new) = pairs();
+        for at in 0..tries() {
+            put(folder.path(), &old);
+            let program = env!("CARGO_BIN_EXE_typelift");
+            let limit = 8 * at * 1024 / tries();
+            let script = format!("ulimit -f {limit}; exec {program} convert in.xml -o out.xml --report report.json");
+            let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+            let left = left(folder.path(), &old, &new);
+            match run.status.code() {
+                Some(0) => assert_eq!(left, Left::New),
+                Some(2) => assert!(left == Left::Old && String::from_utf8_lossy(&run.stderr).contains("cannot write")),
+                _ => panic!("{limit}: {run:?}"),
+            }
+            let _ = fs::remove_file(folder.path().join("report.json"));
+            assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"], "{limit}");
+        }
+    }
+}
