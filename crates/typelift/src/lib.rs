@@ -26,6 +26,7 @@ pub use passes::infer_aligned;
 pub use save::{SaveError, SaveOptions, WeightsMode};
 pub use span::Span;
 pub use typelift_promote as promote;
+pub use verbs::Element;
 pub use weights::Weights;
 pub use why::why;
 pub use xml::ReadError;

@@ -1,194 +1,505 @@
 //! The verbs that know what operations do: what they add has its types and shapes.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::array;
-use crate::graph::{Edit, EditError, Input, LayerId, NewLayer, Output};
+use crate::graph::{Attribute, Edit, EditError, FindError, Graph, Input, LayerId, NewLayer, Output};
 use crate::infer;
-use crate::ops;
-use crate::shape::Shape;
+use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {
-    /// Adds a layer fed by `inputs` and gives its new id: one more than any the graph ever had. Its outputs follow from its
-    /// inputs and attributes. In the file it comes just before the first layer that uses it.
+    /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow
+    /// from its inputs and attributes. In the file it comes just before the first layer that uses it.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`] or [`EditError::NoOutput`] where an input does not exist, [`EditError::Refused`] where the
-    /// operation refuses its inputs or attributes, [`EditError::NoRule`] where nothing is known of it and `new` does not say
+    /// [`EditError::NoLayer`] or [`EditError::NoOutput`] if an input does not exist, [`EditError::Refused`] if the
+    /// operation refuses its inputs or attributes, [`EditError::NoRule`] if nothing is known of it and `new` does not say
     /// its outputs.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().tensor("y")?;
+    /// let best = model.edit(|graph| {
+    ///     let axis = graph.constant_of(&[], &[1_i64])?;
+    ///     graph.add(NewLayer::new("ReduceMax", "opset1").with_attribute("keep_dims", false), &[relu, axis])
+    /// })?;
+    /// assert_eq!(model.graph().layer(best).unwrap().outputs()[0].to_string(), "f32[?]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
         self.attempt(|edit| {
-            let id = edit.add_unfed(&new, inputs.len());
-            edit.feed_and_infer(id, &new, inputs)?;
-            Ok(id)
-        })
-    }
-
-    /// Adds a layer whose first input is `tensor`, with `others` behind it, and lets every consumer that the tensor had take
-    /// the first output of the new layer instead. The names of the tensor go with a Result that used it, unless it comes out
-    /// of a Parameter.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    pub fn insert_after(&mut self, tensor: Output, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
-        let consumers: Vec<_> = self.consumers(tensor).collect();
-        self.attempt(|edit| {
-            let id = edit.add(new, &[&[tensor], others].concat())?;
-            let is = |layer: LayerId, ty: &str| edit.layer(layer).is_some_and(|layer| layer.is(ty));
-            let names_result =
-                consumers.iter().any(|input| is(input.layer, "Result")) && !is(tensor.layer, "Parameter");
-            for input in consumers {
-                edit.connect(id.output(0), input)?;
-            }
-            if names_result {
-                edit.move_names(tensor, id.output(0))?;
-            }
-            Ok(id)
-        })
-    }
-
-    /// Adds a layer whose first input is what feeds `input`, with `others` behind it, and feeds `input` from its first
-    /// output. The names of the tensor go with a Result, unless it comes out of a Parameter.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add); [`EditError::NoInput`] where nothing feeds it.
-    pub fn insert_before(&mut self, input: Input, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
-        let tensor = self.producers(input.layer).get(input.port).copied().flatten().ok_or(EditError::NoInput(input))?;
-        self.attempt(|edit| {
-            let id = edit.add(new, &[&[tensor], others].concat())?;
-            edit.connect(id.output(0), input)?;
-            let is = |layer: LayerId, ty: &str| edit.layer(layer).is_some_and(|layer| layer.is(ty));
-            if is(input.layer, "Result") && !is(tensor.layer, "Parameter") {
-                edit.move_names(tensor, id.output(0))?;
-            }
+            let id = edit.graph.add_layer(&new, inputs.len());
+            edit.feed_and_infer(id, new, inputs)?;
             Ok(id)
         })
     }
 
     /// Lets a layer do something else with other inputs. It keeps its id, its place in the file, its name unless `new` has
-    /// one, its metadata, the names of its outputs and whatever uses them; of its text, what stays the same keeps its bytes.
+    /// one, its metadata, the names of its outputs and whatever uses them. What stays the same of its text keeps its bytes.
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`EditError::InUse`] where an output that something uses would go.
+    /// As [`add`](Self::add); [`EditError::InUse`] if an output that something uses would go, [`EditError::HasBodies`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// let scaled = model.graph().tensor("scaled")?;
+    /// model.edit(|graph| graph.morph(relu, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[scaled]))?;
+    /// let text = typelift::xml::write(&model, Default::default());
+    /// assert!(text.contains(r#"<layer id="3" name="relu" type="Elu" version="opset1">"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn morph(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.attempt(|edit| {
             let layer = edit.changed(id)?;
+            if !layer.bodies().is_empty() {
+                return Err(EditError::HasBodies(id));
+            }
             layer.ty = new.ty.clone();
             layer.version = new.version.clone();
-            layer.attributes = new.attributes.clone();
+            // Those that were there keep their places.
+            let place = |attribute: &Attribute| {
+                layer.attributes.iter().position(|old| old.name == attribute.name).unwrap_or(usize::MAX)
+            };
+            let mut attributes = new.attributes.clone();
+            attributes.sort_by_cached_key(place);
+            layer.attributes = attributes;
             if let Some(name) = &new.name {
                 layer.name = name.clone();
             }
             edit.graph.resize_inputs(id, inputs.len());
-            edit.feed_and_infer(id, &new, inputs)
+            edit.feed_and_infer(id, new, inputs)
         })
     }
 
-    /// Adds a constant, little-endian bytes as OpenVINO stores them, and gives its tensor. Equal bytes are stored once.
+    /// Adds a layer whose first input is `tensor`, with `others` behind it, and redirects every consumer that the tensor had
+    /// to the first output of the new layer. If a Result is one of them, the names of the tensor move too, unless it comes
+    /// out of a Parameter: inputs and outputs keep their names.
     ///
     /// # Errors
-    /// [`EditError::WrongLength`]; [`EditError::NoWeights`] where the model has constants and their bytes are not there.
+    /// As [`add`](Self::add).
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// let softmax = NewLayer::new("Softmax", "opset8").with_attribute("axis", -1);
+    /// let softmax = model.edit(|graph| graph.insert_after(y, softmax, &[]))?;
+    /// assert_eq!(model.graph().tensor("y")?, softmax.output(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_after(&mut self, tensor: Output, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
+        let consumers: Vec<_> = self.consumers(tensor).collect();
+        self.insert(tensor, new, others, &consumers)
+    }
+
+    /// Adds a layer whose first input is the tensor that feeds `input`, with `others` behind it, and feeds `input` from its
+    /// first output. Names move as with [`insert_after`](Self::insert_after).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); [`EditError::NoInput`] if nothing feeds it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer, promote::ElementType};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.insert_before(result.input(0), NewLayer::convert(ElementType::F16), &[]))?;
+    /// assert_eq!(model.graph().output(model.graph().tensor("y")?).unwrap().element_type(), ElementType::F16);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_before(&mut self, input: Input, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
+        let tensor = self.producers(input.layer).get(input.port).copied().flatten().ok_or(EditError::NoInput(input))?;
+        self.insert(tensor, new, others, &[input])
+    }
+
+    fn insert(
+        &mut self,
+        tensor: Output,
+        new: NewLayer,
+        others: &[Output],
+        consumers: &[Input],
+    ) -> Result<LayerId, EditError> {
+        self.attempt(|edit| {
+            let id = edit.add(new, &[&[tensor], others].concat())?;
+            for &input in consumers {
+                edit.connect(id.output(0), input)?;
+            }
+            let to_result = consumers.iter().any(|input| edit.is(input.layer, LayerKind::Result));
+            if to_result && !edit.is(tensor.layer, LayerKind::Parameter) {
+                edit.move_names(tensor, id.output(0))?;
+            }
+            Ok(id)
+        })
+    }
+
+    /// Redirects every consumer of `old` to `new`, and moves the names of `old` to it, by the rule of OpenVINO's pass
+    /// `NopElimination`: a Result stays if it would come to stand for a Parameter, or for a tensor with other uses.
+    ///
+    /// # Errors
+    /// [`EditError::Incompatible`] if the element types differ or the shapes have nothing in common;
+    /// [`EditError::NamesResult`] if a Result would lose its name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (relu, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| {
+    ///     graph.replace_uses(relu, scaled)?;
+    ///     graph.remove(relu.layer)
+    /// })?;
+    /// assert_eq!(model.graph().tensor("y")?, scaled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace_uses(&mut self, old: Output, new: Output) -> Result<(), EditError> {
+        self.graph.check_compatible(old, new)?;
+        if old == new {
+            return Ok(());
+        }
+        let uses: Vec<_> = self.consumers(old).filter(|input| input.layer != new.layer).collect();
+        let result = uses.iter().map(|input| input.layer).find(|&layer| self.is(layer, LayerKind::Result));
+        if let Some(result) = result
+            && (self.is(new.layer, LayerKind::Parameter) || self.consumers(new).any(|input| input.layer != old.layer))
+        {
+            return Err(EditError::NamesResult { result });
+        }
+        for input in uses {
+            self.connect(new, input)?;
+        }
+        self.move_names(old, new)
+    }
+
+    /// Adds a constant, its values in little-endian bytes as OpenVINO stores them, and gives its tensor. Equal bytes are
+    /// stored once, behind all that the weights have.
+    ///
+    /// # Errors
+    /// [`EditError::WrongLength`]; [`EditError::NoWeights`] if the model has constants and their bytes are not there.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, promote::ElementType};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let half = model.edit(|graph| graph.constant(ElementType::F16, &[], &0x3800_u16.to_le_bytes()))?;
+    /// assert_eq!(model.graph().output(half).unwrap().to_string(), "f16[]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn constant(&mut self, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<Output, EditError> {
+        let constant = self.constant_layer(ty, dims, bytes)?;
+        Ok(self.add(constant, &[])?.output(0))
+    }
+
+    /// Adds a constant that holds these values, and gives its tensor.
+    ///
+    /// # Errors
+    /// As [`constant`](Self::constant).
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let mean = model.edit(|graph| graph.constant_of(&[3, 1, 1], &[123.675_f32, 116.28, 103.53]))?;
+    /// assert_eq!(model.graph().output(mean).unwrap().to_string(), "f32[3,1,1]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn constant_of<T: Element>(&mut self, dims: &[u64], values: &[T]) -> Result<Output, EditError> {
+        self.constant(T::TYPE, dims, &values.iter().flat_map(|value| value.bytes()).collect::<Vec<_>>())
+    }
+
+    /// Lets a constant hold something else. The bytes that it had stay in the weights: others may use them.
+    ///
+    /// # Errors
+    /// As [`constant`](Self::constant); [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, promote::ElementType};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().find("scale")?;
+    /// model.edit(|graph| graph.set_constant(scale, ElementType::F32, &[], &0.5_f32.to_le_bytes()))?;
+    /// assert_eq!(model.graph().layer(scale).unwrap().attribute("offset"), Some("64"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_constant(&mut self, id: LayerId, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<(), EditError> {
+        let constant = self.constant_layer(ty, dims, bytes)?;
+        self.morph(id, constant, &[])
+    }
+
+    fn constant_layer(&mut self, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<NewLayer, EditError> {
         let count = dims.iter().try_fold(1, |count: u64, &dim| count.checked_mul(dim));
         let expected = count.and_then(|count| array::byte_size(ty, count)?.try_into().ok()).unwrap_or(u64::MAX);
         if expected != bytes.len() as u64 {
             return Err(EditError::WrongLength { expected, found: bytes.len() as u64 });
         }
-        if self.weights.len().is_none() && self.layers().any(|layer| layer.is("Const") || layer.is("Constant")) {
+        if self.weights.len().is_none() && self.layers().any(ops::is_constant) {
             return Err(EditError::NoWeights);
         }
-        let offset = self.weights.add(bytes);
         let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let constant = NewLayer::new("Const", "opset1")
+        Ok(NewLayer::new("Const", "opset1")
             .with_attribute("element_type", ty.name())
             .with_attribute("shape", shape)
-            .with_attribute("offset", offset)
-            .with_attribute("size", expected)
-            .with_output(ty, Shape::fixed(dims.iter().map(|&dim| dim as i64)));
-        Ok(self.add(constant, &[])?.output(0))
+            .with_attribute("offset", self.weights.add(bytes))
+            .with_attribute("size", expected))
     }
 
-    /// Removes those of these layers that nothing uses, and what only they used. Parameters, Results and Assigns stay: they
-    /// are the model's own.
+    /// Removes those of these layers that nothing uses, and what only they used, and says which went. Parameters, Results
+    /// and Assigns stay: they are the model's own.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`].
+    /// [`EditError::NoLayer`]; layers that went together with another one are not missed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (x, relu) = (model.graph().tensor("x")?, model.graph().find("relu")?);
+    /// let scaled = model.graph().find("scaled")?;
+    /// let removed = model.edit(|graph| {
+    ///     graph.connect(x, relu.input(0))?;
+    ///     graph.remove_unused([scaled])
+    /// })?;
+    /// assert_eq!(removed.len(), 2, "the Multiply and its constant");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove_unused(&mut self, layers: impl IntoIterator<Item = LayerId>) -> Result<Vec<LayerId>, EditError> {
         let mut pending: Vec<_> = layers.into_iter().collect();
+        if let Some(&missing) = pending.iter().find(|&&id| self.layer(id).is_none()) {
+            return Err(EditError::NoLayer(missing));
+        }
         let mut removed = Vec::new();
         while let Some(id) = pending.pop() {
-            let keeps = ["Parameter", "Result", "Assign"];
-            if self.layer(id).is_none_or(|layer| keeps.iter().any(|ty| layer.is(ty))) {
+            if self.layer(id).is_none_or(|layer| ops::start(layer).is_some() || self.is(id, LayerKind::Assign)) {
                 continue;
             }
             let producers = self.producers(id);
-            if self.remove(id).is_ok() {
-                removed.push(id);
-                pending.extend(producers.into_iter().flatten().map(|output| output.layer));
+            match self.remove(id) {
+                Ok(()) => removed.push(id),
+                Err(EditError::InUse { .. }) => continue,
+                Err(error) => return Err(error),
             }
+            pending.extend(producers.into_iter().flatten().map(|output| output.layer));
         }
         Ok(removed)
     }
 
-    /// Makes a tensor an output of the model, named after it, and removes what was computed from it, other outputs
-    /// included, and whatever nothing uses then. Gives the Result.
+    /// Makes a tensor an output of the model and removes what was computed from it, other outputs included, and whatever
+    /// nothing uses then. A tensor without a name gets that of its layer. Gives the Result.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scaled = model.graph().tensor("scaled")?;
+    /// model.edit(|graph| graph.cut(scaled))?;
+    /// assert_eq!(model.graph().len(), 4);
+    /// assert_eq!(model.outputs().next().unwrap().name(), "scaled/sink_port_0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cut(&mut self, tensor: Output) -> Result<LayerId, EditError> {
-        self.output(tensor).ok_or(EditError::NoOutput(tensor))?;
+        let maker = self.layer(tensor.layer).ok_or(EditError::NoLayer(tensor.layer))?;
+        let port = maker.outputs().get(tensor.port).ok_or(EditError::NoOutput(tensor))?;
+        let mut name = port.names().into_iter().next();
+        let unnamed = name.is_none();
+        let name = name.get_or_insert_with(|| match maker.outputs().len() {
+            1 => maker.name().to_owned(),
+            _ => format!("{}:{}", maker.name(), tensor.port),
+        });
+        let uses = self.consumers(tensor).map(|input| input.layer);
+        let (results, others): (Vec<_>, Vec<_>) = uses.partition(|&layer| self.is(layer, LayerKind::Result));
         self.attempt(|edit| {
-            let mut dead = Vec::new();
-            let mut seen = rustc_hash::FxHashSet::default();
-            let mut pending: Vec<_> = edit.consumers(tensor).map(|input| input.layer).collect();
-            while let Some(id) = pending.pop() {
-                if seen.insert(id) {
-                    let outputs = edit.layer(id).map_or(0, |layer| layer.outputs().len());
-                    pending.extend((0..outputs).flat_map(|port| edit.consumers(id.output(port))).map(|to| to.layer));
-                    dead.push(id);
-                }
+            let dead = edit.following(others);
+            let sources: FxHashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
+            if unnamed {
+                edit.set_names(tensor, vec![name.clone()])?;
             }
-            let result = edit.add(NewLayer::new("Result", "opset1"), &[tensor])?;
-            let sources: Vec<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
-            for &id in &dead {
-                edit.graph.resize_inputs(id, 0);
-            }
-            for id in dead {
-                edit.remove(id)?;
-            }
-            edit.remove_unused(sources.into_iter().map(|output| output.layer))?;
+            let result = match results.first() {
+                Some(&result) => result,
+                None => edit.add(NewLayer::new("Result", "opset1").named(&format!("{name}/sink_port_0")), &[tensor])?,
+            };
+            edit.remove_all(&dead)?;
+            let left = sources.into_iter().map(|output| output.layer);
+            let left: Vec<_> = left.filter(|&id| edit.layer(id).is_some()).collect();
+            edit.remove_unused(left)?;
             Ok(result)
         })
     }
 
-    /// Renames a layer. The name of a Parameter or a Result is what OpenVINO calls an input or output that has no other.
+    /// Renames whatever is called `old`: a layer, a tensor, an input or an output of the model, each under all the names
+    /// that it has of this kind: `names` of the port, `output_names` of a Result, and the Result's own name where it follows
+    /// from the tensor's. OpenVINO finds it by the new name and no longer by the old one.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`].
-    pub fn rename(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
-        self.changed(id)?.name = name.into();
-        Ok(())
+    /// [`FindError`] if nothing is called this or several things are; [`EditError::NameTaken`] if another tensor has the
+    /// new name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// model.edit(|graph| graph.rename("y", "scores"))?;
+    /// let output = model.outputs().next().unwrap();
+    /// assert_eq!((output.name(), output.output_names()), ("scores/sink_port_0", Some("scores")));
+    /// assert_eq!(model.graph().tensor("scores")?.layer, model.graph().find("relu")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename(&mut self, old: &str, new: &str) -> Result<(), EditError> {
+        let named = Named::find(self, old)?;
+        if old == new {
+            return Ok(());
+        }
+        if !named.tensors.is_empty()
+            && let Ok(Some(tensor)) = self.tensor_named(new)
+        {
+            return Err(EditError::NameTaken { name: new.to_owned(), layer: tensor.layer });
+        }
+        let replaced = |name: String| if name == old { new.to_owned() } else { name };
+        self.attempt(|edit| {
+            for id in named.layers {
+                edit.set_name(id, new)?;
+            }
+            for tensor in named.tensors {
+                let names = edit.output(tensor).map(|port| port.names()).unwrap_or_default();
+                edit.set_names(tensor, names.into_iter().map(replaced).collect())?;
+            }
+            for id in named.results {
+                let Some(layer) = edit.layer(id) else { continue };
+                let sink = layer.name().strip_prefix(old).filter(|rest| rest.starts_with("/sink_port_"));
+                let name = sink.map(|sink| format!("{new}{sink}"));
+                let names = layer.output_names().map(crate::graph::split_names).unwrap_or_default();
+                if let Some(name) = name {
+                    edit.set_name(id, &name)?;
+                }
+                if names.iter().any(|name| name == old) {
+                    edit.set_output_names(id, names.into_iter().map(replaced).collect())?;
+                }
+            }
+            Ok(())
+        })
     }
 
-    fn add_unfed(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
-        self.graph.add_layer(new, inputs)
+    fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
+        self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
+    }
+
+    /// These layers and all that is computed from what they make.
+    fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
+        let mut seen = FxHashSet::default();
+        let mut found = Vec::new();
+        while let Some(id) = pending.pop() {
+            if seen.insert(id) {
+                found.push(id);
+                pending.extend(self.users(id));
+            }
+        }
+        found
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
-    fn feed_and_infer(&mut self, id: LayerId, new: &NewLayer, inputs: &[Output]) -> Result<(), EditError> {
+    fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         for (port, &source) in inputs.iter().enumerate() {
             self.connect(source, id.input(port))?;
         }
         let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
         let outputs = match infer::outputs_of(self.graph, node, (self.source, self.weights, self.version)) {
             Some(Ok(outputs)) => outputs,
-            Some(Err(reason)) => return Err(EditError::Refused { operation: new.ty.to_string(), reason }),
-            None if new.outputs.is_empty() && ops::lookup(&new.ty, &new.version).is_none() => {
-                return Err(EditError::NoRule(format!("{}-{}", new.ty, new.version)));
-            }
-            None => new.outputs.iter().cloned().collect::<SmallVec<_>>(),
+            Some(Err(reason)) => return Err(EditError::Refused { operation: new.ty.into(), reason }),
+            None if new.outputs.is_empty() => return Err(EditError::NoRule(format!("{}-{}", new.ty, new.version))),
+            None => new.outputs.into_iter().collect::<SmallVec<_>>(),
         };
         self.graph.set_outputs(id, outputs)
+    }
+}
+
+/// What is called by one name in a graph.
+#[derive(Default)]
+struct Named {
+    /// The layer that it is about: the one of this name, or that makes the tensor of this name.
+    maker: Option<LayerId>,
+    layers: Vec<LayerId>,
+    tensors: Vec<Output>,
+    /// Those that take one of the tensors, or have the name as that of an output.
+    results: Vec<LayerId>,
+}
+
+impl Named {
+    fn find(graph: &Graph, name: &str) -> Result<Self, FindError> {
+        let mut named = Self::default();
+        let mut makers = Vec::new();
+        let has = |names: Option<&str>| {
+            names.is_some_and(|names| crate::graph::split_names(names).iter().any(|known| known == name))
+        };
+        for layer in graph.layers() {
+            let ports = layer.outputs().iter().enumerate().filter(|(_, port)| has(port.names.as_deref()));
+            let tensors: SmallVec<[_; 1]> = ports.map(|(port, _)| layer.id().output(port)).collect();
+            let is_output = has(layer.output_names());
+            let source = || graph.producers(layer.id()).first().copied().flatten().map(|source| source.layer);
+            if layer.name() == name {
+                named.layers.push(layer.id());
+            }
+            if is_output {
+                named.results.push(layer.id());
+            }
+            if layer.name() == name || is_output || !tensors.is_empty() {
+                let stands_for = if ops::kind(layer) == LayerKind::Result { source() } else { None };
+                makers.push(stands_for.unwrap_or(layer.id()));
+            }
+            named.tensors.extend(tensors);
+        }
+        makers.sort_unstable();
+        makers.dedup();
+        match makers[..] {
+            [] => return Err(FindError::Unknown(name.to_owned())),
+            [maker] => named.maker = Some(maker),
+            _ => return Err(FindError::Ambiguous { name: name.to_owned(), layers: makers }),
+        }
+        let users = named.tensors.iter().flat_map(|&tensor| graph.consumers(tensor)).map(|input| input.layer);
+        let is_result = |&id: &LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
+        named.results.extend(users.filter(is_result));
+        named.results.sort_unstable();
+        named.results.dedup();
+        Ok(named)
+    }
+}
+
+/// A number that a constant can hold as it is.
+pub trait Element: Copy {
+    /// The element type of a constant of such numbers.
+    const TYPE: ElementType;
+
+    /// Its bytes, as OpenVINO stores them.
+    fn bytes(self) -> SmallVec<[u8; 8]>;
+}
+
+macro_rules! elements {
+    ($($number:ty => $ty:ident),*) => {$(
+        impl Element for $number {
+            const TYPE: ElementType = ElementType::$ty;
+
+            fn bytes(self) -> SmallVec<[u8; 8]> {
+                SmallVec::from_slice(&self.to_le_bytes())
+            }
+        }
+    )*};
+}
+
+elements!(
+    f32 => F32, f64 => F64, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64
+);
+
+impl Element for bool {
+    const TYPE: ElementType = ElementType::Boolean;
+
+    fn bytes(self) -> SmallVec<[u8; 8]> {
+        SmallVec::from_slice(&[u8::from(self)])
     }
 }

@@ -7,6 +7,7 @@ use compact_str::format_compact;
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
@@ -88,6 +89,17 @@ pub enum EditError {
     /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
     #[error("the weights of the model are not there, so no constant can be added behind them")]
     NoWeights,
+    /// A layer that has bodies cannot do something else: they would be lost.
+    #[error("layer {0} has bodies, which it would lose")]
+    HasBodies(LayerId),
+    /// Another tensor has this name.
+    #[error("the tensor of layer {layer} is called `{name}` already")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The layer that makes the tensor.
+        layer: LayerId,
+    },
     /// Something else, which whoever edits has to say.
     #[error("{0}")]
     Other(String),
@@ -190,34 +202,6 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Redirects every consumer of `old` to `new`, and moves the names of `old` to it, by the rule of OpenVINO's pass
-    /// `NopElimination`: a Result stays where it would come to stand for a Parameter, or for a tensor that has other uses.
-    ///
-    /// # Errors
-    /// [`EditError::Incompatible`] where the element types differ or the shapes have nothing in common;
-    /// [`EditError::NamesResult`] where a Result would lose its name.
-    pub fn replace_uses(&mut self, old: Output, new: Output) -> Result<(), EditError> {
-        self.graph.checked(old)?;
-        self.graph.checked(new)?;
-        self.graph.check_compatible(old, new)?;
-        if old == new {
-            return Ok(());
-        }
-        let uses: Vec<_> = self.consumers(old).collect();
-        let is = |layer: LayerId, ty: &str| self.layer(layer).is_some_and(|layer| layer.is(ty));
-        if let Some(result) = uses.iter().map(|input| input.layer).find(|&layer| is(layer, "Result"))
-            && (is(new.layer, "Parameter") || self.consumers(new).any(|input| input.layer != old.layer))
-        {
-            return Err(EditError::NamesResult { result });
-        }
-        for input in uses {
-            if input.layer != new.layer {
-                self.graph.feed_from(new, input);
-            }
-        }
-        self.move_names(old, new)
-    }
-
     /// Gives the names of a tensor to another one.
     ///
     /// # Errors
@@ -238,11 +222,31 @@ impl Edit<'_> {
     /// # Errors
     /// [`EditError::InUse`] where one of its outputs still feeds a layer.
     pub fn remove(&mut self, id: LayerId) -> Result<(), EditError> {
-        let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
-        if let Some(consumer) = self.graph.consumer_of(node) {
-            return Err(EditError::InUse { layer: id, consumer });
+        self.remove_all(&[id])
+    }
+
+    /// Removes layers that nothing else uses.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay.
+    pub fn remove_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
+        let node = |&id| self.graph.node(id).ok_or(EditError::NoLayer(id));
+        let nodes = layers.iter().map(node).collect::<Result<FxHashSet<_>, _>>()?;
+        for (&layer, &node) in layers.iter().zip(&layers.iter().map(node).collect::<Result<Vec<_>, _>>()?) {
+            if let Some(consumer) = self.graph.consumer_of(node, |consumer| !nodes.contains(&consumer)) {
+                return Err(EditError::InUse { layer, consumer });
+            }
         }
-        self.graph.take(node);
+        nodes.into_iter().for_each(|node| self.graph.take(node));
+        Ok(())
+    }
+
+    /// Gives a layer another name.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    pub fn set_name(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
+        self.changed(id)?.name = name.into();
         Ok(())
     }
 
@@ -270,6 +274,15 @@ impl Edit<'_> {
         Ok(())
     }
 
+    /// Sets the names of the model's output that a Result stands for.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
+        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names));
+        Ok(())
+    }
+
     /// A layer whose text will be walked through.
     pub(crate) fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
         let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
@@ -284,24 +297,22 @@ impl Graph {
         self.journal.len()
     }
 
-    fn consumer_of(&self, node: NodeIndex) -> Option<LayerId> {
-        let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
-        Some(self.weight(wires.next()?.target())?.id)
+    fn consumer_of(&self, node: NodeIndex, counts: impl Fn(NodeIndex) -> bool) -> Option<LayerId> {
+        let wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+        let consumer = wires.map(|edge| edge.target()).find(|&node| counts(node))?;
+        Some(self.weight(consumer)?.id)
     }
 
-    fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
-        let (Some(was), Some(is)) = (self.output(old), self.output(new)) else { return Ok(()) };
+    /// Whether one tensor can stand for the other.
+    pub(crate) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
+        let was = self.output(old).ok_or(EditError::NoOutput(old))?;
+        let is = self.output(new).ok_or(EditError::NoOutput(new))?;
         let same_type =
             was.element_type == is.element_type || [was.element_type, is.element_type].contains(&ElementType::Dynamic);
         if same_type && was.shape.is_compatible(&is.shape) {
             return Ok(());
         }
-        Err(EditError::Incompatible {
-            from: new,
-            from_type: format!("{}{}", is.element_type, is.shape),
-            to: old,
-            to_type: format!("{}{}", was.element_type, was.shape),
-        })
+        Err(EditError::Incompatible { from: new, from_type: is.to_string(), to: old, to_type: was.to_string() })
     }
 
     fn checked_input(&self, input: Input) -> Result<(), EditError> {

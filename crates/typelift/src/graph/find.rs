@@ -80,12 +80,20 @@ impl Graph {
     /// # Errors
     /// [`FindError`] where there is none, or more than one.
     pub fn tensor(&self, name: &str) -> Result<Output, FindError> {
-        let port = |layer: &Layer| layer.outputs.iter().position(|port| port.names().iter().any(|n| n == name));
-        let found = self.the_one(name, |layer| port(layer).is_some())?;
-        match found.and_then(|id| Some(id.output(port(self.layer(id)?)?))) {
+        match self.tensor_named(name)? {
             Some(output) => Ok(output),
             None => Ok(self.find(name)?.output(0)),
         }
+    }
+
+    /// The tensor that has this among its names, if there is one.
+    ///
+    /// # Errors
+    /// [`FindError::Ambiguous`].
+    pub fn tensor_named(&self, name: &str) -> Result<Option<Output>, FindError> {
+        let port = |layer: &Layer| layer.outputs.iter().position(|port| port.names().iter().any(|n| n == name));
+        let found = self.the_one(name, |layer| port(layer).is_some())?;
+        Ok(found.and_then(|id| Some(id.output(port(self.layer(id)?)?))))
     }
 
     fn the_one(&self, name: &str, is: impl Fn(&Layer) -> bool) -> Result<Option<LayerId>, FindError> {

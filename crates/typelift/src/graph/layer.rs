@@ -99,12 +99,6 @@ impl Layer {
         self.output_names.as_deref()
     }
 
-    /// Whether it is the operation `name`, in any revision and spelled in any case, as OpenVINO's reader compares them.
-    #[must_use]
-    pub fn is(&self, name: &str) -> bool {
-        self.ty.eq_ignore_ascii_case(name)
-    }
-
     /// The attributes of its `<data>`, in the order of the file.
     pub fn attributes(&self) -> &[Attribute] {
         &self.attributes
@@ -277,6 +271,13 @@ impl OutputPort {
     /// The names of the tensor: a set that the file writes with commas, `\,` for a comma inside a name.
     pub fn names(&self) -> Vec<String> {
         self.names.as_deref().map(split_names).unwrap_or_default()
+    }
+}
+
+/// Element type and shape: `f32[?,3]`.
+impl fmt::Display for OutputPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.element_type, self.shape)
     }
 }
 

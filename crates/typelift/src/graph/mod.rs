@@ -183,6 +183,12 @@ impl Graph {
         })
     }
 
+    /// The layers that use an output of this one, each as often as it does.
+    pub fn users(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
+        let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
+        edges.filter(|edge| !edge.weight().gone).filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
+    }
+
     /// The port behind an output.
     pub fn output(&self, output: Output) -> Option<&OutputPort> {
         self.layer(output.layer)?.outputs.get(output.port)

@@ -214,30 +214,36 @@ impl<'a> Printer<'a> {
         if let (Some(rt_info), true) = (&layer.rt_info, layer.bodies.is_empty()) {
             self.fragment(rt_info);
         }
-        self.optional("input", |printer| {
-            for (port, feed) in layer.inputs.iter().zip(graph.feeds(node)) {
-                let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
-                match producer {
-                    Some(output) => printer.port(port.id, output.element_type, &output.shape, None),
-                    None => {
-                        let dims = declared_dims(printer.source, port.content);
-                        let shape = dims.iter().map(|&dim| dim.into()).collect();
-                        printer.port(port.id, port.declared.unwrap_or(ElementType::Dynamic), &shape, None);
-                    }
-                }
-            }
-        });
-        self.optional("output", |printer| {
-            for port in &layer.outputs {
-                printer.port(port.id, port.element_type, &port.shape, Some(port));
-            }
-        });
+        self.optional("input", |printer| printer.inputs(graph, node, layer, 0));
+        self.optional("output", |printer| printer.outputs(layer, 0));
         if let (Some(rt_info), false) = (&layer.rt_info, layer.bodies.is_empty()) {
             self.fragment(rt_info);
         }
         for body in &layer.bodies {
             self.open(&body.name);
             self.content(&body.name, |printer| printer.graph(&body.graph));
+        }
+    }
+
+    /// The input ports of a layer from a position on.
+    pub(super) fn inputs(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, start: usize) {
+        for (port, feed) in layer.inputs.iter().zip(graph.feeds(node)).skip(start) {
+            let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
+            match producer {
+                Some(output) => self.port(port.id, output.element_type, &output.shape, None),
+                None => {
+                    let dims = declared_dims(self.source, port.content);
+                    let shape = dims.iter().map(|&dim| dim.into()).collect();
+                    self.port(port.id, port.declared.unwrap_or(ElementType::Dynamic), &shape, None);
+                }
+            }
+        }
+    }
+
+    /// The output ports of a layer from a position on.
+    pub(super) fn outputs(&mut self, layer: &Layer, start: usize) {
+        for port in layer.outputs.iter().skip(start) {
+            self.port(port.id, port.element_type, &port.shape, Some(port));
         }
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap as HashMap;
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
@@ -234,48 +235,122 @@ impl<'a> Splice<'a> {
         self.attribute(&tokens, &root, "version", Some(&layer.version))?;
         self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
         // As the reader, take the first of each.
-        let (mut data, mut input, mut output) = (false, false, false);
+        let (mut data, mut input, mut output) = (false, false, None);
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
                 "data" if !replace(&mut data, true) => {
-                    for attribute in &layer.attributes {
-                        self.attribute(&tokens, &child, &attribute.name, Some(&attribute.value))?;
-                    }
+                    self.data(&tokens, &child, layer)?;
                     tokens.skip(&child)?;
                 }
-                "input" if !replace(&mut input, true) => {
-                    let mut feeds = graph.feeds(node).into_iter();
-                    while let Some(port) = tokens.child(Some(&child))? {
-                        let feed = if port.name() == "port" { feeds.next().flatten() } else { None };
-                        match feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port)) {
-                            Some(output) => self.port(&mut tokens, &port, output)?,
-                            None => drop(tokens.skip(&port)?),
-                        }
-                    }
-                }
-                "output" if !replace(&mut output, true) => {
-                    let mut outputs = layer.outputs.iter();
-                    while let Some(port) = tokens.child(Some(&child))? {
-                        match if port.name() == "port" { outputs.next() } else { None } {
-                            Some(output) => {
-                                self.attribute(&tokens, &port, "names", output.names.as_deref())?;
-                                self.port(&mut tokens, &port, output)?;
-                            }
-                            None => drop(tokens.skip(&port)?),
-                        }
-                    }
+                "input" if !replace(&mut input, true) => self.inputs(&mut tokens, &child, graph, node, layer)?,
+                "output" if output.is_none() => {
+                    output = Some(child.tag_span);
+                    self.outputs(&mut tokens, &child, layer)?;
                 }
                 _ => drop(tokens.skip(&child)?),
             }
         }
+        let print_data = |printer: &mut Printer<'a>| {
+            printer.line();
+            printer.data(layer);
+        };
+        let print_inputs = |printer: &mut Printer<'a>| {
+            printer.open("input");
+            printer.content("input", |printer| printer.inputs(graph, node, layer, 0));
+        };
+        let print_outputs = |printer: &mut Printer<'a>| {
+            printer.open("output");
+            printer.content("output", |printer| printer.outputs(layer, 0));
+        };
+        let mut missing: SmallVec<[Print<'_, 'a>; 3]> = SmallVec::new();
         if !data && !layer.attributes.is_empty() {
-            let layout = self.layout(span.start);
-            self.insert(root.tag_span.end, layout, |printer| {
-                printer.nested(|printer| {
-                    printer.line();
-                    printer.data(layer);
-                });
-            });
+            match root.tag_span == span {
+                true => missing.push(&print_data),
+                false => self.insert(root.tag_span.end, self.layout(span.start), |printer| printer.nested(print_data)),
+            }
+        }
+        if !input && !layer.inputs.is_empty() {
+            match output {
+                Some(output) => {
+                    let (at, layout) =
+                        (output.start - self.gap_before(output.start).len() as u32, self.layout(output.start));
+                    self.insert(at, layout, print_inputs);
+                }
+                None => missing.push(&print_inputs),
+            }
+        }
+        if output.is_none() && !layer.outputs.is_empty() {
+            missing.push(&print_outputs);
+        }
+        if !missing.is_empty() {
+            self.append(span, |printer| missing.into_iter().for_each(|print| print(printer)));
+        }
+        Ok(())
+    }
+
+    /// Lets the attributes of `<data>` be those of the layer.
+    fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
+        for attribute in &layer.attributes {
+            self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
+        }
+        for written in Tokens::attributes(data) {
+            let (name, value) = written?;
+            if layer.attribute(name).is_none() {
+                self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the ports in `<input>` be those of the layer.
+    fn inputs(
+        &mut self,
+        tokens: &mut Tokens<'a>,
+        list: &Element<'a>,
+        graph: &Graph,
+        node: NodeIndex,
+        layer: &Layer,
+    ) -> Result<(), Diagnostic> {
+        let mut feeds = graph.feeds(node).into_iter();
+        while let Some(port) = tokens.child(Some(list))? {
+            let feed = if port.name() == "port" { feeds.next() } else { Some(None) };
+            match feed.map(|feed| feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port))) {
+                Some(Some(output)) => self.port(tokens, &port, output)?,
+                Some(None) => drop(tokens.skip(&port)?),
+                None => {
+                    let gone = tokens.skip(&port)?;
+                    self.delete(gone);
+                }
+            }
+        }
+        let left = feeds.len();
+        if left > 0 {
+            let start = layer.inputs.len() - left;
+            self.append(tokens.span_since(list), |printer| printer.inputs(graph, node, layer, start));
+        }
+        Ok(())
+    }
+
+    /// Lets the ports in `<output>` be those of the layer.
+    fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
+        let mut outputs = layer.outputs.iter();
+        while let Some(port) = tokens.child(Some(list))? {
+            match if port.name() == "port" { outputs.next().map(Some) } else { Some(None) } {
+                Some(Some(output)) => {
+                    self.attribute(tokens, &port, "names", output.names.as_deref())?;
+                    self.port(tokens, &port, output)?;
+                }
+                Some(None) => drop(tokens.skip(&port)?),
+                None => {
+                    let gone = tokens.skip(&port)?;
+                    self.delete(gone);
+                }
+            }
+        }
+        let left = outputs.len();
+        if left > 0 {
+            let start = layer.outputs.len() - left;
+            self.append(tokens.span_since(list), |printer| printer.outputs(layer, start));
         }
         Ok(())
     }
