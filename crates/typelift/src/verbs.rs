@@ -1,13 +1,17 @@
 //! The verbs that know what operations do: what they add has its types and shapes.
 
+use std::fmt;
+
+use compact_str::format_compact;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::array;
-use crate::graph::{Attribute, Edit, EditError, FindError, Graph, Input, LayerId, NewLayer, Output};
+use crate::array::{self, Array};
+use crate::graph::{Attribute, Edit, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output};
 use crate::infer;
 use crate::ops::{self, LayerKind};
+use crate::weights::Weights;
 
 impl Edit<'_> {
     /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow
@@ -249,6 +253,36 @@ impl Edit<'_> {
             .with_attribute("size", expected))
     }
 
+    /// Sets an attribute, in its place if the layer has it, else after the others. The outputs of the layer follow if its
+    /// operation takes the value; [`infer`](crate::infer()) says why if it does not.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let x = model.graph().find("x")?;
+    /// model.edit(|graph| graph.set_attribute(x, "shape", "8,4"))?;
+    /// assert_eq!(model.graph().layer(x).unwrap().outputs()[0].to_string(), "f32[8,4]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_attribute(&mut self, id: LayerId, name: &str, value: impl fmt::Display) -> Result<(), EditError> {
+        self.attempt(|edit| {
+            let layer = edit.changed(id)?;
+            let value = format_compact!("{value}");
+            match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
+                Some(attribute) => attribute.value = value,
+                None => layer.attributes.push(Attribute { name: name.into(), value }),
+            }
+            match edit.outputs_of(id) {
+                Some(Ok(outputs)) => edit.graph.set_outputs(id, outputs),
+                _ => Ok(()),
+            }
+        })
+    }
+
     /// Removes those of these layers that nothing uses, and what only they used, and says which went. Parameters, Results
     /// and Assigns stay: they are the model's own.
     ///
@@ -387,6 +421,12 @@ impl Edit<'_> {
         })
     }
 
+    /// The values of a tensor that a constant makes, as [`Layer::numbers`].
+    #[must_use]
+    pub fn numbers(&self, tensor: Output) -> Option<Vec<f64>> {
+        self.layer(tensor.layer).filter(|_| tensor.port == 0)?.numbers(self.weights)
+    }
+
     fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
         self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
@@ -404,19 +444,47 @@ impl Edit<'_> {
         found
     }
 
+    /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies.
+    fn outputs_of(&self, id: LayerId) -> Option<Result<ops::Outputs, String>> {
+        let node = self.graph.node(id).filter(|_| self.layer(id).is_some_and(|layer| layer.bodies().is_empty()))?;
+        infer::outputs_of(self.graph, node, (self.source, self.weights))
+    }
+
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
     fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         for (port, &source) in inputs.iter().enumerate() {
             self.connect(source, id.input(port))?;
         }
-        let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
-        let outputs = match infer::outputs_of(self.graph, node, (self.source, self.weights, self.version)) {
+        let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
             Some(Err(reason)) => return Err(EditError::Refused { operation: new.ty.into(), reason }),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(format!("{}-{}", new.ty, new.version))),
             None => new.outputs.into_iter().collect::<SmallVec<_>>(),
         };
         self.graph.set_outputs(id, outputs)
+    }
+}
+
+impl Layer {
+    /// The values of a constant, in the order in which they are stored; `None` for other layers, for strings and where the
+    /// weights do not have them. Integers beyond 2^53 are rounded.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
+        let port = self.outputs().first().filter(|_| ops::is_constant(self))?;
+        let dims = port.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+        let length = array::stored_size(port.element_type(), port.shape().element_count()?)?;
+        let offset = self.attribute("offset")?.parse().ok()?;
+        let bytes = weights.read(offset, usize::try_from(length).ok()?)?;
+        Some(Array::decode(port.element_type(), dims, &bytes)?.to_floats())
     }
 }
 

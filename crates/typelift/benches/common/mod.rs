@@ -40,6 +40,17 @@ pub(crate) fn deep(depth: usize) -> String {
     net.text()
 }
 
+/// One tensor that `count` layers use, each for an output.
+pub(crate) fn uses(count: usize) -> String {
+    let mut net = Net::default();
+    let hub = net.parameter("hub", LONG);
+    for arm in 0..count {
+        let relu = net.layer(&format!("relu{arm}"), "ReLU", 1, "", &[hub], &[LONG]).remove(0);
+        net.result(relu);
+    }
+    net.text()
+}
+
 /// A promotion, and `count` layers that nothing connects.
 pub(crate) fn apart(count: usize) -> String {
     let mut net = Net::default();

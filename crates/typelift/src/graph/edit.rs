@@ -250,19 +250,6 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Sets an attribute, in its place where the layer has it, else after the others.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`].
-    pub fn set_attribute(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
-        let layer = self.changed(id)?;
-        match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
-            Some(attribute) => attribute.value = value.into(),
-            None => layer.attributes.push(Attribute { name: name.into(), value: value.into() }),
-        }
-        Ok(())
-    }
-
     /// Sets the names of a tensor.
     ///
     /// # Errors

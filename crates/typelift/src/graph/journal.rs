@@ -5,7 +5,7 @@
 
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::{EdgeIndex, NodeIndex};
-use petgraph::visit::{EdgeFiltered, EdgeRef, IntoEdgeReferences};
+use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 
 use super::{EditError, Graph, Input, Layer, LayerId, Output, Wire};
 use crate::span::Span;
@@ -146,19 +146,10 @@ impl Graph {
                 body.graph.check_batch()?;
             }
         }
-        let is_live = |edge: &Wire| !edge.gone;
-        if !self.journal.may_close_cycle
-            || self.storage.edge_references().all(|e| e.source() < e.target() || !is_live(e.weight()))
-        {
-            return Ok(());
+        if self.journal.may_close_cycle {
+            self.topological_order().map_err(EditError::Cycle)?;
         }
-        let live = EdgeFiltered::from_fn(&self.storage, |edge| is_live(edge.weight()));
-        match petgraph::algo::toposort(&live, None) {
-            Ok(_) => Ok(()),
-            Err(cycle) => {
-                Err(EditError::Cycle(self.weight(cycle.node_id()).map(|layer| layer.id).into_iter().collect()))
-            }
-        }
+        Ok(())
     }
 
     /// Ends the batch: what is gone goes.

@@ -212,18 +212,21 @@ impl Graph {
     /// The layers that feed each other in a circle, in the order of the wires.
     pub(crate) fn topological_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         // Files list producers first, as a rule; then the order of the file is one.
-        if self.storage.edge_references().all(|edge| edge.source() < edge.target()) {
-            return Ok(self.storage.node_indices().collect());
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
+        if wires().all(|edge| edge.source() < edge.target()) {
+            return Ok(nodes.collect());
         }
         let mut waits_for = vec![0_usize; self.storage.node_bound()];
-        for edge in self.storage.edge_references() {
+        for edge in wires() {
             waits_for[edge.target().index()] += 1;
         }
-        let mut order: Vec<_> = self.storage.node_indices().filter(|node| waits_for[node.index()] == 0).collect();
+        let mut order: Vec<_> = nodes.filter(|node| waits_for[node.index()] == 0).collect();
         let mut done = 0;
         while let Some(&node) = order.get(done) {
             done += 1;
-            for consumer in self.storage.neighbors(node) {
+            let wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+            for consumer in wires.map(|edge| edge.target()) {
                 waits_for[consumer.index()] -= 1;
                 if waits_for[consumer.index()] == 0 {
                     order.push(consumer);
@@ -245,7 +248,8 @@ impl Graph {
                 break;
             }
             path.push(node);
-            next = self.storage.neighbors_directed(node, Incoming).find(|&node| waits(node));
+            let wires = self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone);
+            next = wires.map(|edge| edge.source()).find(|&node| waits(node));
         }
         path.reverse();
         let first = path.iter().enumerate().min_by_key(|&(_, node)| node).map_or(0, |(at, _)| at);

@@ -239,8 +239,14 @@ impl<'a> Splice<'a> {
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
                 "data" if !replace(&mut data, true) => {
-                    self.data(&tokens, &child, layer)?;
-                    tokens.skip(&child)?;
+                    let is_written = Tokens::attributes(&child).next().is_some();
+                    if is_written && layer.attributes.is_empty() {
+                        let whole = tokens.skip(&child)?;
+                        self.delete(whole);
+                    } else {
+                        self.data(&tokens, &child, layer)?;
+                        tokens.skip(&child)?;
+                    }
                 }
                 "input" if !replace(&mut input, true) => self.inputs(&mut tokens, &child, graph, node, layer)?,
                 "output" if output.is_none() => {

@@ -23,6 +23,7 @@ mod mutations;
 mod operations;
 mod opzoo;
 mod recorded;
+mod rewrites;
 mod small;
 mod survival;
 mod ties;
