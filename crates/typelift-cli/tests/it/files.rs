@@ -243,4 +243,30 @@ mod unix {
             assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"], "{limit}");
         }
     }
+
+    /// Fills a disk that is too small by ever less. Needs Linux and the right to mount in a namespace of its own.
+    #[test]
+    #[ignore = "needs to mount"]
+    fn a_full_disk_is_an_error_and_changes_nothing() {
+        let (folder, old, new) = pairs();
+        let path = folder.path();
+        fs::create_dir(path.join("disk")).unwrap();
+        for at in 0..50 {
+            put(path, &old);
+            // Both old files fit on the disk, and in the end both new ones beside them.
+            let size = 1_200 + at * 90;
+            let program = env!("CARGO_BIN_EXE_typelift");
+            let script = format!(
+                "mount -t tmpfs -o size={size}k none disk && cp out.xml out.bin disk && rm out.xml out.bin\n\
+                 {program} convert in.xml -o disk/out.xml; status=$?\n\
+                 cp disk/* . && ls -A disk > entries; exit $status"
+            );
+            let mut run = Command::new("unshare");
+            let run = run.args(["--map-root-user", "--mount", "sh", "-c", &script]).current_dir(path).output().unwrap();
+            let expected = if run.status.success() { Left::New } else { Left::Old };
+            assert_eq!(left(path, &old, &new), expected, "{size} {run:?}");
+            assert_eq!(fs::read_to_string(path.join("entries")).unwrap(), "out.bin\nout.xml\n", "{size} {run:?}");
+        }
+        assert_eq!(left(path, &old, &new), Left::New);
+    }
 }

@@ -5,3 +5,4 @@ mod documents;
 mod files;
 mod fixtures;
 mod packaging;
+mod security;

@@ -13,6 +13,7 @@ mod broadcast_laws;
 mod check;
 mod common;
 mod converts;
+mod corpus;
 mod diagnostics;
 mod edit;
 mod hostile;

@@ -1,0 +1,67 @@
+//! What `docs/security.md` promises, as far as the sources show it, and that the tests it names are there.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The sources of every crate, tests left out.
+fn sources() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    let (mut pending, mut sources) = (crates.filter(|path| path.is_dir()).collect::<Vec<_>>(), Vec::new());
+    while let Some(folder) = pending.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs") {
+                sources.push(path);
+            }
+        }
+    }
+    sources
+}
+
+#[test]
+fn every_promise_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut promises = 0;
+    for row in rows {
+        let held_by = row.split('|').nth(2).unwrap();
+        let named: Vec<&str> = held_by.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "{row}");
+        for name in named {
+            let (file, test) = name.split_once(": ").unwrap_or((name, "fuzz_target!"));
+            let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let test = if test == "fuzz_target!" { test.to_owned() } else { format!("fn {test}()") };
+            assert!(text.contains(&test), "{file} has no {test}");
+        }
+        promises += 1;
+    }
+    assert!(promises > 5);
+}
+
+#[test]
+fn sources_name_neither_the_network_nor_other_programs() {
+    let sources = sources();
+    assert!(sources.len() > 50);
+    for path in sources {
+        let text = fs::read_to_string(&path).unwrap();
+        for name in ["std::net", "TcpStream", "UdpSocket", "process::Command"] {
+            assert!(!text.contains(name), "{}: {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_forbidden_everywhere() {
+    let manifest = |path: &Path| fs::read_to_string(path.join("Cargo.toml")).unwrap();
+    assert!(manifest(&root()).contains("unsafe_code = \"forbid\""));
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(manifest(&path).contains("[lints]\nworkspace = true"), "{}", path.display());
+    }
+}
