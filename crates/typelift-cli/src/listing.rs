@@ -1,10 +1,8 @@
-//! Graphs as text and as JSON.
+//! Types as text, and graphs as JSON.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
-use typelift::graph::{Body, Direction, PortMapEntry};
-use typelift::ops::{self, LayerKind};
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 /// A name as one line shows it: what would move the cursor or break the line is escaped.
@@ -43,88 +41,6 @@ pub(crate) fn types_text(graph: &Graph) -> String {
     let mut out = String::new();
     list(graph, "", &mut out);
     out
-}
-
-/// One line a layer, bodies indented.
-pub(crate) fn text(graph: &Graph) -> String {
-    fn list(graph: &Graph, indent: usize, out: &mut String) {
-        for layer in graph.layers() {
-            let _ = write!(out, "{:indent$}{} {} = {}", "", layer.id(), Clean(layer.name()), Clean(layer.ty()));
-            let inputs: Vec<_> = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed)).collect();
-            if !inputs.is_empty() {
-                let _ = write!(out, "({})", inputs.join(", "));
-            }
-            let attributes: Vec<_> = telling_attributes(layer).collect();
-            if !attributes.is_empty() {
-                let _ = write!(out, " {{{}}}", attributes.join(", "));
-            }
-            if !layer.outputs().is_empty() {
-                let _ = write!(out, " : {}", outputs(layer));
-            }
-            out.push('\n');
-            for body in layer.bodies() {
-                let _ = writeln!(out, "{:indent$}  {}{}:", "", body.name(), wiring(layer, body));
-                list(body.graph(), indent + 4, out);
-            }
-        }
-    }
-    let mut out = String::new();
-    list(graph, 0, &mut out);
-    out
-}
-
-/// `4`, or `4.1` where layer 4 has more than one output; `-` for none.
-fn tensor(graph: &Graph, output: Option<Output>) -> String {
-    match output {
-        None => "-".to_owned(),
-        Some(Output { layer, port }) if graph.layer(layer).is_some_and(|layer| layer.outputs().len() > 1) => {
-            format!("{layer}.{port}")
-        }
-        Some(Output { layer, .. }) => layer.to_string(),
-    }
-}
-
-/// The attributes that say more than their defaults and the types do.
-fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
-    let operation = ops::lookup(layer.ty(), layer.version());
-    let implied: &[&str] = match ops::kind(layer) {
-        LayerKind::Parameter => &["shape", "element_type"],
-        LayerKind::Constant => &["shape", "element_type", "offset", "size"],
-        _ => &[],
-    };
-    let telling = layer.attributes().iter().filter(move |attribute| {
-        let default = operation.and_then(|operation| operation.default_of(attribute.name()));
-        default != Some(attribute.value()) && !implied.contains(&attribute.name())
-    });
-    telling.map(|attribute| format!("{}={}", Clean(attribute.name()), Clean(attribute.value())))
-}
-
-/// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
-fn wiring(layer: &Layer, body: &Body) -> String {
-    let entry = |entry: &PortMapEntry| {
-        let ids: Vec<_> = match entry.direction {
-            Direction::Input => layer.inputs().iter().map(|port| port.id()).collect(),
-            Direction::Output => layer.outputs().iter().map(|port| port.id()).collect(),
-        };
-        let position = ids.iter().position(|&id| i64::try_from(id) == Ok(entry.external_port_id));
-        let outer = position.map_or("-".to_owned(), |at| at.to_string());
-        let inner = entry.internal_layer_id;
-        let mut text = match entry.direction {
-            Direction::Input => format!("in {outer} -> {inner}"),
-            Direction::Output => format!("out {inner} -> {outer}"),
-        };
-        let numbers = [("axis", entry.axis), ("start", entry.start), ("end", entry.end)];
-        let numbers = numbers.into_iter().chain([("stride", entry.stride), ("part_size", entry.part_size)]);
-        let mut details: Vec<_> = numbers.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
-        details.extend(entry.purpose().map(|purpose| Clean(purpose).to_string()));
-        if !details.is_empty() {
-            let _ = write!(text, " {{{}}}", details.join(", "));
-        }
-        text
-    };
-    let mut ties: Vec<_> = body.port_map().iter().map(entry).collect();
-    ties.extend(body.back_edges().iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
-    if ties.is_empty() { String::new() } else { format!(" ({})", ties.join(", ")) }
 }
 
 /// A layer as JSON has it.

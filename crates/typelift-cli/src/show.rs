@@ -12,7 +12,8 @@ use crate::{dot, listing};
 ///
 /// One line a layer: `3 sum = Add(0, 2) : f32[1,?,3..5]`, its id and name, the operation with the layers that feed it
 /// (`4.1` is the second output of layer 4) and the attributes that are not at their defaults, and the types and shapes of
-/// its outputs, as inferred. Bodies are indented under their layers.
+/// its outputs, as inferred. Small constants have their values; bodies are indented under their layers. Rules are written
+/// in the same notation.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift show model.xml
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     match (&loaded.model, args.format) {
         (model, Format::Json) => terminal.print_json(&model.as_ref().map(|model| listing::model(model)))?,
         (None, _) => {}
-        (Some(model), Format::Text) => terminal.print(&listing::text(model.graph()))?,
+        (Some(model), Format::Text) => terminal.print(&model.to_string())?,
         (Some(model), Format::Dot) => terminal.print(&dot::print(model))?,
     }
     Ok(Status::of(diagnostics.has_errors()))

@@ -7,6 +7,7 @@ pub mod graph;
 mod infer;
 mod interface;
 pub mod loss;
+pub mod notation;
 pub mod ops;
 pub mod passes;
 pub mod save;

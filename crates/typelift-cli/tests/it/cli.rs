@@ -179,7 +179,7 @@ fn a_dash_is_standard_input_and_output() {
     let path = folder.path();
     let source = fs::read(path.join("model.xml")).unwrap();
     for verb in [&["show"][..], &["infer"], &["infer", "--format", "json"], &["show", "--format", "dot"]] {
-        let (piped, file) = ([verb, &["-"]].concat(), [verb, &["model.xml"]].concat());
+        let (piped, file) = ([verb, &["-", "--bin", "model.bin"]].concat(), [verb, &["model.xml"]].concat());
         assert_eq!(run_with(path, &piped, &source).stdout, run(path, &file).stdout);
     }
     assert_eq!(run(path, &["convert", "model.xml", "-o", "out.xml"]).status, 0);

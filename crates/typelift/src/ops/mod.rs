@@ -484,6 +484,12 @@ pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
     BY_NAME.get(ty).or_else(in_any_case).map_or(&[], Vec::as_slice)
 }
 
+/// The first operation set that has the operation that a file spells `ty`, as a file spells it.
+pub(crate) fn first_version(ty: &str) -> Option<String> {
+    let opset = revisions(ty).iter().filter_map(|row| row.opsets().next()).min()?;
+    Some(format!("opset{opset}"))
+}
+
 /// How files spell the names that they spell otherwise.
 const SPELLINGS: &[(&str, &str)] =
     &[("Const", "Constant"), ("ReLU", "Relu"), ("PReLU", "PRelu"), ("SoftMax", "Softmax")];

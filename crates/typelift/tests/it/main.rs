@@ -21,6 +21,7 @@ mod lowering;
 mod malformed;
 mod models;
 mod mutations;
+mod notation;
 mod operations;
 mod opzoo;
 mod recorded;

@@ -14,7 +14,7 @@ use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHO
 use typelift::xml::{WriteOptions, parse, write};
 use typelift::{Diagnostic, Graph, Layer, Model, Weights, infer};
 
-fn models(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub(crate) fn models(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();

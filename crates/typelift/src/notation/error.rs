@@ -1,0 +1,99 @@
+use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
+
+/// A text that is not in the notation: what is wrong, where, and what may have been meant.
+///
+/// Printed, it shows the line with a caret under the fault:
+/// ```
+/// let error = typelift::Model::from_text("x = Parameter : f32[3]\ny = Rleu(x)").unwrap_err();
+/// assert_eq!(error.to_string(), "\
+/// `Rleu` is not an operation
+///   y = Rleu(x)
+///       ^^^^
+///   help: did you mean `Relu`?");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotationError {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// The whole text.
+    pub(crate) text: String,
+    /// The bytes at fault.
+    pub(crate) span: Range<usize>,
+}
+
+/// The most characters of a line that are shown on each side of a fault.
+const MOST: usize = 100;
+
+impl NotationError {
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it, where that is known.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The bytes of the text that are at fault.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// Line and column of the fault, both from 1; columns count characters.
+    pub fn line_column(&self) -> (usize, usize) {
+        let before = self.text.get(..self.span.start).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// The same where the text is a part of `whole` that starts at byte `at`.
+    pub(crate) fn within(mut self, whole: &str, at: usize) -> Self {
+        self.text = whole.to_owned();
+        self.span = self.span.start + at..self.span.end + at;
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl Display for NotationError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        f.write_str(&pointer(&self.text, self.span.clone(), ""))?;
+        match &self.help {
+            Some(help) => write!(f, "\n  help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for NotationError {}
+
+/// The line of a text in which `span` starts, with carets below the span and `label` after them.
+pub(crate) fn pointer(text: &str, span: Range<usize>, label: &str) -> String {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let end = text.floor_char_boundary(span.end.clamp(start, line_end));
+    let clean = |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let before: Vec<char> = clean(&text[line_start..start]).chars().collect();
+    let indent = before.iter().take_while(|c| **c == ' ').count();
+    let before = &before[indent..];
+    let (cut, before) = match before.len().checked_sub(MOST) {
+        Some(from) if from > 0 => ("…", &before[from..]),
+        _ => ("", before),
+    };
+    let before = format!("{cut}{}", before.iter().collect::<String>());
+    let rest = clean(&text[start..line_end]);
+    let after: String = rest.chars().take(2 * MOST).collect();
+    let width = text[start..end].chars().count().clamp(1, 2 * MOST);
+    let carets = "^".repeat(width);
+    let label = if label.is_empty() { String::new() } else { format!(" {label}") };
+    format!("\n  {before}{}\n  {:2$}{carets}{label}", after.trim_end(), "", before.chars().count())
+}

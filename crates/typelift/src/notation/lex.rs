@@ -1,0 +1,222 @@
+use std::fmt::{self, Display, Formatter, Write as _};
+use std::ops::Range;
+
+use super::NotationError;
+
+/// A place in a text, with what can be read there.
+#[derive(Clone)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    /// Where reading ends.
+    end: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, end: text.len() }
+    }
+
+    /// The same text, to be read within these bytes.
+    pub(crate) fn within(text: &'a str, range: Range<usize>) -> Self {
+        Self { text, at: range.start, end: range.end }
+    }
+
+    /// What is still to be read.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.text.get(self.at..self.end).unwrap_or_default()
+    }
+
+    pub(crate) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(crate) fn is_done(&mut self) -> bool {
+        self.skip_space();
+        self.rest().is_empty()
+    }
+
+    /// Skips white space and comments, which go from a `#` that follows white space to the end of the line.
+    pub(crate) fn skip_space(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            let after_space = self.text[..self.at].chars().next_back().is_none_or(char::is_whitespace);
+            if !(trimmed.starts_with('#') && after_space) {
+                return;
+            }
+            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+
+    /// Takes `token` if it comes next, white space skipped.
+    pub(crate) fn eat(&mut self, token: &str) -> bool {
+        self.skip_space();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// As [`eat`](Self::eat), directly here.
+    pub(crate) fn eat_here(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// Whether `token` comes next, white space skipped.
+    pub(crate) fn sees(&mut self, token: &str) -> bool {
+        self.skip_space();
+        self.rest().starts_with(token)
+    }
+
+    pub(crate) fn expect(&mut self, token: &str) -> Result<(), NotationError> {
+        if self.eat(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
+    }
+
+    /// The longest run of characters of this kind, from here.
+    pub(crate) fn run(&mut self, of: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let length = rest.find(|c| !of(c)).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    /// A word of letters, digits and `_`, white space skipped; empty if something else comes.
+    pub(crate) fn word(&mut self) -> &'a str {
+        self.skip_space();
+        self.run(|c| c.is_alphanumeric() || c == '_')
+    }
+
+    /// A name: in quotes, or anything up to the next white space.
+    pub(crate) fn name(&mut self, what: &str) -> Result<String, NotationError> {
+        self.skip_space();
+        if let Some(quoted) = self.quoted()? {
+            return Ok(quoted);
+        }
+        match self.run(|c| !c.is_whitespace()) {
+            "" => Err(self.expected(what)),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    /// A text in quotes, if one comes here: `\n`, `\t`, `\r`, `\\`, `\"` and `\u{…}` are escapes.
+    pub(crate) fn quoted(&mut self) -> Result<Option<String>, NotationError> {
+        let start = self.at;
+        if !self.eat_here("\"") {
+            return Ok(None);
+        }
+        let mut out = String::new();
+        let mut chars = self.rest().char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += at + 1;
+                    return Ok(Some(out));
+                }
+                '\\' => match chars.next().map(|(_, c)| c) {
+                    Some('n') => out.push('\n'),
+                    Some('t') => out.push('\t'),
+                    Some('r') => out.push('\r'),
+                    Some('u') => {
+                        let code: String = chars.by_ref().map(|(_, c)| c).skip(1).take_while(|&c| c != '}').collect();
+                        let c = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
+                        let fault = start..(self.at + at + 2).min(self.end);
+                        out.push(c.ok_or_else(|| self.error(fault, "`\\u{…}` needs the number of a character"))?);
+                    }
+                    Some(c) => out.push(c),
+                    None => break,
+                },
+                '\n' => break,
+                c => out.push(c),
+            }
+        }
+        Err(self.error(start..start + 1, "this quote is not closed"))
+    }
+
+    /// An error at these bytes.
+    pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> NotationError {
+        NotationError { message: message.into(), help: None, text: self.text.to_owned(), span }
+    }
+
+    /// Something else was expected here.
+    pub(crate) fn expected(&mut self, what: &str) -> NotationError {
+        self.skip_space();
+        let found = self.rest();
+        let word = found.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(found.len());
+        let length = word.max(found.chars().next().map_or(0, char::len_utf8));
+        let message = match &found[..length] {
+            "" => format!("expected {what}, and the text ends here"),
+            found => format!("expected {what}, found `{found}`"),
+        };
+        self.error(self.at..self.at + length, message)
+    }
+}
+
+/// A name as the notation writes it: in quotes where it could not be told from what surrounds it.
+pub(crate) struct Quoted<'a> {
+    text: &'a str,
+    bare: fn(char) -> bool,
+}
+
+impl<'a> Quoted<'a> {
+    /// Of a layer: white space ends it.
+    pub(crate) fn name(text: &'a str) -> Self {
+        Self { text, bare: |c| !c.is_whitespace() && !c.is_control() && c != '"' && c != '#' }
+    }
+
+    /// A word among the marks of the notation.
+    pub(crate) fn word(text: &'a str) -> Self {
+        Self { text, bare: is_bare }
+    }
+
+    /// Always in quotes.
+    pub(crate) fn text(text: &'a str) -> Self {
+        Self { text, bare: |_| false }
+    }
+}
+
+/// Whether a value of an attribute may have the character without quotes.
+pub(crate) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control() && !r#",{}[]()="$#'"#.contains(c)
+}
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if !self.text.is_empty() && self.text.chars().all(self.bare) && self.text != "=" {
+            return f.write_str(self.text);
+        }
+        f.write_char('"')?;
+        for c in self.text.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\t' => f.write_str("\\t")?,
+                '\r' => f.write_str("\\r")?,
+                c if c.is_control() => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_names_come_back() {
+        for name in ["", "a b", "x\"y\\", "tab\tnew\nline", "\u{7}bell", "=", "#a", "ä/β:0", "plain"] {
+            let text = format!("{} = rest", Quoted::name(name));
+            let mut cursor = Cursor::new(&text);
+            assert_eq!(cursor.name("a name").unwrap(), name, "{text}");
+            assert!(cursor.eat("="), "{text}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The notation of graphs: what [`Display`](std::fmt::Display) of a model, a graph or a layer prints, what
+//! [`Model::from_text`] reads, and what [rules](crate::rewrite) are written in.
+//!
+//! One line a layer: its id and name, the operation with the layers that feed it, the attributes that are not at their
+//! defaults, and the types and shapes of its outputs. Small constants have their values; bodies are indented under their
+//! layers.
+//!
+//! ```
+//! let model = typelift::Model::from_text("
+//!     0 x = Parameter : f32[?,3]
+//!     1 half = Const(0.5) : f32[]
+//!     2 y = Multiply(0, 1)
+//!     3 out = Result(2)
+//! ")?;
+//! assert_eq!(model.to_string().lines().nth(2), Some("2 y = Multiply(0, 1) : f32[?,3]"));
+//! # Ok::<(), typelift::notation::NotationError>(())
+//! ```
+
+mod error;
+mod lex;
+mod print;
+mod read;
+mod suggest;
+mod value;
+
+pub use error::NotationError;
+pub(crate) use lex::{Cursor, Quoted};
+pub(crate) use suggest::closest;
+pub(crate) use value::Literal;

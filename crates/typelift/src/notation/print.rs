@@ -1,0 +1,210 @@
+use std::fmt::{self, Display, Formatter, Write};
+
+use super::Quoted;
+use super::lex::is_bare;
+use super::value;
+use crate::array::{self, Array};
+use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, Output, OutputPort, PortMapEntry};
+use crate::ops::{self, LayerKind};
+use crate::weights::Weights;
+
+/// The most values of a constant that are printed, unless they are all the same.
+const MOST_VALUES: usize = 32;
+/// The most values that are looked at to find whether they are all the same.
+const MOST_READ: u64 = 1024;
+
+/// The graph as `typelift show` prints it, with the values of small constants.
+impl Display for Model {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Printer { out: f, weights: &self.weights, with_names: false }.graph(&self.graph, 0)
+    }
+}
+
+/// The graph as `typelift show` prints it, without the values of constants, which are not in it.
+impl Display for Graph {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Printer { out: f, weights: &Weights::default(), with_names: false }.graph(self, 0)
+    }
+}
+
+/// The layer and its bodies as `typelift show` prints them. What feeds it is not in it: each input is a `_`.
+impl Display for Layer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let inputs = vec!["_".to_owned(); self.inputs().len()];
+        Printer { out: f, weights: &Weights::default(), with_names: false }.layer(self, &inputs, 0)
+    }
+}
+
+impl Model {
+    /// The whole model in the notation: what [`Display`] prints, and the model's name, its IR version, and the names of
+    /// tensors and of model outputs. What it leaves out is `rt_info`, and the values of large constants.
+    ///
+    /// # Examples
+    /// ```
+    /// let text = "x = Parameter : f32[2] \"images\"\nr = Result(x)\n";
+    /// let model = typelift::Model::from_text(text)?;
+    /// assert_eq!(model.to_text(), "0 x = Parameter : f32[2] \"images\"\n1 r = Result(0)\n");
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if !self.name().is_empty() || self.version() != IrVersion::V11 {
+            let version = if self.version() == IrVersion::V11 { 11 } else { 10 };
+            let _ = writeln!(out, "model {} version {version}", Quoted::text(self.name()));
+        }
+        let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.graph(&self.graph, 0);
+        out
+    }
+}
+
+struct Printer<'a, W: Write> {
+    out: &'a mut W,
+    weights: &'a Weights,
+    /// Whether to print the names of tensors and of model outputs.
+    with_names: bool,
+}
+
+impl<W: Write> Printer<'_, W> {
+    fn graph(&mut self, graph: &Graph, indent: usize) -> fmt::Result {
+        for layer in graph.layers() {
+            let inputs = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed));
+            self.layer(layer, &inputs.collect::<Vec<_>>(), indent)?;
+        }
+        Ok(())
+    }
+
+    /// One line, and the bodies below it.
+    fn layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
+        write!(self.out, "{:indent$}{} {} = {}", "", layer.id(), Quoted::name(layer.name()), Operation(layer))?;
+        let values = constant(layer, self.weights).map(|array| value::print(&array));
+        if !inputs.is_empty() || values.is_some() {
+            write!(self.out, "({})", values.unwrap_or_else(|| inputs.join(", ")))?;
+        }
+        let attributes: Vec<_> = telling_attributes(layer).collect();
+        if !attributes.is_empty() {
+            write!(self.out, " {{{}}}", attributes.join(", "))?;
+        }
+        if self.with_names
+            && let Some(names) = layer.output_names()
+        {
+            for name in crate::graph::split_names(names) {
+                write!(self.out, " {}", Quoted::text(&name))?;
+            }
+        }
+        let outputs: Vec<_> = layer.outputs().iter().map(|port| self.output(port)).collect();
+        if !outputs.is_empty() {
+            write!(self.out, " : {}", outputs.join(", "))?;
+        }
+        self.out.write_char('\n')?;
+        for body in layer.bodies() {
+            writeln!(self.out, "{:indent$}  {}{}:", "", Quoted::word(body.name()), wiring(layer, body))?;
+            self.graph(&body.graph, indent + 4)?;
+        }
+        Ok(())
+    }
+
+    fn output(&self, port: &OutputPort) -> String {
+        let mut text = format!("{}{}", port.element_type(), port.shape());
+        for name in port.names().iter().filter(|_| self.with_names) {
+            let _ = write!(text, " {}", Quoted::text(name));
+        }
+        text
+    }
+}
+
+/// An operation with its operation set where that is not the one that a text without one means.
+struct Operation<'a>(&'a Layer);
+
+impl Display for Operation<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let layer = self.0;
+        write!(f, "{}", Quoted::word(layer.ty()))?;
+        let version = layer.version();
+        if ops::first_version(layer.ty()).as_deref() == Some(version) {
+            return Ok(());
+        }
+        match version
+            .strip_prefix("opset")
+            .filter(|number| number.parse::<u8>().is_ok_and(|n| n.to_string() == **number))
+        {
+            Some(number) => write!(f, "-{number}"),
+            None => write!(f, "-{}", Quoted::word(version)),
+        }
+    }
+}
+
+/// `4`, or `4.1` where layer 4 has more than one output; `-` for none.
+fn tensor(graph: &Graph, output: Option<Output>) -> String {
+    match output {
+        None => "-".to_owned(),
+        Some(Output { layer, port }) if graph.layer(layer).is_some_and(|layer| layer.outputs().len() > 1) => {
+            format!("{layer}.{port}")
+        }
+        Some(Output { layer, .. }) => layer.to_string(),
+    }
+}
+
+/// The values of a small Constant.
+fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
+    let output = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
+    let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
+    let length = usize::try_from(array::stored_size(output.element_type(), count)?).ok()?;
+    let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<_, _>>().ok()?;
+    let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
+    let array = Array::decode(output.element_type(), dims, &bytes)?;
+    let printable = count as usize <= MOST_VALUES || !value::print(&array).starts_with('[');
+    // Values that could not be written again, such as the codes of `nf4`, are left out.
+    (printable && value::encode(&array).is_some_and(|again| again == bytes)).then_some(array)
+}
+
+/// The attributes that say more than their defaults and the types do.
+fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
+    let operation = ops::lookup(layer.ty(), layer.version());
+    let implied: &[&str] = match ops::kind(layer) {
+        LayerKind::Parameter => &["shape", "element_type"],
+        LayerKind::Constant => &["shape", "element_type", "offset", "size"],
+        _ => &[],
+    };
+    let telling = layer.attributes().iter().filter(move |attribute| {
+        let default = operation.and_then(|operation| operation.default_of(attribute.name()));
+        default != Some(attribute.value()) && !implied.contains(&attribute.name())
+    });
+    telling.map(|attribute| format!("{}={}", Quoted::word(attribute.name()), attribute_value(attribute.value())))
+}
+
+/// A value of an attribute: `a, b` as a list, anything else as it is.
+fn attribute_value(text: &str) -> String {
+    let items: Vec<_> = text.split(", ").collect();
+    if items.len() > 1 && items.iter().all(|item| !item.is_empty() && item.chars().all(is_bare)) {
+        return format!("[{text}]");
+    }
+    Quoted::word(text).to_string()
+}
+
+/// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
+fn wiring(layer: &Layer, body: &Body) -> String {
+    let entry = |entry: &PortMapEntry| {
+        let ids: Vec<_> = match entry.direction {
+            Direction::Input => layer.inputs().iter().map(|port| port.id()).collect(),
+            Direction::Output => layer.outputs().iter().map(|port| port.id()).collect(),
+        };
+        let position = ids.iter().position(|&id| i64::try_from(id) == Ok(entry.external_port_id));
+        let outer = position.map_or("-".to_owned(), |at| at.to_string());
+        let inner = entry.internal_layer_id;
+        let mut text = match entry.direction {
+            Direction::Input => format!("in {outer} -> {inner}"),
+            Direction::Output => format!("out {inner} -> {outer}"),
+        };
+        let numbers = [("axis", entry.axis), ("start", entry.start), ("end", entry.end)];
+        let numbers = numbers.into_iter().chain([("stride", entry.stride), ("part_size", entry.part_size)]);
+        let mut details: Vec<_> = numbers.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
+        details.extend(entry.purpose().map(|purpose| Quoted::word(purpose).to_string()));
+        if !details.is_empty() {
+            let _ = write!(text, " {{{}}}", details.join(", "));
+        }
+        text
+    };
+    let mut ties: Vec<_> = body.port_map.iter().map(entry).collect();
+    ties.extend(body.back_edges.iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
+    if ties.is_empty() { String::new() } else { format!(" ({})", ties.join(", ")) }
+}

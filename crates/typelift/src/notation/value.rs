@@ -1,0 +1,346 @@
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use typelift_promote::{ElementType, Kind};
+
+use super::{Cursor, NotationError};
+use crate::array::{Array, Data, round, wrap};
+
+/// A number as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+}
+
+impl Number {
+    pub(crate) fn to_float(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+            Self::Bool(value) => f64::from(u8::from(value)),
+        }
+    }
+
+    /// Its value in an integer type; `None` for a fraction, or if it is out of range.
+    pub(crate) fn to_int(self, ty: ElementType) -> Option<i128> {
+        let value = match self {
+            Self::Int(value) => value,
+            Self::Bool(value) => value.into(),
+            Self::Float(value) if value.fract() == 0.0 && value.abs() < 1e30 => value as i128,
+            Self::Float(_) => return None,
+        };
+        let fits = if ty == ElementType::Boolean { value == 0 || value == 1 } else { wrap(ty, value) == value };
+        fits.then_some(value)
+    }
+}
+
+/// A constant as it is written: a number, or a list of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Literal {
+    pub(crate) numbers: Vec<Number>,
+    /// The lengths of the lists, outermost first; none for a number.
+    pub(crate) dims: Vec<usize>,
+    pub(crate) span: Range<usize>,
+}
+
+/// Lists in lists deeper than this are refused.
+const DEEPEST: usize = 16;
+
+impl Literal {
+    /// Reads a number or a list, if one comes here.
+    pub(crate) fn read(cursor: &mut Cursor) -> Result<Option<Self>, NotationError> {
+        cursor.skip_space();
+        let start = cursor.at;
+        if cursor.peek() != Some('[') {
+            let Some(number) = read_number(cursor) else { return Ok(None) };
+            return Ok(Some(Self { numbers: vec![number], dims: Vec::new(), span: start..cursor.at }));
+        }
+        let (mut numbers, mut dims) = (Vec::new(), Vec::<Option<usize>>::new());
+        // How many items each open list has, the innermost last, and how deep the numbers are.
+        let (mut open, mut deepest) = (Vec::<usize>::new(), None);
+        loop {
+            cursor.skip_space();
+            let at = cursor.at;
+            if cursor.eat_here("[") {
+                open.push(0);
+                if open.len() > deepest.unwrap_or(DEEPEST) {
+                    let message = match deepest {
+                        Some(_) => "a list holds numbers or lists, not both".to_owned(),
+                        None => format!("lists nest deeper than {DEEPEST}"),
+                    };
+                    return Err(cursor.error(at..at + 1, message));
+                }
+                dims.resize(dims.len().max(open.len()), None);
+                if !cursor.sees("]") {
+                    continue;
+                }
+            } else {
+                numbers.push(read_number(cursor).ok_or_else(|| cursor.expected("a number"))?);
+                if *deepest.get_or_insert(open.len()) != open.len() {
+                    return Err(cursor.error(at..cursor.at, "a list holds numbers or lists, not both"));
+                }
+                open.last_mut().into_iter().for_each(|count| *count += 1);
+            }
+            while cursor.eat("]") {
+                let length = open.pop().unwrap_or_default();
+                if dims[open.len()].replace(length).is_some_and(|other| other != length) {
+                    return Err(cursor.error(at..cursor.at, "lists side by side have different lengths"));
+                }
+                match open.last_mut() {
+                    Some(count) => *count += 1,
+                    None => {
+                        let dims = dims.into_iter().map(Option::unwrap_or_default).collect();
+                        return Ok(Some(Self { numbers, dims, span: start..cursor.at }));
+                    }
+                }
+            }
+            if !cursor.eat(",") {
+                return Err(cursor.expected("`,` or `]`"));
+            }
+        }
+    }
+
+    /// The constant of this type; a number fills `dims`. `None` where the type cannot hold the numbers, or the dims have
+    /// another number of elements.
+    pub(crate) fn to_array(&self, ty: ElementType, dims: Vec<usize>) -> Option<Array> {
+        let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
+        let fill = if self.dims.is_empty() { self.numbers.first() } else { None };
+        if fill.is_none() && self.numbers.len() != count {
+            return None;
+        }
+        let numbers = || (0..count).map(|at| fill.or_else(|| self.numbers.get(at)).copied());
+        match ty.kind() {
+            Kind::Float => {
+                let values = numbers().map(|number| Some(round(ty, number?.to_float()))).collect::<Option<_>>()?;
+                Some(Array::floats(ty, dims, values))
+            }
+            Kind::Signed | Kind::Unsigned | Kind::Boolean => {
+                let values = numbers().map(|number| number?.to_int(ty)).collect::<Option<_>>()?;
+                Some(Array::ints(ty, dims, values))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a constant holds this: the same numbers in the same order, or in every place the one number.
+    pub(crate) fn is_held_by(&self, array: &Array) -> bool {
+        if array.len() == 0 {
+            return self.numbers.is_empty();
+        }
+        if self.dims.len() > 1 && self.dims != array.dims {
+            return false;
+        }
+        let wanted =
+            self.to_array(array.element_type, if self.dims.is_empty() { Vec::new() } else { vec![self.numbers.len()] });
+        match (wanted.map(|wanted| wanted.data), &array.data) {
+            (Some(Data::Ints(wanted)), Data::Ints(values)) => {
+                holds(values, &wanted, self.dims.is_empty(), |a, b| a == b)
+            }
+            (Some(Data::Floats(wanted)), Data::Floats(values)) => {
+                holds(values, &wanted, self.dims.is_empty(), |a, b| a == b || a.is_nan() && b.is_nan())
+            }
+            _ => false,
+        }
+    }
+}
+
+fn holds<T: Copy>(values: &[T], wanted: &[T], fills: bool, same: impl Fn(T, T) -> bool) -> bool {
+    let wanted_at = |at: usize| wanted.get(if fills { 0 } else { at }).copied();
+    (fills || values.len() == wanted.len())
+        && values.iter().enumerate().all(|(at, &value)| wanted_at(at).is_some_and(|wanted| same(value, wanted)))
+}
+
+/// A number, `true`, `false`, `inf` or `nan`, if one comes here.
+fn read_number(cursor: &mut Cursor) -> Option<Number> {
+    let rest = cursor.rest();
+    let signed = rest.starts_with('-');
+    let body = &rest[usize::from(signed)..];
+    let length = match body.bytes().next()? {
+        b'0'..=b'9' | b'.' => number_length(body),
+        b'a'..=b'z' => body.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(body.len()),
+        _ => return None,
+    };
+    let text = &rest[..usize::from(signed) + length];
+    let number = match (&body[..length], signed) {
+        ("true", false) => Number::Bool(true),
+        ("false", false) => Number::Bool(false),
+        ("inf" | "nan", _) => Number::Float(text.parse().ok()?),
+        (word, _) if word.starts_with(|c: char| c.is_ascii_alphabetic()) => return None,
+        _ => match text.parse() {
+            Ok(value) if text != "-0" => Number::Int(value),
+            _ => Number::Float(text.parse().ok()?),
+        },
+    };
+    cursor.at += text.len();
+    Some(number)
+}
+
+/// The length of digits, a fraction and an exponent. A range `1..5` ends before its dots.
+fn number_length(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut length = digits(0);
+    if text[length..].starts_with('.') && !text[length..].starts_with("..") {
+        length += 1 + digits(length + 1);
+    }
+    if text[length..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[length + 1..].starts_with(['-', '+']));
+        let exponent = digits(length + 1 + sign);
+        if exponent > 0 {
+            length += 1 + sign + exponent;
+        }
+    }
+    length
+}
+
+/// The shortest text that is this number in a floating-point type.
+pub(crate) fn number(ty: ElementType, value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string().to_lowercase();
+    }
+    let shortest = (0..17).map(|digits| format!("{value:.digits$e}"));
+    let text = shortest.into_iter().find(|text| text.parse().is_ok_and(|parsed| round(ty, parsed) == value));
+    let text = text.unwrap_or_else(|| format!("{value:e}"));
+    // Digits and exponent as people write them.
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    match exponent.parse::<i32>() {
+        Ok(-5..=15) => text.parse::<f64>().map_or(text.clone(), |short| short.to_string()),
+        _ => format!("{mantissa}e{exponent}"),
+    }
+}
+
+/// The values of a constant as the notation writes them: a number where all are the same, else lists.
+pub(crate) fn print(array: &Array) -> String {
+    let texts: Vec<String> = match &array.data {
+        Data::Ints(values) if array.element_type == ElementType::Boolean => {
+            values.iter().map(|&value| (value != 0).to_string()).collect()
+        }
+        Data::Ints(values) => values.iter().map(ToString::to_string).collect(),
+        Data::Floats(values) => values.iter().map(|&value| number(array.element_type, value)).collect(),
+    };
+    if let Some((first, rest)) = texts.split_first()
+        && rest.iter().all(|text| text == first)
+        && (!rest.is_empty() || array.dims.is_empty() || array.dims.len() > 1)
+    {
+        return first.clone();
+    }
+    let mut out = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        let mut block = 1;
+        let starts = array.dims.iter().rev().filter(|&&dim| {
+            block *= dim.max(1);
+            at % block == 0
+        });
+        let starts = starts.count();
+        if at > 0 {
+            let _ = write!(out, "{}, ", "]".repeat(starts));
+        }
+        let _ = write!(out, "{}{text}", "[".repeat(starts));
+    }
+    if texts.is_empty() {
+        return "[]".to_owned();
+    }
+    out + &"]".repeat(array.dims.len())
+}
+
+/// The bytes of a constant in a weights file; `None` for a type whose values are not numbers, or packed by threes.
+pub(crate) fn encode(array: &Array) -> Option<Vec<u8>> {
+    let ty = array.element_type;
+    let bits = ty.bits();
+    let codes: Vec<u64> = match (&array.data, ty) {
+        (Data::Ints(values), _) => values.iter().map(|&value| value as u64).collect(),
+        (Data::Floats(values), ElementType::F64) => values.iter().map(|value| value.to_bits()).collect(),
+        (Data::Floats(values), ElementType::F32) => values.iter().map(|&v| (v as f32).to_bits().into()).collect(),
+        (Data::Floats(values), ElementType::F16) => {
+            values.iter().map(|&v| half::f16::from_f64(v).to_bits().into()).collect()
+        }
+        (Data::Floats(values), ElementType::Bf16) => {
+            values.iter().map(|&v| half::bf16::from_f64(v).to_bits().into()).collect()
+        }
+        (Data::Floats(values), _) => values.iter().map(|&value| small_float(ty, value)).collect::<Option<_>>()?,
+    };
+    match bits {
+        8 | 16 | 32 | 64 => {
+            Some(codes.iter().flat_map(|code| code.to_le_bytes().into_iter().take(bits as usize / 8)).collect())
+        }
+        1 | 2 | 4 => {
+            let per_byte = 8 / bits as usize;
+            let pack = |chunk: &[u64]| {
+                chunk.iter().enumerate().fold(0_u8, |byte, (at, &code)| {
+                    let low = code as u8 & ((1 << bits) - 1);
+                    // Single bits fill a byte from the top, pairs and nibbles from the bottom.
+                    let shift = if bits == 1 { 7 - at } else { at * bits as usize };
+                    byte | low << shift
+                })
+            };
+            Some(codes.chunks(per_byte).map(pack).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The code of a number in a floating-point type of up to 8 bits.
+fn small_float(ty: ElementType, value: f64) -> Option<u64> {
+    let decoded = |code: u8| Some(Array::decode(ty, vec![1], &[code])?.to_floats()[0]);
+    let same = |other: f64| other == value && other.is_sign_negative() == value.is_sign_negative();
+    let codes = 0..=u8::try_from((1_u32 << ty.bits()) - 1).ok()?;
+    let exact = codes.clone().find(|&code| decoded(code).is_some_and(same));
+    let alike =
+        || codes.clone().find(|&code| decoded(code).is_some_and(|v| v == value || v.is_nan() && value.is_nan()));
+    exact.or_else(alike).map(u64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Literal {
+        Literal::read(&mut Cursor::new(text)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn literals_are_numbers_or_lists_of_equal_lengths() {
+        assert_eq!(read("-1.5e-3").numbers, [Number::Float(-0.0015)]);
+        assert_eq!(read("1..5").numbers, [Number::Int(1)]);
+        assert_eq!(read("[[1, 2], [3, 4], [5, 6]]").dims, [3, 2]);
+        assert_eq!((read("[]").dims, read("[[], []]").dims), (vec![0], vec![2, 0]));
+        for text in ["[1, [2]]", "[[1], 2]", "[[1], [2, 3]]", "[1", "[1,]", "[a]"] {
+            assert!(Literal::read(&mut Cursor::new(text)).is_err(), "{text}");
+        }
+        assert_eq!(Literal::read(&mut Cursor::new("x")).unwrap(), None);
+    }
+
+    #[test]
+    fn values_are_compared_in_the_type_of_the_constant() {
+        let tenth = Array::floats(ElementType::F16, vec![1], vec![round(ElementType::F16, 0.1)]);
+        assert!(read("0.1").is_held_by(&tenth) && read("[0.1]").is_held_by(&tenth));
+        assert!(!read("0.2").is_held_by(&tenth) && !read("[0.1, 0.1]").is_held_by(&tenth));
+        let bytes = Array::ints(ElementType::U8, vec![2], vec![3, 3]);
+        assert!(read("3").is_held_by(&bytes) && read("3.0").is_held_by(&bytes));
+        assert!(!read("2.5").is_held_by(&bytes) && !read("259").is_held_by(&bytes));
+    }
+
+    #[test]
+    fn constants_are_printed_short_and_come_back() {
+        let arrays = [
+            Array::floats(ElementType::F16, vec![], vec![round(ElementType::F16, 0.1)]),
+            Array::floats(ElementType::F32, vec![2], vec![f64::from(1e-30_f32), f64::INFINITY]),
+            Array::floats(ElementType::F8E4M3, vec![2], vec![0.001953125, -448.0]),
+            Array::ints(ElementType::I64, vec![2, 2], vec![1, 2, i64::MIN.into(), 4]),
+            Array::ints(ElementType::U4, vec![3], vec![1, 2, 15]),
+            Array::ints(ElementType::Boolean, vec![2], vec![1, 0]),
+            Array::ints(ElementType::I32, vec![1, 3], vec![7, 7, 7]),
+            Array::ints(ElementType::I32, vec![0], vec![]),
+        ];
+        let expected = ["0.1", "[1e-30, inf]", "[0.002, -450]", "[[1, 2], [-9223372036854775808, 4]]"];
+        let expected = expected.into_iter().chain(["[1, 2, 15]", "[true, false]", "7", "[]"]);
+        for (array, expected) in arrays.iter().zip(expected) {
+            let text = print(array);
+            assert_eq!(text, expected);
+            assert_eq!(read(&text).to_array(array.element_type, array.dims.clone()).as_ref(), Some(array));
+            let bytes = encode(array).unwrap();
+            assert_eq!(Array::decode(array.element_type, array.dims.clone(), &bytes).as_ref(), Some(array));
+        }
+    }
+}
