@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
 use typelift::passes::{
-    self, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass,
+    self, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass,
     UNIQUE_TENSOR_NAMES,
 };
 use typelift::promote::RuleSet;
@@ -48,7 +48,8 @@ pub(crate) struct Args {
     inputs: Inputs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not
+    /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not, and the Converts of
+    /// the file that do nothing
     #[arg(long)]
     keep_noop_converts: bool,
     /// Take out every Convert whose values another tensor provably holds, too, and shorten chains of Converts that keep
@@ -59,8 +60,8 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
-    /// Give inputs that must have one type, and do not, the common type of these rules, by inserting Converts
-    #[arg(long, value_name = "RULES", default_value = "openvino", value_parser = ["openvino", "pytorch", "paddle", "off"])]
+    /// What inputs become that must have one type, and do not: what the file declares, or the common type of these rules
+    #[arg(long, value_name = "RULES", default_value = "declared", value_parser = ["declared", "openvino", "pytorch", "paddle", "off"])]
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
@@ -136,7 +137,7 @@ impl Args {
         if let Some(model) = model {
             let changed = self.changes.apply(model)?;
             changes = self.interface.convert_inputs(model)?;
-            changes.extend(input::infer(model, diagnostics, &changed, self.rule_set()));
+            changes.extend(input::infer(model, diagnostics, &changed, self.rules()));
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), false) = (model, diagnostics.has_errors()) else {
@@ -145,7 +146,6 @@ impl Args {
         };
         let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
         let before = promotions(model.graph());
-        // OpenVINO's reader makes names of tensors unique before its pass sees them.
         let (lower, tidy) = match self {
             Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
             Self { eliminate_converts: true, .. } => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
@@ -153,8 +153,8 @@ impl Args {
         };
         changes.extend(run_pass(model, lower)?);
         let after = promotions(model.graph());
-        // A model that promotes nothing comes back as it is, unless something else is asked for.
-        if before > after || self.eliminate_converts {
+        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
+        if before > after || !self.keep_noop_converts {
             changes.extend(run_pass(model, tidy)?);
         }
         changes.extend(self.interface.convert_outputs(model)?);
@@ -163,7 +163,8 @@ impl Args {
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let totals = plan.totals(before, after);
-        let summary = format!("{}: {totals}\n", diagnostics.file);
+        let rounding = plan.rounding().map(|line| format!("; {line}")).unwrap_or_default();
+        let summary = format!("{}: {totals}{rounding}\n", diagnostics.file);
         if let Some(target) = &target {
             let options = WriteOptions { canonical: self.output.canonical, refresh_ports };
             target.write(model, options, page)?;
@@ -183,14 +184,15 @@ impl Args {
 
     /// Aligns a model as these options say and nothing else; `None` where they say that nothing is aligned.
     pub(crate) fn align(&self, model: &mut Model) -> Option<(Vec<Diagnostic>, Vec<Change>)> {
-        Some(typelift::infer_aligned(model, self.rule_set()?))
+        Some(typelift::infer_aligned(model, self.rules()?))
     }
 
-    /// The rules to align by, unless that is off.
-    fn rule_set(&self) -> Option<RuleSet> {
-        match RuleSet::from_name(&self.align)? {
-            RuleSet::OpenVino(_) => Some(RuleSet::OpenVino(self.openvino.attributes())),
-            rules => Some(rules),
+    /// What to align by, unless that is off.
+    fn rules(&self) -> Option<Align> {
+        match (self.align.as_str(), RuleSet::from_name(&self.align)) {
+            ("declared", _) => Some(Align::Declared(self.openvino.attributes())),
+            (_, Some(RuleSet::OpenVino(_))) => Some(Align::Rules(RuleSet::OpenVino(self.openvino.attributes()))),
+            (_, rules) => rules.map(Align::Rules),
         }
     }
 }

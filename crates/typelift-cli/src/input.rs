@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
-use typelift::passes::Change;
-use typelift::promote::{ElementType, RuleSet};
+use typelift::passes::{Align, Change};
+use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
 use typelift::shape::Shape;
 use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
@@ -306,17 +306,17 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
     scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
-/// Infers the types and shapes of what was read, and by `rules` brings inputs that must agree to one type. Where reading
+/// Infers the types and shapes of what was read, and makes the types of inputs agree as `align` says. Where reading
 /// already found errors, layers whose inputs it could not connect are left alone.
 pub(crate) fn infer(
     model: &mut Model,
     diagnostics: &mut Diagnostics,
     changed: &[LayerId],
-    rules: Option<RuleSet>,
+    align: Option<Align>,
 ) -> Vec<Change> {
     let damaged = diagnostics.has_errors();
-    let (mut found, changes) = match rules {
-        Some(rules) => typelift::infer_aligned(model, rules),
+    let (mut found, changes) = match align {
+        Some(align) => typelift::infer_aligned(model, align),
         None => (typelift::infer(model), Vec::new()),
     };
     if damaged {

@@ -32,6 +32,19 @@ impl Plan {
         self.converts.iter().filter_map(|change| change.warning(model))
     }
 
+    /// One line on the constants that are rounded to the precision of their new types, and lose nothing else.
+    pub(crate) fn rounding(&self) -> Option<String> {
+        let audits = self.converts.iter().filter_map(Change::audit);
+        let rounded: Vec<_> = audits.filter(|audit| audit.changed() > 0 && audit.lost() == 0).collect();
+        let worst = rounded.iter().map(|audit| audit.worst_relative_error).fold(0.0, f64::max);
+        let constants = match rounded.len() {
+            0 => return None,
+            1 => "1 constant is".to_owned(),
+            count => format!("{count} constants are"),
+        };
+        Some(format!("{constants} rounded to the precision of the new type, by {:.1e} of the value at most", worst))
+    }
+
     /// Counts what is done, where there were so many ConvertPromoteTypes `before`, and are so many `after`.
     pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
@@ -40,10 +53,11 @@ impl Plan {
 }
 
 /// Each kind of change, as one of them and more of them are counted.
-const KINDS: [(Action, &str, &str); 4] = [
+const KINDS: [(Action, &str, &str); 5] = [
     (Action::Inserted, "Convert inserted", "Converts inserted"),
     (Action::Removed, "Convert removed", "Converts removed"),
     (Action::Used, "layer used once more", "layers used once more"),
+    (Action::Corrected, "attribute corrected", "attributes corrected"),
     (Action::Retyped, "input or output retyped", "inputs and outputs retyped"),
 ];
 
@@ -102,7 +116,7 @@ impl Display for Plan {
                 Action::Inserted => '+',
                 Action::Removed => '-',
                 Action::Used => '=',
-                Action::Retyped => '~',
+                Action::Corrected | Action::Retyped => '~',
             };
             let loss = match (entry.audit(), entry.can_lose()) {
                 _ if entry.action != Action::Inserted => String::new(),

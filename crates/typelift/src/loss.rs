@@ -15,7 +15,7 @@ const CHUNK: u64 = 1 << 16;
 /// What a conversion does to the values of a constant, counted.
 ///
 /// A value that changes is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its
-/// fraction, is rounded.
+/// fraction, vanishes, is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Audit {
     /// How many values there are.
@@ -30,17 +30,28 @@ pub struct Audit {
     pub truncated: u64,
     /// How many become true, and are not 1.
     pub collapsed: u64,
+    /// How many are so small that they become zero.
+    pub vanished: u64,
     /// The largest difference between a value and what becomes of it, those apart that become infinite or NaN.
     pub worst_absolute_error: f64,
     /// The largest such difference in relation to the value, which is not zero.
     pub worst_relative_error: f64,
+    /// Whether they are integers, of which one that is rounded is another one.
+    #[serde(skip)]
+    are_integers: bool,
 }
 
 impl Audit {
     /// How many values come out changed.
     #[must_use]
     pub fn changed(&self) -> u64 {
-        self.rounded + self.overflowed + self.wrapped + self.truncated + self.collapsed
+        self.rounded + self.overflowed + self.wrapped + self.truncated + self.collapsed + self.vanished
+    }
+
+    /// How many values are lost: those that change by more than the precision of the type, and every integer that changes.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
     /// Counts the values of a constant that a conversion to `to` changes; `None` where they cannot be read, or the
@@ -52,7 +63,7 @@ impl Audit {
         }
         let count = constant.outputs.first()?.shape.element_count()?;
         let offset: u64 = constant.attribute("offset")?.trim().parse().ok()?;
-        let mut audit = Self { values: count, ..Self::default() };
+        let mut audit = Self { values: count, are_integers: !from.is_float(), ..Self::default() };
         for start in (0..count).step_by(CHUNK as usize) {
             let length = CHUNK.min(count - start);
             let at = offset.checked_add(u64::try_from(array::byte_size(from, start)?).ok()?)?;
@@ -103,6 +114,8 @@ impl Audit {
                 let nearest = array::round(to, value);
                 if nearest.is_nan() != value.is_nan() || nearest.is_infinite() != value.is_infinite() {
                     self.count(|audit| &mut audit.overflowed, value, nearest);
+                } else if nearest == 0.0 && value != 0.0 {
+                    self.count(|audit| &mut audit.vanished, value, nearest);
                 } else if nearest != value && !value.is_nan() {
                     self.count(|audit| &mut audit.rounded, value, nearest);
                 }
@@ -134,6 +147,7 @@ impl fmt::Display for Audit {
             (self.wrapped, "wraps around", "wrap around"),
             (self.collapsed, "becomes true", "become true"),
             (self.truncated, "loses its fraction", "lose their fractions"),
+            (self.vanished, "becomes zero", "become zero"),
             (self.rounded, "is rounded", "are rounded"),
         ];
         let mut separator = ": ";

@@ -210,4 +210,5 @@ def main():
         print(f"{rules}: {verdicts['repaired']} of {broken} repaired" + (f"; {rest}" if rest else ""))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -81,7 +81,12 @@ impl Subject<'_> {
 
     /// What the promotion rules see of its inputs.
     fn operands(&self, inputs: &[&OutputPort]) -> Vec<Operand> {
-        inputs.iter().enumerate().map(|(input, port)| operand(self.producer(input), port)).collect()
+        // The ranges of a FakeQuantize are not numbers that follow a tensor: narrower ones would quantize differently.
+        let in_full = self.operation.is_tied_when_run();
+        let category =
+            |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
+        let operands = inputs.iter().enumerate().map(|(input, port)| operand(self.producer(input), port));
+        operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
     }
 
     /// Where the types of these inputs come from: ``f16 from `a` and i64 from `w` ``.

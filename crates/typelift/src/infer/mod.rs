@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
 use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Plan, Retyped, Wanted};
+pub(crate) use self::align::{Alignment, Plan, Retyped, Wanted};
 pub(crate) use self::probe::{Probe, outputs_of};
 pub(crate) use self::scope::Place;
 use self::scope::{BodyRef, Run, Scope};
@@ -459,47 +459,8 @@ impl Walk {
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
-        let Some(layer) = graph.weight(node) else { return diagnostic };
         let path = self.bodies().map(|body| body.label.as_str()).collect::<Vec<_>>().join("/");
-        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.clone() });
-        let place = layer.span.unwrap_or_default();
-        let span = match fault.attribute {
-            Some(attribute) => {
-                let value = xml::locate(&self.source, place, "data", attribute);
-                fault
-                    .part
-                    .as_deref()
-                    .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
-                    .unwrap_or(value)
-            }
-            None => xml::locate(&self.source, place, "layer", "name"),
-        };
-        diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
-        let feeds = graph.feeds(node);
-        for &input in &fault.inputs {
-            let Some(&Some((source, port))) = feeds.get(input) else { continue };
-            let Some((producer, output)) = graph.weight(source).and_then(|l| Some((l, l.outputs.get(port)?))) else {
-                continue;
-            };
-            let message = format!(
-                "input {input} is {}{} from {} {} `{}`",
-                output.element_type, output.shape, producer.ty, producer.id, producer.name
-            );
-            diagnostic.related.push(Related {
-                layer: LayerRef { id: producer.id, name: producer.name.to_string(), path: path.clone() },
-                span: producer.span.unwrap_or_default(),
-                element_type: output.element_type,
-                shape: output.shape.clone(),
-                message,
-            });
-        }
-        diagnostic.remedy = match fault.code {
-            Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
-            _ => None,
-        };
-        diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
-        diagnostic
+        diagnose(&self.source, &path, graph, node, fault)
     }
 
     fn note_declared_outputs(&mut self) {
@@ -590,6 +551,51 @@ impl Surroundings for Walk {
         })?;
         Ok(())
     }
+}
+
+/// A fault of a layer with its place, the tensors it is about and their producers.
+#[cold]
+pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
+    let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
+    let Some(layer) = graph.weight(node) else { return diagnostic };
+    diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.to_owned() });
+    let place = layer.span.unwrap_or_default();
+    let span = match fault.attribute {
+        Some(attribute) => {
+            let value = xml::locate(source, place, "data", attribute);
+            fault
+                .part
+                .as_deref()
+                .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
+                .unwrap_or(value)
+        }
+        None => xml::locate(source, place, "layer", "name"),
+    };
+    diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
+    let feeds = graph.feeds(node);
+    for &input in &fault.inputs {
+        let Some(&Some((source, port))) = feeds.get(input) else { continue };
+        let Some((producer, output)) = graph.weight(source).and_then(|l| Some((l, l.outputs.get(port)?))) else {
+            continue;
+        };
+        let message = format!(
+            "input {input} is {}{} from {} {} `{}`",
+            output.element_type, output.shape, producer.ty, producer.id, producer.name
+        );
+        diagnostic.related.push(Related {
+            layer: LayerRef { id: producer.id, name: producer.name.to_string(), path: path.to_owned() },
+            span: producer.span.unwrap_or_default(),
+            element_type: output.element_type,
+            shape: output.shape.clone(),
+            message,
+        });
+    }
+    diagnostic.remedy = match fault.code {
+        Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
+        _ => None,
+    };
+    diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
+    diagnostic
 }
 
 /// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.

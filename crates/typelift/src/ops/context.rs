@@ -298,7 +298,13 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        self.around.input_bounds(self.graph, self.node, input)
+        let bounds = self.around.input_bounds(self.graph, self.node, input)?;
+        // A rule can be asked what if an input were of another type than the tensor.
+        match self.element_type(input) {
+            ElementType::Dynamic => Some(bounds),
+            ty if ty == bounds.lower.element_type => Some(bounds),
+            ty => bounds.converted(ty).map(Rc::new),
+        }
     }
 
     /// The values of an input, where they are all known exactly.

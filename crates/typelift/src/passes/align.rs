@@ -1,51 +1,153 @@
 //! The Converts that give inputs which must agree one element type.
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
-use typelift_promote::RuleSet;
+use typelift_promote::{ElementType, RuleSet, openvino};
 
 use super::conversions::Conversions;
+use super::declared::{self, Correction, Known, Repair};
 use super::{Action, Change, Changes, remove_unused};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Input, Layer, Model, Output};
+use crate::graph::{Graph, Input, Layer, LayerId, Model, Output};
 use crate::infer::{self, Plan, Retyped, Wanted};
-use crate::ops::{LayerKind, kind};
+use crate::ops::{self, LayerKind, kind};
 
-/// As [`infer`](crate::infer()), and gives inputs that must agree in element type, and do not, the common type of these rules, in the model
-/// and its bodies; gives also the Converts that came and went for it.
+/// What inputs become that must agree in element type and do not.
+#[derive(Clone, Copy, Debug)]
+pub enum Align {
+    /// What the author of the file had, by the types that its ports declare; where it declares nothing, what these rules
+    /// of OpenVINO give.
+    Declared(openvino::Attributes),
+    /// The common type of these rules.
+    Rules(RuleSet),
+}
+
+impl Default for Align {
+    fn default() -> Self {
+        Self::Declared(openvino::Attributes::default())
+    }
+}
+
+impl From<RuleSet> for Align {
+    fn from(rules: RuleSet) -> Self {
+        Self::Rules(rules)
+    }
+}
+
+/// As [`infer`](crate::infer()), and makes the types of inputs agree that must and do not, in the model and its bodies;
+/// returns also what was done for it. The model is inferred again after that, so that its types are those of what is written.
 ///
-/// Where operations have the inputs that they take, which is where [`infer`](crate::infer()) finds no error of types, nothing is changed.
-/// A layer that is refused gets a Convert in front of each input that has another type than
-/// [`RuleSet::promote_all`] gives the tied inputs of its row, in their order; a `Const` of rank 0 counts as a number
-/// there. An operation on floating point gets [`RuleSet::default_float`] instead of integers. What follows from the new
-/// type follows at once. There are as few Converts as that takes: one for a tensor and a type, none where a tensor is
-/// there that holds the values in that type.
+/// Where operations have the inputs that they take, which is where [`infer`](crate::infer()) finds no error of types,
+/// nothing is changed.
 ///
-/// Where the rules give no type that the operation takes, the layer gets an error that says which other rules would.
+/// [`Align::Declared`] gives inputs the type with which the layer makes what its own output ports declare. Where that does
+/// not depend on the type, as in comparisons, it is the one that takes the fewest Converts, and constants follow the tensors
+/// that they meet. There is one Convert behind the tensor that is odd; a Convert of the file whose `destination_type` is wrong
+/// is corrected instead. A floating-point number never becomes an integer, an index or a truth value: that is an error.
+///
+/// [`Align::Rules`] puts a Convert in front of each input that has another type than [`RuleSet::promote_all`] gives the tied
+/// inputs of its row, in their order; a `Const` of rank 0 counts as a number there. An operation on floating point gets
+/// [`RuleSet::default_float`] instead of integers. What follows from the new type follows at once. There are as few Converts
+/// as that takes: one for a tensor and a type, none where a tensor is there that holds the values in that type. Where the rules
+/// give no type that the operation takes, the layer gets an error that says which other rules would.
 ///
 /// # Examples
 /// ```
-/// use typelift::promote::RuleSet;
-/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+/// use typelift::passes::Align;
+/// let text = r#"<net name="n" version="11"><layers>
 ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
 ///         <output><port id="0" precision="FP16"/></output></layer>
 ///     <layer id="1" name="y" type="Parameter" version="opset1"><data shape="3" element_type="f32"/>
 ///         <output><port id="0" precision="FP32"/></output></layer>
 ///     <layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input>
-///         <output><port id="2" precision="FP32"/></output></layer>
+///         <output><port id="2" precision="FP16"/></output></layer>
 ///     <layer id="3" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
 /// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
 ///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
-///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#)?;
-/// let rules = RuleSet::from_name("openvino").unwrap();
-/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, rules);
+///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#;
+/// let mut model = typelift::Model::from_xml(text)?;
+/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default());
 /// assert!(diagnostics.is_empty());
+/// assert_eq!(changes[0].layer.name, "y/sum.1");
+/// assert!(changes[0].reason.ends_with("the file declares f16 for what it makes"));
+///
+/// let mut model = typelift::Model::from_xml(text)?;
+/// let rules = typelift::promote::RuleSet::from_name("openvino").unwrap();
+/// let (_, changes) = typelift::infer_aligned(&mut model, rules);
 /// assert_eq!(changes[0].layer.name, "x/sum.0");
-/// assert_eq!(changes[0].reason, "Add 2 `sum` takes f16 from `x` and f32 from `y`: openvino rules, f16 with f32 gives f32: the wider float");
+/// assert!(changes[0].reason.ends_with("f16 with f32 gives f32: the wider float"));
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec<Change>) {
-    let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = infer::infer_as_aligned(model, rules);
+pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> (Vec<Diagnostic>, Vec<Change>) {
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
+    let diagnostics = match align.into() {
+        Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes),
+        Align::Rules(rules) => align_by_rules(model, rules, &mut changes),
+    };
+    (diagnostics, changes.list)
+}
+
+fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &mut Changes) -> Vec<Diagnostic> {
+    let mut diagnostics = infer::infer(model);
+    if !diagnostics.iter().any(Diagnostic::is_error) && !differs_when_run(&model.graph) {
+        return diagnostics;
+    }
+    let changed = retyped_inputs(model);
+    let Repair { plans, corrections, refusals, .. } = declared::find(model, &Known { changed, ..Known::default() });
+    if !refusals.is_empty() {
+        let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
+        diagnostics.retain(|found| !is_refused(found));
+        diagnostics.extend(refusals);
+        diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
+        return diagnostics;
+    }
+    for Correction { place, layer, attribute, types, reason } in corrections {
+        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
+        // The layer is there: its attributes were just read.
+        let _ = graph.set_attribute(layer, attribute, types[1].name());
+        if let Some(layer) = graph.layer(layer) {
+            let action = if kind(layer) == LayerKind::Parameter { Action::Retyped } else { Action::Corrected };
+            changes.add(action, layer, types, reason);
+        }
+    }
+    for (place, plan) in plans {
+        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
+        let plan = plan.into_iter().filter_map(|(layer, alignment)| Some((graph.node(layer)?, alignment))).collect();
+        changes.rewrite(graph, |graph, changes| apply(graph, &plan, changes));
+    }
+    align_by_rules(model, RuleSet::OpenVino(rules), changes)
+}
+
+/// The inputs of the model that were given another type than the file says.
+fn retyped_inputs(model: &Model) -> Vec<LayerId> {
+    let is_retyped = |layer: &&Layer| {
+        let declared = layer.outputs().first().and_then(|port| port.declared);
+        let ty = layer.attribute("element_type").and_then(ElementType::from_name);
+        layer.edited && declared.is_some() && declared != ty
+    };
+    model.inputs().filter(is_retyped).map(Layer::id).collect()
+}
+
+/// Whether a layer in a graph, or in a body in it, has tied inputs that differ, which OpenVINO reads and cannot run.
+fn differs_when_run(graph: &Graph) -> bool {
+    let differs = |node| {
+        let Some(layer) = graph.weight(node) else { return false };
+        let operation = ops::lookup(layer.ty(), layer.version()).filter(|operation| operation.is_tied_when_run());
+        let types = || -> Vec<ElementType> {
+            let producers = graph.producers(layer.id()).into_iter().map_while(|producer| producer);
+            producers.filter_map(|producer| Some(graph.output(producer)?.element_type())).collect()
+        };
+        layer.bodies().iter().any(|body| differs_when_run(&body.graph))
+            || operation.is_some_and(|operation| {
+                let types = types();
+                let groups = operation.input_groups(&types);
+                groups.iter().any(|group| group.iter().any(|&input| types[input] != types[group[0]]))
+            })
+    };
+    graph.petgraph().node_indices().any(differs)
+}
+
+fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Vec<Diagnostic> {
+    let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = infer::infer_as_aligned(model, rules);
     for Retyped { body, parameter, types, reason } in retyped {
         if let Some(layer) = changes.enter(&mut model.graph, &body).and_then(|graph| graph.layer(parameter)) {
             changes.add(Action::Retyped, layer, types, reason);
@@ -56,13 +158,14 @@ pub fn infer_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Vec
             changes.rewrite(graph, |graph, changes| apply(graph, plan, changes));
         }
     }
-    if is_outdated {
+    let refused = diagnostics.iter().any(Diagnostic::is_error);
+    if is_outdated || !refused && !changes.list.is_empty() {
         let found = infer::infer(model);
-        if !diagnostics.iter().any(Diagnostic::is_error) {
+        if !refused {
             diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
         }
     }
-    (diagnostics, changes.list)
+    diagnostics
 }
 
 /// Gives the inputs of a typed graph the types that `plan` wants, with as few new Converts as that takes: none where a

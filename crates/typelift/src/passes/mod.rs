@@ -5,6 +5,7 @@
 
 mod align;
 mod conversions;
+mod declared;
 mod eliminate_converts;
 mod lower_promote_types;
 mod unique_tensor_names;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
-pub use self::align::infer_aligned;
+pub use self::align::{Align, infer_aligned};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::Place;
@@ -60,10 +61,10 @@ impl Change {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
-    /// A warning where values of a constant are really lost.
+    /// A warning where values of a constant are really lost; one that is only rounded to the precision of the type is not.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
-        let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.changed() > 0)?;
+        let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
         let Self { from, to, .. } = self;
         let message = format!("values of `{}` are lost in the conversion from {from} to {to}", layer.name);
         let span = crate::xml::locate(&model.source, *span, "layer", "name");
@@ -102,6 +103,8 @@ pub enum Action {
     Removed,
     /// It was there and holds the values that an input wants in another type, so that the input takes it.
     Used,
+    /// An attribute said the wrong element type and says the right one.
+    Corrected,
     /// It is an input or output of the model or of a body, and has another type.
     Retyped,
 }

@@ -272,7 +272,7 @@ fn audit_of(constant: &Net, to: &str, rules: RuleSet) -> String {
     assert!(!diagnostics.iter().any(|diagnostic| diagnostic.is_error()), "{diagnostics:?}");
     let change = &changes[0];
     let audit = change.audit().map_or("not looked at".to_owned(), |audit| audit.to_string());
-    assert_eq!(change.warning(&model).is_some(), change.audit().is_some_and(|audit| audit.changed() > 0));
+    assert_eq!(change.warning(&model).is_some(), change.audit().is_some_and(|audit| audit.lost() > 0));
     format!("{} -> {}: {audit}", change.from, change.to)
 }
 
@@ -338,6 +338,7 @@ fn truth_values_collapse() {
         "wrapped": 0,
         "truncated": 0,
         "collapsed": 1,
+        "vanished": 0,
         "worst_absolute_error": 6.0,
         "worst_relative_error": 0.8571428571428571
       },
