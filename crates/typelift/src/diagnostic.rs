@@ -88,6 +88,10 @@ codes! {
     ShapeMismatch "shape-mismatch" Error;
     /// An `Assign` without the `ReadValue` of its variable.
     UnknownVariable "unknown-variable" Error;
+    /// The operation set that a layer names does not have its operation, and another one has.
+    WrongOpset "wrong-opset" Error;
+    /// No operation set has the operation, and its name is a misspelling or another program's word for one that they have.
+    MisnamedOperation "misnamed-operation" Error;
 
     /// The operation or its opset is not known here; it goes through as declared.
     UnknownOperation "unknown-operation" Warning;

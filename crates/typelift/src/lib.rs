@@ -13,6 +13,7 @@ pub mod passes;
 pub mod save;
 pub mod shape;
 pub mod span;
+mod spelling;
 mod verbs;
 pub mod weights;
 pub mod why;

@@ -2,7 +2,6 @@
 
 mod order;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
@@ -13,9 +12,10 @@ use typelift_promote::ElementType;
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
 use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
-use crate::ops::{self, LAST_OPSET, LayerKind, Operation};
+use crate::ops::{self, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Span;
+use crate::spelling::nearest;
 use crate::xml;
 
 /// So many places of one diagnostic are pointed at, and so many unknown attributes of one layer.
@@ -381,15 +381,19 @@ impl<'a> Check<'a> {
     fn unknown_operations(&mut self) {
         for ((ty, version), places) in std::mem::take(&mut self.strangers) {
             let Some(Place { layer, reference }) = places.first() else { continue };
-            let (message, help) = describe_stranger(ty, version);
-            let mut lint =
-                Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnknownOperation, message) };
-            let at = if ops::revisions(ty).is_empty() { "type" } else { "version" };
-            lint = lint.at(self.locate(layer, "layer", at), "kept as it is, with the types and shapes it declares");
+            let stranger = ops::describe_stranger(ty, version);
+            // The others are errors, which inference reports.
+            if stranger.code != Code::UnknownOperation {
+                continue;
+            }
+            let lint = Diagnostic::new(stranger.code, stranger.message);
+            let mut lint = Diagnostic { layer: Some(reference.clone()), ..lint };
+            let span = self.locate(layer, "layer", stranger.attribute);
+            lint = lint.at(span, "kept as it is, with the types and shapes it declares");
             if places.len() > 1 {
                 lint = lint.note(format!("{} layers are like it", places.len()));
             }
-            self.diagnostics.push(lint.help(help));
+            self.diagnostics.push(lint.help(stranger.help));
         }
     }
 
@@ -620,79 +624,4 @@ fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl
         }
     }
     groups.into_iter().filter(|group| group.len() > 1)
-}
-
-/// What is known of an operation that is not in the operation set that its layer names, and what can be done.
-fn describe_stranger(ty: &str, version: &str) -> (String, Cow<'static, str>) {
-    let extension = "an extension must bring it; without one, OpenVINO refuses the model";
-    let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
-    let mut sets: Vec<_> = ops::revisions(ty).iter().flat_map(|row| row.opsets()).collect();
-    sets.sort_unstable();
-    let message = match opset {
-        Some(opset @ 1..=LAST_OPSET) => match (sets.first(), sets.last()) {
-            (Some(first), _) if *first > opset => format!("opset{opset} has no `{ty}`: it came with opset{first}"),
-            (_, Some(last)) => format!("opset{opset} has no `{ty}` any more: it went after opset{last}"),
-            _ => format!("OpenVINO has no operation `{ty}`"),
-        },
-        Some(_) => format!("there is no {version}: the newest operation set is opset{LAST_OPSET}"),
-        None => format!("`{ty}` of `{version}` is no operation of OpenVINO's own"),
-    };
-    let set = match opset {
-        Some(opset) => sets.iter().find(|set| **set > opset).or(sets.last()),
-        None => sets.last(),
-    };
-    let help = match (set, nearest(ty, ops::all().map(Operation::name))) {
-        (Some(set), _) if opset.is_none() => {
-            format!("write version=\"opset{set}\" if OpenVINO's own is meant; else {extension}").into()
-        }
-        (Some(set), _) => format!("write version=\"opset{set}\"").into(),
-        (None, Some(meant)) => {
-            format!("write `{}` if that is meant; else {extension}", ops::file_spelling(meant)).into()
-        }
-        (None, None) => extension.into(),
-    };
-    (message, help)
-}
-
-/// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
-fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = text.chars().count().min(60) / 3;
-    let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
-    let near = near.map(|name| (distance(text, name), name)).min_by_key(|&(distance, _)| distance)?;
-    (near.0 <= limit).then_some(near.1)
-}
-
-/// How many letters must be changed, added or taken out to make one text the other, upper and lower case being the same.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        row[0] = left;
-        for (cell, y) in row[1..].iter_mut().zip(b.chars()) {
-            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
-            diagonal = *cell;
-            left = changed.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn misspellings_find_what_was_meant() {
-        let nearest = |text| nearest(text, ops::all().map(Operation::name));
-        assert_eq!(nearest("Rellu"), Some("Relu"));
-        assert_eq!(nearest("convolutoin"), Some("Convolution"));
-        assert_eq!(nearest("BatchNormInferense"), Some("BatchNormInference"));
-        assert_eq!(nearest("RegexSplit"), None);
-        assert_eq!(nearest("ab"), None);
-        assert_eq!(nearest(""), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-    }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Retyped {
 }
 
 impl Subject<'_> {
-    fn producer(&self, input: usize) -> Option<&Layer> {
+    pub(super) fn producer(&self, input: usize) -> Option<&Layer> {
         self.graph.feeds(self.node).get(input).copied().flatten().and_then(|(node, _)| self.graph.weight(node))
     }
 

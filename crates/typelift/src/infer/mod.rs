@@ -4,6 +4,7 @@ mod align;
 mod probe;
 mod recover;
 mod scope;
+mod suggest;
 mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,7 +27,9 @@ use self::value::{Evaluator, Values};
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{self, Fault, Given, LayerKind, Operation, Outputs, Subject, Surroundings, Tensor, Variable};
+use crate::ops::{
+    self, Fault, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings, Tensor, Variable,
+};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -210,17 +213,19 @@ impl Walk {
     }
 
     fn infer_layer(&mut self, graph: &mut Graph, node: NodeIndex) {
-        let Some(layer) = graph.weight_mut(node) else { return };
+        let Some(layer) = graph.weight(node) else { return };
         let operation = ops::lookup(&layer.ty, &layer.version);
         if operation.is_none() {
             // What is missing in the file was reported when it was read.
             if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
                 *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
+                self.report_stranger(graph, node);
             }
-            if layer.bodies.is_empty() {
+            if graph.weight(node).is_none_or(|layer| layer.bodies.is_empty()) {
                 return;
             }
         }
+        let Some(layer) = graph.weight_mut(node) else { return };
         let mut bodies = std::mem::take(&mut layer.bodies);
         // What OpenVINO drops is not repaired, nor what is inside it.
         let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, node);
@@ -427,6 +432,19 @@ impl Walk {
             }
             self.scope.diagnostics.push(diagnostic);
         }
+    }
+
+    /// Reports a layer whose operation OpenVINO has under another version or name.
+    #[cold]
+    fn report_stranger(&mut self, graph: &Graph, node: NodeIndex) {
+        let Some(layer) = graph.weight(node) else { return };
+        let Stranger { code, attribute, message, help } = ops::describe_stranger(&layer.ty, &layer.version);
+        if code == Code::UnknownOperation || !self.is_read(graph, node) {
+            return;
+        }
+        let found = self.diagnose(graph, node, &Fault::other(code, message).help(help));
+        let span = xml::locate(&self.source, layer.span.unwrap_or_default(), "layer", attribute);
+        self.scope.diagnostics.push(Diagnostic { labels: Vec::new(), ..found }.at(span, "OpenVINO refuses this"));
     }
 
     /// Drops errors about types that are not known where other errors can be the reason.

@@ -56,9 +56,12 @@ impl Walk {
         bodies: &mut [Body],
         first: Fault,
     ) -> Outputs {
-        self.report(graph, node, &first, bodies.len());
         self.scope.doubtful.insert(node);
-        let Some(layer) = graph.weight(node).filter(|_| self.aligner.is_none()) else { return Outputs::new() };
+        let layer = graph.weight(node).filter(|_| self.aligner.is_none());
+        let Some(layer) = layer else {
+            self.report(graph, node, &first, bodies.len());
+            return Outputs::new();
+        };
         let outputs = match operation {
             // A body is not walked again only to find out more about its owner.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
@@ -66,7 +69,12 @@ impl Walk {
                 let subject = Subject { graph, node, layer, operation, given: given.as_ref() };
                 self.apply_leniently(&subject, first)
             }
-            _ => None,
+            _ => {
+                let map = "correct the <port_map>, the <back_edges> or the body that the message names";
+                let first = if first.help.is_none() && !bodies.is_empty() { first.help(map) } else { first };
+                self.report(graph, node, &first, bodies.len());
+                None
+            }
         };
         outputs.unwrap_or_else(|| layer.outputs.iter().map(|port| self.declared(port)).collect())
     }
@@ -77,8 +85,10 @@ impl Walk {
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
         let ports = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port).cloned());
         let mut inputs: SmallVec<[OutputPort; 4]> = ports.collect();
+        let first = self.report_with_remedy(subject, &inputs, first);
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
+        let mut reported = 0;
         // Each round leaves at least one part of one input open, and all of them at the end.
         for _ in 0..2 * inputs.len() + 2 {
             let fault = faults.last()?;
@@ -88,7 +98,7 @@ impl Walk {
             let taken: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
             let outputs = subject.infer(&taken, &mut [], self);
             drop(taken);
-            self.scope.diagnostics.truncate(found + faults.len() - 1);
+            self.scope.diagnostics.truncate(found + reported);
             let next = match outputs {
                 Ok(outputs) => return Some(outputs),
                 Err(next) => next,
@@ -96,15 +106,27 @@ impl Walk {
             if faults.iter().any(|known| is_echo(known, &next)) {
                 leave_all_open(&mut inputs);
             } else {
-                self.report(graph, node, &next, 0);
+                let next = self.report_with_remedy(subject, &inputs, next);
+                reported = self.scope.diagnostics.len() - found;
                 faults.push(next);
             }
         }
         None
     }
 
+    /// Reports a fault, with a remedy that was tried if it is one of shapes or values.
+    fn report_with_remedy(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
+        let &Subject { graph, node, .. } = subject;
+        let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
+        if tries && self.is_read(graph, node) && !self.follows_from_error(graph, node, &fault) {
+            fault.help = Some(self.suggest(subject, inputs, &fault).into());
+        }
+        self.report(graph, node, &fault, 0);
+        fault
+    }
+
     /// What a port declares, as far as it says anything.
-    fn declared(&self, port: &OutputPort) -> (ElementType, Shape) {
+    pub(super) fn declared(&self, port: &OutputPort) -> (ElementType, Shape) {
         let dims = xml::declared_dims(&self.source, port.content);
         let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
         let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };

@@ -9,6 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::diagnostic::Code;
 use crate::graph::Layer;
+use crate::spelling;
 
 /// The values of an attribute that has several: few, as a rule.
 pub(crate) type List<T> = SmallVec<[T; 6]>;
@@ -121,15 +122,28 @@ impl Attr {
 
     pub(crate) fn word(&self, text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-        found.copied().ok_or_else(|| self.invalid(text, format!("one of {}", words.join(", "))))
+        found.copied().ok_or_else(|| {
+            let fault = self.invalid(text, format!("one of {}", words.join(", ")));
+            match spelling::word(text, words) {
+                Some(meant) => fault.help(format!("write {}=\"{meant}\"", self.name)),
+                None => {
+                    fault.help(format!("write {}=\"{}\" or another of these", self.name, words.first().unwrap_or(&"")))
+                }
+            }
+        })
     }
 
     pub(crate) fn element_type(&self, text: &str) -> Result<ElementType, Fault> {
         ElementType::from_name(text).ok_or_else(|| {
             let fault = self.invalid(text, "an element type");
-            match ElementType::from_port_name(text) {
-                Some(meant) => fault.help(format!("attributes spell it `{meant}`; `{text}` is how ports do")),
-                None => fault,
+            match (ElementType::from_port_name(text), spelling::element_type(text)) {
+                (Some(meant), _) => {
+                    fault.help(format!("write {}=\"{meant}\"; only ports spell it `{text}`", self.name))
+                }
+                (None, Some(meant)) => fault.help(format!("write {}=\"{meant}\"", self.name)),
+                (None, None) => {
+                    fault.help("element types are f32, f16, bf16, f64, i64, i32, i8, u8, boolean, string, …")
+                }
             }
         })
     }

@@ -42,6 +42,7 @@ mod search;
 mod segment;
 mod slice;
 mod source;
+mod stranger;
 mod text;
 mod variable;
 
@@ -54,6 +55,7 @@ pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Sur
 pub(crate) use convert::promotion;
 pub(crate) use kind::is_constant;
 pub use kind::{LayerKind, kind, start};
+pub(crate) use stranger::{Stranger, describe_stranger};
 
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;

@@ -18,6 +18,7 @@ use crate::graph::{
     Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
 use crate::shape::{Dim, Shape};
+use crate::spelling;
 use crate::weights::Weights;
 
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
@@ -556,7 +557,8 @@ impl<'a> Read<'a> {
                     let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no element type of a port"));
                     let mut refusal =
                         refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
-                    if let Some(meant) = ElementType::from_name(text).and_then(ElementType::port_name) {
+                    let meant = ElementType::from_name(text).or_else(|| spelling::element_type(text));
+                    if let Some(meant) = meant.and_then(ElementType::port_name) {
                         refusal = refusal.help(format!("write `{meant}`"));
                     }
                     self.report_of(layer, refusal);

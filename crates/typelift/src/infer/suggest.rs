@@ -1,0 +1,168 @@
+//! Remedies for shapes and values that a rule refuses: small changes of the layer and of its constants, each of them tried.
+
+use smallvec::SmallVec;
+
+use super::Walk;
+use crate::graph::{Attribute, Layer, OutputPort};
+use crate::ops::{Attr, AttrKind, Fault, Outputs, Subject, is_constant};
+use crate::shape::{Dim, Shape};
+
+/// How many errors of a model get a remedy that takes trying.
+const MAX_TRIED: usize = 32;
+/// The longest list of dims of a constant that is rearranged.
+const MAX_RANK: usize = 5;
+
+impl Walk {
+    /// What can be done about a fault of shapes or values: a change that the rule accepts and that gives the outputs the
+    /// shapes that their ports declare, or at least what there is to change.
+    #[cold]
+    pub(super) fn suggest(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> String {
+        if self.scope.diagnostics.len() < MAX_TRIED {
+            let found =
+                self.try_attributes(subject, inputs, fault).or_else(|| self.try_constants(subject, inputs, fault));
+            if let Some(found) = found {
+                return found;
+            }
+        }
+        if let Some(help) = &fault.help {
+            return help.to_string();
+        }
+        let constants =
+            fault.inputs.iter().filter_map(|&input| subject.producer(input)).filter(|layer| is_constant(layer));
+        let constants: Vec<_> = constants.map(|layer| format!("Const {} `{}`", layer.id(), layer.name())).collect();
+        match (fault.attribute, constants.is_empty()) {
+            (Some(attribute), _) => format!("correct `{attribute}`, or the shapes that it must fit"),
+            (None, false) => format!("correct {}, or the attributes of this layer", constants.join(" or ")),
+            (None, true) => {
+                "correct the attributes of this layer, or put a Reshape or Transpose before the input that is wrong"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// An attribute with another value that makes the outputs what they are declared to be.
+    fn try_attributes(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> Option<String> {
+        let inputs: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
+        let names: Vec<_> = match fault.attribute {
+            Some(name) => vec![name],
+            None => subject.operation.attribute_names().collect(),
+        };
+        for attribute in names.into_iter().filter_map(|name| subject.operation.attribute(name)) {
+            for value in candidates(attribute, subject.layer) {
+                let mut layer = subject.layer.clone();
+                layer.attributes.retain(|written| written.name != attribute.name);
+                layer.attributes.push(Attribute { name: attribute.name.into(), value: value.as_str().into() });
+                let changed = Subject { layer: &layer, ..*subject };
+                if let Some(outputs) = self.attempt_quietly(&changed, &inputs)
+                    && self.are_as_declared(subject.layer, &outputs)
+                {
+                    let shape = outputs.first().map(|(_, shape)| shape.to_string()).unwrap_or_default();
+                    return Some(format!(
+                        "write {}=\"{value}\": the output is {shape} then, as its port declares",
+                        attribute.name
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    /// A constant with its dims in another order or grouped otherwise that makes the outputs what they are declared to be.
+    fn try_constants(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> Option<String> {
+        for &input in &fault.inputs {
+            let Some(constant) = subject.producer(input).filter(|layer| is_constant(layer)) else { continue };
+            let Some(dims) = inputs.get(input).and_then(|port| port.shape().to_static()) else { continue };
+            for (verb, dims) in rearranged(&dims) {
+                let mut ports = inputs.to_vec();
+                ports[input].shape = Shape::fixed(dims.iter().copied());
+                let taken: SmallVec<[&OutputPort; 4]> = ports.iter().collect();
+                let outputs = self.attempt_quietly(subject, &taken);
+                if outputs.is_some_and(|outputs| self.are_as_declared(subject.layer, &outputs)) {
+                    return Some(format!(
+                        "{verb} Const {} `{}` to {}",
+                        constant.id(),
+                        constant.name(),
+                        ports[input].shape
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    fn attempt_quietly(&mut self, subject: &Subject, inputs: &[&OutputPort]) -> Option<Outputs> {
+        let found = self.scope.diagnostics.len();
+        let outputs = subject.infer(inputs, &mut [], self).ok();
+        self.scope.diagnostics.truncate(found);
+        outputs
+    }
+
+    /// Whether outputs have the shapes that the ports declare; `false` where no port declares one.
+    fn are_as_declared(&self, layer: &Layer, outputs: &Outputs) -> bool {
+        let same = |declared: &Shape, found: &Shape| {
+            let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
+            let same_dim = |(declared, found): (&Dim, &Dim)| declared.value() == found.value();
+            declared.len() == found.len() && declared.iter().zip(found).all(same_dim)
+        };
+        let declared: Vec<_> = layer.outputs.iter().map(|port| self.declared(port).1).collect();
+        !declared.is_empty()
+            && outputs.len() >= declared.len()
+            && declared.iter().zip(outputs).all(|(declared, (_, found))| same(declared, found))
+    }
+}
+
+/// Other values that an attribute of a layer could have been meant to have, the likeliest first.
+fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
+    let text = layer.attribute(attribute.name).or(attribute.default).unwrap_or_default().to_owned();
+    let numbers = || text.split(',').filter_map(|number| number.trim().parse::<i64>().ok()).collect::<Vec<_>>();
+    let lists = |lists: Vec<Vec<i64>>| {
+        let join = |list: Vec<i64>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        lists.into_iter().map(join).collect::<Vec<_>>()
+    };
+    let mut values = match attribute.kind {
+        AttrKind::Bool => vec!["true".to_owned(), "false".to_owned()],
+        AttrKind::Enum(words) => words.iter().map(|&word| word.to_owned()).collect(),
+        AttrKind::Int | AttrKind::Unsigned => {
+            let near = |value: &i64| numbers().first().map_or(0, |now| value.abs_diff(*now));
+            let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
+            values.sort_by_key(near);
+            values.iter().map(ToString::to_string).collect()
+        }
+        AttrKind::Ints | AttrKind::UnsignedInts => {
+            let now = numbers();
+            let repeated = now.first().into_iter().flat_map(|&first| (1..=4).map(move |length| vec![first; length]));
+            let cut = (1..now.len()).map(|length| now[..length].to_vec());
+            let all = (1..=7).flat_map(|value| (1..=3).map(move |length| vec![value; length]));
+            lists(repeated.chain(cut).chain(all).collect())
+        }
+        _ => Vec::new(),
+    };
+    values.retain(|value| *value != text);
+    values
+}
+
+/// The dims of a constant in every other order, with a 1 more or less, or with the elements in two other dims.
+fn rearranged(dims: &[i64]) -> Vec<(&'static str, Vec<i64>)> {
+    if dims.len() > MAX_RANK {
+        return Vec::new();
+    }
+    let mut orders = vec![Vec::new()];
+    for _ in dims {
+        orders = orders
+            .into_iter()
+            .flat_map(|order: Vec<usize>| {
+                let left: Vec<_> = (0..dims.len()).filter(|axis| !order.contains(axis)).collect();
+                left.into_iter().map(move |axis| [&order[..], &[axis]].concat())
+            })
+            .collect();
+    }
+    let permuted = orders.into_iter().map(|order| ("transpose", order.into_iter().map(|axis| dims[axis]).collect()));
+    let longer = (0..=dims.len()).map(|at| ("reshape", [&dims[..at], &[1], &dims[at..]].concat()));
+    let without = |at: &usize| dims[*at] == 1;
+    let shorter = (0..dims.len()).filter(without).map(|at| ("reshape", [&dims[..at], &dims[at + 1..]].concat()));
+    let count = dims.iter().product::<i64>();
+    let factors = (1..=count.min(64)).filter(|factor| dims.len() == 2 && count % factor == 0);
+    let grouped = factors.map(|factor| ("reshape", vec![factor, count / factor]));
+    let all = permuted.chain(longer).chain(shorter).chain(grouped);
+    all.filter(|(_, other): &(_, Vec<i64>)| other != dims).collect()
+}
