@@ -76,6 +76,8 @@ codes! {
     DuplicateRtInfo "duplicate-rt-info" Error;
     /// A constant's offset, size, shape and the weights file do not fit together.
     InvalidConstant "invalid-constant" Error;
+    /// The weights file cannot be the model's: it is too short, empty, or a Git LFS pointer.
+    WrongWeights "wrong-weights" Error;
     /// The operation takes another number of inputs.
     WrongInputCount "wrong-input-count" Error;
     /// Inputs that must have one element type have several.

@@ -44,7 +44,8 @@ const PADDING: u64 = 8;
 /// ```
 #[must_use]
 pub fn check(model: &Model) -> Vec<Diagnostic> {
-    lints(model, &Errors::default())
+    let errors = Errors::default();
+    Check::new(model, &errors).lints(model)
 }
 
 /// What reading and inference `found` in a model, with what [`check`] adds, in the order in which to read it: errors, then
@@ -52,7 +53,10 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
 /// out.
 #[must_use]
 pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut lints = lints(model, &Errors::new(model, &found));
+    let errors = Errors::new(model, &found);
+    let mut check = Check::new(model, &errors);
+    check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
+    let mut lints = check.lints(model);
     // Where an edge is missing or wrong, what it leads to only seems to be unreachable.
     let disconnects = |found: &Diagnostic| match found.code {
         Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
@@ -83,16 +87,6 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
         }
     }
     check.unknown_operations();
-    check.diagnostics
-}
-
-fn lints(model: &Model, errors: &Errors) -> Vec<Diagnostic> {
-    let mut check = Check::new(model, errors);
-    check.graph(&model.graph);
-    check.unknown_operations();
-    check.constants(model);
-    check.required_release(model);
-    check.diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start));
     check.diagnostics
 }
 
@@ -140,6 +134,16 @@ impl<'a> Check<'a> {
             has_misplaced_constants: false,
             has_values: model.weights.len().is_some(),
         }
+    }
+
+    fn lints(mut self, model: &'a Model) -> Vec<Diagnostic> {
+        self.graph(&model.graph);
+        self.unknown_operations();
+        self.constants(model);
+        self.required_release(model);
+        let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
+        self.diagnostics.sort_by_key(start);
+        self.diagnostics
     }
 
     fn graph(&mut self, graph: &'a Graph) {

@@ -88,7 +88,7 @@ pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
 fn cause_rank(code: Code) -> u8 {
     use Code as C;
     match code {
-        C::XmlSyntax | C::NotAnIr | C::UnsupportedVersion => 0,
+        C::XmlSyntax | C::NotAnIr | C::UnsupportedVersion | C::WrongWeights => 0,
         C::StalePort | C::UnreachableLayer | C::UndecidedPromotion | C::UnreferencedWeights => 2,
         C::UnalignedConstant | C::OverlappingConstants => 2,
         _ => 1,

@@ -6,6 +6,7 @@ mod recover;
 mod scope;
 mod suggest;
 mod value;
+mod weights;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -143,6 +144,7 @@ impl Walk {
 
     /// Infers the model and its bodies.
     fn infer_model(&mut self, model: &mut Model) {
+        self.check_weights(model);
         self.infer_graph(&mut model.graph);
         model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();

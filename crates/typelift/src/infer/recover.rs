@@ -118,7 +118,7 @@ impl Walk {
     fn report_with_remedy(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
         let &Subject { graph, node, .. } = subject;
         let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
-        if tries && self.is_read(graph, node) && !self.follows_from_error(graph, node, &fault) {
+        if tries && fault.help.is_none() && self.is_read(graph, node) && !self.follows_from_error(graph, node, &fault) {
             fault.help = Some(self.suggest(subject, inputs, &fault).into());
         }
         self.report(graph, node, &fault, 0);

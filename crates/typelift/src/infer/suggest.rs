@@ -24,9 +24,6 @@ impl Walk {
                 return found;
             }
         }
-        if let Some(help) = &fault.help {
-            return help.to_string();
-        }
         let constants =
             fault.inputs.iter().filter_map(|&input| subject.producer(input)).filter(|layer| is_constant(layer));
         let constants: Vec<_> = constants.map(|layer| format!("Const {} `{}`", layer.id(), layer.name())).collect();

@@ -131,6 +131,23 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
+/// How files of other kinds begin that are given by mistake.
+const FORMATS: &[(&[u8], &str)] = &[
+    (b"\x1f\x8b", "compressed with gzip"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x89HDF", "an HDF5 file, such as a Keras model"),
+    (b"\x80\x02", "a Python pickle, such as a PyTorch checkpoint"),
+    (b"\x08\x03", "an ONNX model"),
+    (b"\x08\x04", "an ONNX model"),
+    (b"\x08\x05", "an ONNX model"),
+    (b"\x08\x06", "an ONNX model"),
+    (b"\x08\x07", "an ONNX model"),
+    (b"\x08\x08", "an ONNX model"),
+    (b"\x08\x09", "an ONNX model"),
+    (b"\x08\x0a", "an ONNX model"),
+    (b"\x89PNG", "a PNG image"),
+];
+
 /// Takes bytes as text.
 ///
 /// # Errors
@@ -143,8 +160,13 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
         }
         _ => {
             let at = error.utf8_error().valid_up_to();
-            Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
-                .help("convert the file to UTF-8 first, or take the .xml of the model, not its .bin")
+            let other = FORMATS.iter().find(|(magic, _)| error.as_bytes().starts_with(magic));
+            match other {
+            Some((_, name)) => Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model"))
+                .help("give the .xml of the model"),
+            None => Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
+                .help("convert the file to UTF-8; if this is a .bin or another program's model, give the .xml instead"),
+            }
         }
     })
 }

@@ -13,12 +13,12 @@ use typelift_promote::ElementType;
 
 use super::tokens::{Element, Tokens, decode};
 use super::{Code, Diagnostic, Model, Span};
-use crate::diagnostic::LayerRef;
+use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::{
     Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
 use crate::shape::{Dim, Shape};
-use crate::spelling;
+use crate::spelling::{self, nearest};
 use crate::weights::Weights;
 
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
@@ -77,6 +77,7 @@ pub fn parse(source: Arc<String>) -> Reading {
         version: IrVersion::V11,
         damaged: false,
         lost: Vec::new(),
+        repeated: Vec::new(),
         known_ports: Known::new("</port>"),
         known_inputs: Known::new("</input>"),
     };
@@ -180,6 +181,8 @@ struct Read<'a> {
     damaged: bool,
     /// The layers of the current graph at which an edge ends that could not be taken in.
     lost: Vec<LayerId>,
+    /// The ids of the current graph that several layers have, each with the position of its diagnostic.
+    repeated: Vec<(LayerId, usize)>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
 }
@@ -231,16 +234,37 @@ struct Edge {
 impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
-            let empty = self.source.trim().is_empty();
-            let message = if empty { "the file is empty" } else { "the text has no XML element" };
+            let text = self.source.trim_start();
+            let (message, help) = if text.is_empty() {
+                ("the file is empty", "get a fresh copy of the .xml")
+            } else if text.starts_with("version https://git-lfs") {
+                (
+                    "the file is a Git LFS pointer, not the model",
+                    "run `git lfs pull` in its repository to fetch the .xml",
+                )
+            } else if text.starts_with('{') || text.starts_with('[') {
+                ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
+            } else {
+                ("the text has no XML element", "give the .xml of the model; IR starts with <net>")
+            };
             let refusal = Diagnostic::new(Code::NotAnIr, message);
             let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
-            self.report(refusal.at(start, "no element from here on").help("an IR starts with <net>"));
+            self.report(refusal.at(start, "no element from here on").help(help));
             return Ok(None);
         };
         if !root.name().eq_ignore_ascii_case("net") {
-            let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{}>, not <net>", root.name()));
-            self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help("give the .xml of a model"));
+            let name = root.name();
+            let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
+            let help = match name.to_ascii_lowercase().as_str() {
+                "html" | "head" | "body" => {
+                    "this is a web page, such as an error page: download the .xml of the model again"
+                }
+                "error" => "this is a server's error message: download the .xml of the model again",
+                "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
+                "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
+                _ => "give the .xml of an OpenVINO model",
+            };
+            self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
             return Ok(None);
         }
         let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
@@ -249,7 +273,9 @@ impl<'a> Read<'a> {
             None => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
                 self.report(
-                    refusal.at(root.tag_span, "`version` is missing").help("OpenVINO reads versions 10 and 11"),
+                    refusal
+                        .at(root.tag_span, "`version` is missing")
+                        .help("write version=\"11\"; OpenVINO also reads 10"),
                 );
                 IrVersion::V11
             }
@@ -271,8 +297,16 @@ impl<'a> Read<'a> {
             self.lint_legacy_metadata(&model);
         }
         if let Some(span) = self.tokens.rest()? {
-            let lint = Diagnostic::new(Code::ContentOutsideRoot, "what follows the root element is ignored");
-            self.report(lint.at(span, "not part of the model"));
+            let second = span.text(self.source).starts_with("<net");
+            let message = match second {
+                true => "a second root element <net> follows the first one: OpenVINO ignores it",
+                false => "what follows the root element is ignored",
+            };
+            let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
+            self.report(lint.help(match second {
+                true => "if two models were joined in one file, put each in a file of its own",
+                false => "move it into <net>, or take it out",
+            }));
         }
         Ok(Some(model))
     }
@@ -286,7 +320,7 @@ impl<'a> Read<'a> {
                 let span = self.tokens.span_of(text);
                 let help = match other {
                     Some((..10, _)) => "it is another format: convert the original model again with a current OpenVINO",
-                    Some((12.., _)) => "it is newer than all that OpenVINO 2026.4.1 knows",
+                    Some((12.., _)) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
                     _ => "write version=\"11\"",
                 };
                 self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
@@ -313,7 +347,8 @@ impl<'a> Read<'a> {
         mut graph: Graph,
         mut extras: Option<&mut Vec<Span>>,
     ) -> Result<Graph, Fatal> {
-        let outer = (std::mem::take(&mut self.damaged), std::mem::take(&mut self.lost));
+        let outer =
+            (std::mem::take(&mut self.damaged), std::mem::take(&mut self.lost), std::mem::take(&mut self.repeated));
         let mut edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
@@ -353,7 +388,7 @@ impl<'a> Read<'a> {
         }
         graph.span = Some(self.tokens.span_since(parent));
         self.wire(&mut graph, edges);
-        (self.damaged, self.lost) = outer;
+        (self.damaged, self.lost, self.repeated) = outer;
         Ok(graph)
     }
 
@@ -723,6 +758,41 @@ impl<'a> Read<'a> {
     }
 
     fn wire(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
+        let reported = self.diagnostics.len();
+        self.connect(graph, edges);
+        if !self.repeated.is_empty() && self.diagnostics[reported..].iter().any(Diagnostic::is_error) {
+            self.blame_repeated_ids(reported);
+        }
+    }
+
+    /// Makes ids that several layers have the error, and drops what only follows from them.
+    #[cold]
+    fn blame_repeated_ids(&mut self, reported: usize) {
+        let errors: Vec<_> = self.diagnostics.drain(reported..).collect();
+        let mut missing = Vec::new();
+        for error in errors {
+            let of_repeated = |layer: &LayerRef| {
+                self.repeated.iter().any(|&(id, _)| id == layer.id) || error.code == Code::UnknownPort
+            };
+            match error.code {
+                Code::UnknownLayer => missing.push(error),
+                _ if error.layer.as_ref().is_some_and(of_repeated) => {}
+                _ => self.diagnostics.push(error),
+            }
+        }
+        // An id that edges name and no layer has is most likely what one of the layers was to have.
+        let ids: Vec<_> =
+            missing.iter().filter_map(|error| edge_source(error.labels.first()?.span.text(self.source))).collect();
+        for &(_, at) in &self.repeated {
+            let Some(found) = self.diagnostics.get_mut(at) else { continue };
+            found.severity = Severity::Error;
+            if let Some(id) = ids.first() {
+                found.help = vec![format!("give one of them the id {id}, which edges name and no layer has")];
+            }
+        }
+    }
+
+    fn connect(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
         let mut ports = PortIndex::default();
         let mut lost = std::mem::take(&mut self.lost);
         for edge in edges {
@@ -764,6 +834,16 @@ impl<'a> Read<'a> {
                     let refusal =
                         Diagnostic::new(Code::UnknownPort, message).at(edge.span, format!("names {kind} port {id}"));
                     let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+                    let ids: Vec<_> = match kind {
+                        "input" => layer.inputs.iter().map(|port| port.id).collect(),
+                        _ => layer.outputs.iter().map(|port| port.id).collect(),
+                    };
+                    let end = if kind == "input" { "to" } else { "from" };
+                    let refusal = refusal.help(match ids[..] {
+                        [] => format!("declare the {kind} port: <{kind}><port id=\"{id}\" …/></{kind}>"),
+                        [only] => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
+                        _ => format!("point {end}-port at one of its {}", port_list(layer, kind)),
+                    });
                     self.report_of(layer, refusal);
                 }
             }
@@ -817,10 +897,14 @@ impl<'a> Read<'a> {
                 let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
                 let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
-                self.report_of(
-                    layer,
-                    refusal.help("keep the edge that is meant; join tensors with an operation such as Concat"),
-                );
+                let free: Vec<_> = fed.iter().zip(&layer.inputs).filter(|(fed, _)| fed.is_none()).collect();
+                let refusal = match free.first() {
+                    Some((_, port)) => refusal
+                        .help(format!("write to-port=\"{}\" in one edge: nothing is connected to that port", port.id)),
+                    None => refusal
+                        .help("remove the edge that is not meant, or join the tensors, for example with a Concat"),
+                };
+                self.report_of(layer, refusal);
             }
             let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
             for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
@@ -964,9 +1048,17 @@ impl<'a> Read<'a> {
     #[cold]
     fn missing_attribute(&mut self, element: &Element, name: &str) {
         let message = format!("<{}> has no attribute `{name}`", element.name());
-        self.report(
-            Diagnostic::new(Code::MissingAttribute, message).at(element.tag_span, format!("`{name}` must be here")),
-        );
+        let refusal = Diagnostic::new(Code::MissingAttribute, message);
+        let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
+        let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
+        let near = written
+            .into_iter()
+            .find(|written| plain(written) == plain(name) || nearest(written, [name].into_iter()).is_some());
+        let help = match near {
+            Some(near) => format!("write `{name}` for `{near}`"),
+            None => format!("add {name}=\"…\" to <{}>", element.name()),
+        };
+        self.report(refusal.at(element.tag_span, format!("`{name}` must be here")).help(help));
     }
 
     #[cold]
@@ -1056,6 +1148,11 @@ impl PortIndex {
         });
         table.get(&id).copied()
     }
+}
+
+/// The layer that the text of an edge starts at.
+fn edge_source(text: &str) -> Option<&str> {
+    text.split_once("from-layer=")?.1.split(['"', '\'']).nth(1)
 }
 
 fn port_list(layer: &Layer, kind: &str) -> String {

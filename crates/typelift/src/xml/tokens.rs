@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 
 use quick_xml::Reader;
+use quick_xml::errors::IllFormedError;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -212,9 +213,59 @@ impl<'a> Tokens<'a> {
     fn syntax_error(&self, error: &quick_xml::Error) -> Diagnostic {
         let at = self.text.floor_char_boundary(usize::try_from(self.reader.error_position()).unwrap_or(0));
         let end = self.text.ceil_char_boundary(at + 1);
-        Diagnostic::new(Code::XmlSyntax, error.to_string())
-            .at(Span::new(self.base + at, self.base + end), "the text stops being XML here")
-            .help("the file is damaged or was cut off: take it from where it came from again")
+        let place = Span::new(self.base + at, self.base + end);
+        let open = self.innermost_open(at);
+        match (error, open) {
+            (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open)) => {
+                let message = format!("`</{found}>` comes before `</{expected}>`: <{expected}> is still open");
+                let end = self.text[at..]
+                    .find('>')
+                    .map_or(place, |length| Span::new(self.base + at, self.base + at + length + 1));
+                Diagnostic::new(Code::XmlSyntax, message)
+                    .at(end, format!("`</{expected}>` must come first"))
+                    .at(open, "this element is not closed")
+                    .help(format!("add `</{expected}>` where <{expected}> ends, or correct `</{found}>`"))
+            }
+            (error, open) => {
+                let error = error.to_string();
+                let message = error.strip_prefix("ill-formed document: ").unwrap_or(&error);
+                let found = Diagnostic::new(Code::XmlSyntax, message).at(place, "from here on the text is not XML");
+                let found = match open {
+                    Some(open) => found.at(open, "in this element"),
+                    None => found,
+                };
+                found.help("correct this place; if the file was damaged or cut off, download or copy it again")
+            }
+        }
+    }
+
+    /// The start tag of the innermost element that is open at a byte of the text.
+    #[cold]
+    fn innermost_open(&self, at: usize) -> Option<Span> {
+        let mut reader = Reader::from_str(self.text);
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_dangling_amp = true;
+        let mut open = Vec::new();
+        loop {
+            let start = usize::try_from(reader.buffer_position()).ok()?;
+            if start >= at {
+                break;
+            }
+            match reader.read_event() {
+                Ok(Event::Start(_)) => {
+                    open.push(Span::new(
+                        self.base + start,
+                        self.base + usize::try_from(reader.buffer_position()).ok()?,
+                    ));
+                }
+                Ok(Event::End(_)) => drop(open.pop()),
+                Ok(Event::Eof) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        // The end tag that does not fit closed the element that is looked for.
+        open.pop()
     }
 }
 
@@ -222,7 +273,7 @@ impl<'a> Tokens<'a> {
 fn unclosed(element: &Element) -> Diagnostic {
     Diagnostic::new(Code::XmlSyntax, format!("the file ends inside <{}>", element.name()))
         .at(element.tag_span, "this element is never closed")
-        .help("the file was cut off: take it from where it came from again")
+        .help("the file was cut off: download or copy it again")
 }
 
 /// An attribute's value with its escapes resolved: the five named ones and character references; what else looks like

@@ -1,0 +1,92 @@
+//! Whether the weights can be those of the model: one finding where they cannot, instead of one for each constant.
+
+use super::Walk;
+use super::value::Evaluator;
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::{Layer, Model};
+use crate::ops::is_constant;
+use crate::weights::Weights;
+use crate::xml;
+
+/// How every Git LFS pointer begins.
+const LFS_POINTER: &[u8] = b"version https://git-lfs";
+
+/// The constants of a model, by where their bytes are.
+#[derive(Default)]
+struct Tally {
+    constants: usize,
+    /// Those that reach beyond the weights.
+    beyond: usize,
+    /// The first of them.
+    first: Option<Diagnostic>,
+    /// Where the last one ends.
+    needed: u64,
+}
+
+impl Walk {
+    /// Reports weights that cannot be the model's. No value of a constant counts then.
+    pub(super) fn check_weights(&mut self, model: &Model) {
+        let Some(length) = model.weights.len() else { return };
+        let is_pointer = model.weights.read(0, LFS_POINTER.len()).is_some_and(|head| head == LFS_POINTER);
+        let tally = self.tally(model, length);
+        if tally.beyond < 2 && !(tally.beyond == 1 && (is_pointer || length == 0)) {
+            return;
+        }
+        let Tally { constants, beyond, needed, .. } = tally;
+        let (message, help) = match length {
+            _ if is_pointer => (
+                format!("the .bin is a Git LFS pointer of {length} bytes, not the weights"),
+                "run `git lfs pull` in the repository that the model comes from to fetch the .bin",
+            ),
+            0 => (
+                format!("the .bin is empty (0 bytes), and {constants} constants need {needed} bytes of it"),
+                "get a fresh copy of the .bin that was written with this .xml",
+            ),
+            _ => (
+                format!(
+                    "the .bin has {length} bytes, and {beyond} of {constants} constants lie beyond its end ({needed} bytes)"
+                ),
+                "the .bin is another model's, or was cut off: put the one that was written with this .xml beside it",
+            ),
+        };
+        if let Some(first) = tally.first {
+            self.scope.diagnostics.push(Diagnostic { message, layer: None, ..first }.help(help));
+        }
+        self.evaluator = Evaluator::new(&self.source, &Weights::none());
+        self.trusts_ports = true;
+    }
+
+    fn tally(&self, model: &Model, length: u64) -> Tally {
+        let mut tally = Tally::default();
+        let mut pending = vec![(&model.graph, String::new())];
+        while let Some((graph, path)) = pending.pop() {
+            for layer in graph.layers() {
+                if is_constant(layer) {
+                    self.add(&mut tally, layer, &path, length);
+                }
+                let inside = |name: &str| [path.as_str(), layer.name(), name].join("/");
+                pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body.name()))));
+            }
+        }
+        tally
+    }
+
+    fn add(&self, tally: &mut Tally, layer: &Layer, path: &str, length: u64) {
+        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let (Some(offset), Some(size)) = (number("offset"), number("size")) else { return };
+        let end = offset.saturating_add(size);
+        tally.constants += 1;
+        tally.needed = tally.needed.max(end);
+        if end <= length {
+            return;
+        }
+        tally.beyond += 1;
+        if tally.first.is_none() {
+            let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
+            let label = format!("bytes {offset} to {end} of layer {} `{}`", layer.id(), layer.name());
+            let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+            let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);
+            tally.first = Some(Diagnostic { layer: Some(layer), ..found });
+        }
+    }
+}
