@@ -148,6 +148,21 @@ codes! {
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 
+    /// An attribute that the operation requires is missing, and OpenVINO assumes a value.
+    AssumedAttribute "assumed-attribute" Warning;
+    /// The condition of an If or Loop is not boolean.
+    ConditionType "condition-type" Warning;
+    /// The port map of a Loop lacks what says whether to go on.
+    IncompletePortMap "incomplete-port-map" Warning;
+    /// A back edge hands on a tensor of another rank than the loop starts from.
+    UnstableState "unstable-state" Warning;
+    /// The hidden size of a recurrent operation is not that of its weights.
+    InconsistentSize "inconsistent-size" Warning;
+    /// A 16-bit constant has values that are infinite or not a number.
+    NonFiniteConstant "non-finite-constant" Warning;
+    /// A Convert leaves nothing of values of the constant before it.
+    DestroyedValues "destroyed-values" Warning;
+
     /// Operations without an inference rule keep what the file declares.
     DeclaredOutputs "declared-outputs" Note;
     /// The oldest OpenVINO release that reads the file.

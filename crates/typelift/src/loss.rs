@@ -54,6 +54,12 @@ impl Audit {
         if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
+    /// How many values become something quite different: they overflow or wrap.
+    #[must_use]
+    pub fn destroyed(&self) -> u64 {
+        self.overflowed + self.wrapped
+    }
+
     /// Counts the values of a constant that a conversion to `to` changes; `None` where they cannot be read, or the
     /// conversion keeps every value there is.
     pub(crate) fn of(constant: &Layer, weights: &Weights, to: ElementType) -> Option<Self> {

@@ -115,7 +115,16 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
             "bfloat" | "bf" => "bf",
             _ => return None,
         };
-        ElementType::from_name(&format!("{letter}{bits}"))
+        let digits = |bits: &str| {
+            let mut digits: Vec<_> = bits.bytes().collect();
+            digits.sort_unstable();
+            digits
+        };
+        let of_width = |width: &str| ElementType::from_name(&format!("{letter}{width}"));
+        // `f23` for `f32`.
+        of_width(bits).or_else(|| {
+            ["8", "16", "32", "64"].into_iter().find(|width| digits(width) == digits(bits)).and_then(of_width)
+        })
     };
     let spelled = || ElementType::from_name(&lower).or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()));
     known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled).or_else(|| {
@@ -139,7 +148,8 @@ pub(crate) fn operation(text: &str) -> Option<(&'static str, &'static str)> {
 /// The one of a few words that a text most likely means: misspelt, abbreviated or lengthened.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();
-    let contains = |word: &&&str| lower.contains(**word) || (lower.len() > 2 && word.contains(&lower));
+    let contained = |word: &&&str| lower.contains(**word);
+    let containing = |word: &&&str| lower.len() > 2 && word.contains(&lower);
     let first_letters = |word: &&&str| {
         // `avg` for `average`: each letter comes in order, the first one at the start.
         let mut letters = lower.chars();
@@ -147,7 +157,8 @@ pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     };
     let words = words.iter();
     nearest(&lower, words.clone().copied())
-        .or_else(|| words.clone().filter(contains).max_by_key(|word| word.len()).copied())
+        .or_else(|| words.clone().filter(contained).max_by_key(|word| word.len()).copied())
+        .or_else(|| words.clone().find(containing).copied())
         .or_else(|| words.clone().find(first_letters).copied())
 }
 

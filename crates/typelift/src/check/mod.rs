@@ -1,5 +1,6 @@
 //! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
 
+mod lints;
 mod order;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,6 +17,7 @@ use crate::ops::{self, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling::nearest;
+use crate::weights::Weights;
 use crate::xml;
 
 /// So many places of one diagnostic are pointed at, and so many unknown attributes of one layer.
@@ -68,8 +70,25 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
         lints.retain(|lint| lint.code != Code::UnreachableLayer);
     }
     found.append(&mut lints);
+    drop_echoes_of_misspellings(&mut found);
     order::sort(model, &mut found);
     found
+}
+
+/// Drops what only says that an attribute is missing where another finding says how it is misspelt.
+fn drop_echoes_of_misspellings(found: &mut Vec<Diagnostic>) {
+    let misspelt = found.iter().filter(|it| it.code == Code::UnknownAttribute).filter_map(|it| {
+        let meant = it.help.first()?.strip_prefix("write `")?.split('`').next()?;
+        Some((it.layer.clone()?, format!("`{meant}`")))
+    });
+    let misspelt: Vec<_> = misspelt.collect();
+    let is_missing = |code| [Code::IncompleteParameter, Code::AssumedAttribute].contains(&code);
+    found.retain(|it| {
+        let echoes = |(layer, meant): &(LayerRef, String)| {
+            it.layer.as_ref() == Some(layer) && it.message.contains(meant.as_str())
+        };
+        !is_missing(it.code) || !misspelt.iter().any(echoes)
+    });
 }
 
 /// One warning for each operation that OpenVINO does not have: without an extension that brings it, the model does not load.
@@ -117,6 +136,9 @@ struct Check<'a> {
     newest: Option<(u8, Place<'a>)>,
     /// Whether a constant does not say where its bytes are.
     has_misplaced_constants: bool,
+    weights: &'a Weights,
+    /// How many more bytes of constants may be looked through.
+    budget: u64,
     /// Whether inference had the values of constants, so that it found all that OpenVINO finds.
     has_values: bool,
 }
@@ -132,6 +154,8 @@ impl<'a> Check<'a> {
             strangers: BTreeMap::new(),
             newest: None,
             has_misplaced_constants: false,
+            weights: &model.weights,
+            budget: lints::BUDGET,
             has_values: model.weights.len().is_some(),
         }
     }
@@ -154,7 +178,10 @@ impl<'a> Check<'a> {
         for node in graph.petgraph().node_indices() {
             let Some(layer) = graph.weight(node) else { continue };
             match ops::lookup(layer.ty(), layer.version()) {
-                Some(operation) => self.operation(layer, operation),
+                Some(operation) => {
+                    self.operation(layer, operation);
+                    self.behavior(graph, node, layer, operation);
+                }
                 None => self.stranger(layer),
             }
             for body in layer.bodies() {

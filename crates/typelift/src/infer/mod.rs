@@ -220,8 +220,10 @@ impl Walk {
         if operation.is_none() {
             // What is missing in the file was reported when it was read.
             if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
-                *self.declared.entry(format!("{} ({})", layer.ty, layer.version)).or_default() += 1;
-                self.report_stranger(graph, node);
+                let operation = format!("{} ({})", layer.ty, layer.version);
+                if !self.report_stranger(graph, node) {
+                    *self.declared.entry(operation).or_default() += 1;
+                }
             }
             if graph.weight(node).is_none_or(|layer| layer.bodies.is_empty()) {
                 return;
@@ -436,17 +438,18 @@ impl Walk {
         }
     }
 
-    /// Reports a layer whose operation OpenVINO has under another version or name.
+    /// Reports a layer whose operation OpenVINO has under another version or name, and returns whether it is one.
     #[cold]
-    fn report_stranger(&mut self, graph: &Graph, node: NodeIndex) {
-        let Some(layer) = graph.weight(node) else { return };
+    fn report_stranger(&mut self, graph: &Graph, node: NodeIndex) -> bool {
+        let Some(layer) = graph.weight(node) else { return false };
         let Stranger { code, attribute, message, help } = ops::describe_stranger(&layer.ty, &layer.version);
-        if code == Code::UnknownOperation || !self.is_read(graph, node) {
-            return;
+        if code == Code::UnknownOperation || !layer.outputs.is_empty() && !self.is_read(graph, node) {
+            return false;
         }
         let found = self.diagnose(graph, node, &Fault::other(code, message).help(help));
         let span = xml::locate(&self.source, layer.span.unwrap_or_default(), "layer", attribute);
         self.scope.diagnostics.push(Diagnostic { labels: Vec::new(), ..found }.at(span, "OpenVINO refuses this"));
+        true
     }
 
     /// Drops errors about types that are not known where other errors can be the reason.

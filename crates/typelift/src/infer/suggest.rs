@@ -39,6 +39,10 @@ impl Walk {
 
     /// An attribute with another value that makes the outputs what they are declared to be.
     fn try_attributes(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> Option<String> {
+        // Where the bytes of a constant are cannot be guessed.
+        if is_constant(subject.layer) {
+            return None;
+        }
         let inputs: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
         let names: Vec<_> = match fault.attribute {
             Some(name) => vec![name],

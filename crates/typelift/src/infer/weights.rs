@@ -39,7 +39,7 @@ impl Walk {
                 "run `git lfs pull` in the repository that the model comes from to fetch the .bin",
             ),
             0 => (
-                format!("the .bin is empty (0 bytes), and {constants} constants need {needed} bytes of it"),
+                format!("the .bin is empty (0 bytes), and the constants need {needed} bytes of it"),
                 "get a fresh copy of the .bin that was written with this .xml",
             ),
             _ => (

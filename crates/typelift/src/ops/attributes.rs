@@ -245,7 +245,13 @@ impl<'a> Attributes<'a> {
             Some(text) => Ok((attribute, text)),
             None => {
                 let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
-                Err(Fault::other(Code::MissingAttribute, message).help(format!("add {name}=\"…\" to its <data>")))
+                let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
+                let near = near.clone().find(|near| spelling::nearest(near, [name].into_iter()).is_some());
+                let help = match near {
+                    Some(near) => format!("write `{name}` for `{near}` in its <data>"),
+                    None => format!("add {name}=\"…\" to its <data>"),
+                };
+                Err(Fault::other(Code::MissingAttribute, message).help(help))
             }
         }
     }

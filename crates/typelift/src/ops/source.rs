@@ -97,10 +97,13 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
             }
         }
         needed => {
+            let help = match needed {
+                Some(bytes) => format!("write size=\"{bytes}\", or correct the shape or the element type"),
+                None => "correct the shape or the element type".to_owned(),
+            };
             let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
             let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
-            return Err(Fault { attribute: Some("size"), ..fault }
-                .help("the shape or the element type is wrong, or the file is damaged"));
+            return Err(Fault { attribute: Some("size"), ..fault }.help(help));
         }
     }
     if let Some(length) = cx.around.weights().len() {

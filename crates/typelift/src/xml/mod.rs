@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use read::{Reading, parse};
-pub(crate) use read::{declared_dims, declares, locate, locate_port, matches_dims};
+pub(crate) use read::{declared_dims, declares, locate, locate_back_edge, locate_port, matches_dims};
 
 use thiserror::Error;
 

@@ -147,6 +147,29 @@ pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, positi
     layer.tag_span
 }
 
+/// Where a back edge of the layer at `span` is, by position, or the layer's tag where there is no such edge.
+pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(layer)) = tokens.child(None) else { return span };
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let mut edges = 0;
+        while child.name() == "back_edges" {
+            let Ok(Some(edge)) = tokens.child(Some(&child)) else { return layer.tag_span };
+            if edges == position {
+                return edge.tag_span;
+            }
+            edges += 1;
+            if tokens.skip(&edge).is_err() {
+                return layer.tag_span;
+            }
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    layer.tag_span
+}
+
 /// Whether a port with these dims says this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
@@ -1051,9 +1074,12 @@ impl<'a> Read<'a> {
         let refusal = Diagnostic::new(Code::MissingAttribute, message);
         let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
         let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
-        let near = written
-            .into_iter()
-            .find(|written| plain(written) == plain(name) || nearest(written, [name].into_iter()).is_some());
+        let known = ["from-layer", "from-port", "to-layer", "to-port", "id", "name", "type", "version"];
+        let is_meant = |written: &&str| {
+            let misspelt = !known.contains(written) && nearest(written, [name].into_iter()).is_some();
+            plain(written) == plain(name) || misspelt
+        };
+        let near = written.into_iter().find(is_meant);
         let help = match near {
             Some(near) => format!("write `{name}` for `{near}`"),
             None => format!("add {name}=\"…\" to <{}>", element.name()),

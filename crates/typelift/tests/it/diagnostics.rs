@@ -49,10 +49,15 @@ fn every_example_is_what_is_said() {
 fn everything_said() -> BTreeSet<String> {
     let more = more().into_iter().map(|(source, weights)| diagnose(source.into(), weights));
     let all = cases().into_iter().map(|case| case.diagnostics).chain(more);
-    // What the rewrites say is in the snapshots of the program.
-    let snapshot = "../../testdata/fixtures/diagnostics/lossy-conversion.snap";
-    let snapshot = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(snapshot)).unwrap();
-    all.flatten().map(|diagnostic| diagnostic.to_string()).chain(snapshot.lines().map(str::to_owned)).collect()
+    // The snapshots of the program show the rest.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures/diagnostics");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let snapshots = files.filter(|path| path.extension().is_some_and(|ending| ending == "snap"));
+    let lines = snapshots.flat_map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    all.flatten().map(|diagnostic| diagnostic.to_string()).chain(lines).collect()
 }
 
 fn more() -> Vec<(String, Option<Vec<u8>>)> {

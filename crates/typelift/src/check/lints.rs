@@ -1,0 +1,247 @@
+//! What OpenVINO reads and then runs otherwise than it seems, or does not run at all.
+
+use petgraph::stable_graph::NodeIndex;
+use typelift_promote::{ElementType, Kind, Loss, fidelity};
+
+use super::Check;
+use crate::diagnostic::{Code, Related};
+use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
+use crate::loss::Audit;
+use crate::ops::{self, Operation};
+use crate::xml;
+
+/// Attributes that the specification of an operation requires and that OpenVINO's reader does not: it takes a value of its
+/// own where a file lacks them.
+const REQUIRED: &[(&str, &[&str])] = &[
+    ("AvgPool", &["kernel", "strides", "pads_begin", "pads_end"]),
+    ("BatchNormInference", &["epsilon"]),
+    ("Clamp", &["min", "max"]),
+    ("Concat", &["axis"]),
+    ("Convert", &["destination_type"]),
+    ("Convolution", &["strides", "pads_begin", "pads_end", "dilations"]),
+    ("ConvolutionBackpropData", &["strides", "pads_begin", "pads_end", "dilations"]),
+    ("DepthToSpace", &["mode"]),
+    ("Einsum", &["equation"]),
+    ("Elu", &["alpha"]),
+    ("FakeQuantize", &["levels"]),
+    ("GRUCell", &["hidden_size"]),
+    ("GRUSequence", &["hidden_size", "direction"]),
+    ("GroupConvolution", &["strides", "pads_begin", "pads_end", "dilations"]),
+    ("GroupConvolutionBackpropData", &["strides", "pads_begin", "pads_end", "dilations"]),
+    ("GroupNormalization", &["num_groups", "epsilon"]),
+    ("LRN", &["alpha", "beta", "bias", "size"]),
+    ("LSTMCell", &["hidden_size"]),
+    ("LSTMSequence", &["hidden_size", "direction"]),
+    ("MaxPool", &["kernel", "strides", "pads_begin", "pads_end"]),
+    ("NormalizeL2", &["eps", "eps_mode"]),
+    ("OneHot", &["axis"]),
+    ("Pad", &["pad_mode"]),
+    ("RNNCell", &["hidden_size"]),
+    ("RNNSequence", &["hidden_size", "direction"]),
+    ("ROIPooling", &["pooled_h", "pooled_w", "spatial_scale"]),
+    ("RandomUniform", &["output_type"]),
+    ("SpaceToDepth", &["mode"]),
+    ("Split", &["num_splits"]),
+    ("TopK", &["mode", "sort"]),
+];
+
+/// How many bytes of constants are looked through for values that are not finite, and for those that a Convert destroys.
+pub(super) const BUDGET: u64 = 64 << 20;
+
+impl<'a> Check<'a> {
+    /// Looks at a layer of a known operation, whose tensors are inferred.
+    pub(super) fn behavior(
+        &mut self,
+        graph: &'a Graph,
+        node: NodeIndex,
+        layer: &'a Layer,
+        operation: &'static Operation,
+    ) {
+        let inputs = inputs_of(graph, node);
+        self.required_attributes(layer, operation);
+        match operation.name() {
+            "If" => self.condition(layer, &inputs, 0),
+            "Loop" => {
+                self.condition(layer, &inputs, 1);
+                self.loop_body(layer, &inputs);
+            }
+            "TensorIterator" => self.loop_body(layer, &inputs),
+            "Convert" => self.destroyed_values(layer, &inputs),
+            "Constant" => self.non_finite_values(layer),
+            name if name.starts_with("LSTM") || name.starts_with("GRU") || name.starts_with("RNN") => {
+                self.hidden_size(layer, &inputs);
+            }
+            _ => {}
+        }
+    }
+
+    fn required_attributes(&mut self, layer: &Layer, operation: &'static Operation) {
+        let required = REQUIRED.iter().find(|(name, _)| *name == operation.name()).map_or(&[][..], |(_, names)| names);
+        // Padding that is worked out is not read from the file.
+        let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
+        for name in required.iter().filter(|name| padding || !name.starts_with("pads_")) {
+            let Some(assumed) = operation.default_of(name).filter(|_| layer.attribute(name).is_none()) else {
+                continue;
+            };
+            let message = format!("`{}` has no attribute `{name}`, which it requires", layer.ty());
+            let span = self.locate(layer, "data", name);
+            let (label, help) = match (*name, assumed) {
+                ("destination_type", _) => (
+                    "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
+                    "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".to_owned(),
+                ),
+                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), format!("add {name}=\"…\"")),
+                (_, assumed) => {
+                    (format!("OpenVINO assumes {assumed}"), format!("add {name}=\"{assumed}\" if that is meant"))
+                }
+            };
+            let lint = self.lint(Code::AssumedAttribute, layer, message).at(span, label);
+            self.diagnostics.push(lint.help(help));
+        }
+    }
+
+    fn condition(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>], at: usize) {
+        let Some(&Some((producer, port))) = inputs.get(at) else { return };
+        if [ElementType::Boolean, ElementType::Dynamic].contains(&port.element_type()) {
+            return;
+        }
+        let message = format!("the condition of `{}` is {}, not boolean", layer.ty(), port.element_type());
+        let lint = self.lint(Code::ConditionType, layer, message);
+        let mut lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO runs it: everything but 0 is true");
+        lint.related.push(self.related(producer, port, format!("input {at}, the condition,")));
+        self.diagnostics
+            .push(lint.help("start the edge at the comparison that is meant, or put a Convert to boolean before it"));
+    }
+
+    fn related(&self, producer: &Layer, port: &OutputPort, what: String) -> Related {
+        let tensor = format!("{}{}", port.element_type(), port.shape());
+        Related {
+            layer: self.reference(producer),
+            span: producer.span().unwrap_or_default(),
+            element_type: port.element_type(),
+            shape: port.shape().clone(),
+            message: format!("{what} is {tensor} from {} {} `{}`", producer.ty(), producer.id(), producer.name()),
+        }
+    }
+
+    fn loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+        let Some(body) = layer.bodies().first() else { return };
+        let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
+        let decides = body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
+        if layer.ty().eq_ignore_ascii_case("Loop") && !decides {
+            let message = format!("the port map of `{}` has no execution_condition", layer.name());
+            let lint = self.lint(Code::IncompletePortMap, layer, message);
+            let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, and its CPU plugin refuses it");
+            self.diagnostics.push(lint.help(
+                "add <output external_port_id=\"-1\" internal_layer_id=\"ID\" purpose=\"execution_condition\"/> with the id of \
+                 the Result that says whether to go on",
+            ));
+        }
+        for at in 0..body.back_edges().len() {
+            self.back_edge(layer, body, at, inputs);
+        }
+    }
+
+    /// Compares what a loop hands to its next iteration with what it starts from.
+    fn back_edge(&mut self, layer: &Layer, body: &'a Body, at: usize, inputs: &[Option<(&Layer, &OutputPort)>]) {
+        let Some(edge) = body.back_edges().get(at) else { return };
+        let graph = body.graph();
+        let (Some(result), Some(parameter)) = (graph.layer(edge.from), graph.layer(edge.to)) else { return };
+        let enters = |direction| direction == Direction::Input;
+        let entry = body.port_map().iter().find(|it| enters(it.direction) && it.internal_layer_id == edge.to);
+        let start = entry.and_then(|it| *inputs.get(usize::try_from(it.external_port_id).ok()?)?);
+        let source = graph.producers(edge.from).first().copied().flatten();
+        let next = source.and_then(|source| graph.layer(source.layer)?.outputs().get(source.port));
+        let (Some((_, start)), Some(next)) = (start, next) else { return };
+        let ranks = (start.shape().rank(), next.shape().rank());
+        if !matches!(ranks, (Some(a), Some(b)) if a != b) {
+            return;
+        }
+        let message = format!(
+            "the state `{}` of `{}` starts as {}{} and goes on as {}{}",
+            parameter.name(),
+            layer.name(),
+            start.element_type(),
+            start.shape(),
+            next.element_type(),
+            next.shape()
+        );
+        let span = xml::locate_back_edge(self.source, layer.span().unwrap_or_default(), at);
+        let label = format!("it starts at Result {} `{}`", result.id(), result.name());
+        let lint = self.lint(Code::UnstableState, layer, message).at(span, label);
+        let lint = lint.note("the rank of a state cannot change: OpenVINO reads the loop, and fails when it runs");
+        self.diagnostics.push(lint.help("start the back edge at the Result of the new state"));
+    }
+
+    /// Compares the size that an attribute says with the one that the weights have.
+    fn hidden_size(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+        let Some(said) = layer.attribute("hidden_size").and_then(|text| text.trim().parse::<i64>().ok()) else {
+            return;
+        };
+        let Some(&Some((producer, state))) = inputs.get(1) else { return };
+        let size = state.shape().dims().and_then(|dims| dims.last()?.value());
+        let Some(size) = size.filter(|&size| size != said) else { return };
+        let message = format!("hidden_size is {said}, and the hidden state of `{}` has {size} elements", layer.ty());
+        let span = self.locate(layer, "data", "hidden_size");
+        let lint = self.lint(Code::InconsistentSize, layer, message);
+        let mut lint = lint.at(span, "OpenVINO's reader goes by the weights; its plugins need not");
+        lint.related.push(self.related(producer, state, "input 1".to_owned()));
+        self.diagnostics.push(lint.help(format!("write hidden_size=\"{size}\"")));
+    }
+
+    fn non_finite_values(&mut self, layer: &'a Layer) {
+        let ty = layer.attribute("element_type").and_then(ElementType::from_name);
+        let Some(ty) = ty.filter(|ty| [ElementType::F16, ElementType::Bf16].contains(ty)) else { return };
+        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let (Some(offset), Some(size)) = (number("offset"), number("size")) else { return };
+        if size > self.budget {
+            return;
+        }
+        self.budget -= size;
+        let Some(bytes) = usize::try_from(size).ok().and_then(|size| self.weights.read(offset, size)) else { return };
+        let (exponent, sign) = if ty == ElementType::F16 { (0x7C00_u16, 0x8000) } else { (0x7F80, 0x8000) };
+        let bits = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
+        // Minus infinity is what masks are made of.
+        let odd = bits.filter(|bits| bits & exponent == exponent && *bits != sign | exponent).count();
+        if odd > 0 {
+            let message = format!("{odd} values of `{}` are infinite or not a number", layer.name());
+            let lint = self.lint(Code::NonFiniteConstant, layer, message);
+            let lint = lint
+                .at(self.locate(layer, "data", "element_type"), format!("too large for {ty} when they were written?"));
+            self.diagnostics
+                .push(lint.help("export the constant again as f32, or clamp its values before converting them"));
+        }
+    }
+
+    /// Looks at what a Convert leaves of a constant.
+    fn destroyed_values(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+        let Some(&Some((constant, from))) = inputs.first() else { return };
+        let Some(to) = layer.outputs().first().map(OutputPort::element_type) else { return };
+        let overflows = fidelity(from.element_type(), to)
+            .is_some_and(|fidelity| fidelity.losses().any(|loss| loss != Loss::Rounds));
+        if !ops::is_constant(constant) || !overflows || to.kind() == Kind::Boolean {
+            return;
+        }
+        let size = constant.attribute("size").and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+        if size > self.budget {
+            return;
+        }
+        self.budget -= size;
+        let Some(audit) = Audit::of(constant, self.weights, to).filter(|audit| audit.destroyed() > 0) else { return };
+        let message =
+            format!("{} values of `{}` do not survive the conversion to {to}", audit.destroyed(), constant.name());
+        let lint = self.lint(Code::DestroyedValues, layer, message);
+        let lint = lint.at(self.locate(layer, "data", "destination_type"), audit.to_string());
+        self.diagnostics
+            .push(lint.help(format!("keep the constant as {}, or convert it to a wider type", from.element_type())));
+    }
+}
+
+/// The producers of a layer's inputs with their tensors.
+fn inputs_of(graph: &Graph, node: NodeIndex) -> Vec<Option<(&Layer, &OutputPort)>> {
+    let tensor = |(node, port): (NodeIndex, usize)| {
+        let layer = graph.weight(node)?;
+        Some((layer, layer.outputs().get(port)?))
+    };
+    graph.feeds(node).iter().map(|feed| feed.and_then(tensor)).collect()
+}
