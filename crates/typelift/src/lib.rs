@@ -8,6 +8,7 @@ mod infer;
 mod interface;
 pub mod loss;
 pub mod notation;
+mod number;
 pub mod ops;
 pub mod passes;
 pub mod save;

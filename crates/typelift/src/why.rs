@@ -10,7 +10,7 @@ use typelift_promote::{ElementType, openvino};
 use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::Probe;
-use crate::ops::{self, LayerKind, Operation, Subject};
+use crate::ops::{self, AttributeValues, LayerKind, Operation, Subject};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -326,7 +326,8 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps }, vec![0, 1]);
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
-            let subject = Subject { graph, node, layer, operation, given: None };
+            let (values, _) = AttributeValues::read(layer, operation);
+            let subject = Subject { graph, node, layer, operation, values: &values, given: None };
             let outputs = asker.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
             Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))
         };
@@ -416,7 +417,7 @@ const OTHER_TYPES: [ElementType; 7] = [
 
 /// The steps of a promotion that OpenVINO makes.
 fn promotion(layer: &Layer, operation: &'static Operation, ports: &[&OutputPort]) -> Option<Vec<String>> {
-    let (attributes, [left, right]) = ops::promotion(&ops::Attributes { layer, operation }, ports).ok()?;
+    let (attributes, [left, right]) = ops::promotion(&ops::Attributes::new(layer, operation), ports).ok()?;
     let mut steps = Vec::new();
     openvino::trace(left, right, &attributes, &mut |step| steps.push(step.to_string())).ok()?;
     Some(steps)

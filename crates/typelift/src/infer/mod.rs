@@ -29,7 +29,8 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
 use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
-    self, Fault, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings, Tensor, Variable,
+    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
+    Tensor, Variable,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -297,7 +298,8 @@ impl Walk {
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
         let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-        let mut faults = self.check_attributes(graph, node, operation).into_iter().rev();
+        let (values, faults) = self.read_attributes(graph, node, operation);
+        let mut faults = faults.into_iter().rev();
         let count = check_input_count(layer, operation, inputs.len());
         if let Some(last) = faults.next() {
             faults.rev().chain(count.err()).for_each(|fault| self.report(graph, node, &fault, bodies.len()));
@@ -305,7 +307,7 @@ impl Walk {
         }
         count?;
         let given = self.scope.given.get(&layer.id).cloned();
-        let subject = Subject { graph, node, layer, operation, given: given.as_ref() };
+        let subject = Subject { graph, node, layer, operation, values: &values, given: given.as_ref() };
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies);
         let ill_typed = outputs.is_err() || self.retyped() > retyped;
@@ -329,22 +331,26 @@ impl Walk {
         Ok(outputs)
     }
 
-    /// What OpenVINO refuses about the attributes of a layer as they are written, or that are missing.
-    fn check_attributes(&mut self, graph: &Graph, node: NodeIndex, operation: &'static Operation) -> Vec<Fault> {
-        let Some(layer) = graph.weight(node) else { return Vec::new() };
+    /// What the attributes of a layer say, and what OpenVINO refuses about them as they are written.
+    fn read_attributes(
+        &mut self,
+        graph: &Graph,
+        node: NodeIndex,
+        operation: &'static Operation,
+    ) -> (AttributeValues, Vec<Fault>) {
+        let Some(layer) = graph.weight(node) else { return Default::default() };
+        let (values, findings) = AttributeValues::read(layer, operation);
         let mut faults = Vec::new();
-        for attribute in &layer.attributes {
-            let Some(row) = operation.attribute(&attribute.name) else { continue };
-            match row.check(&attribute.value) {
-                Ok(false) => {}
-                Ok(true) => {
-                    let lint = self.diagnose(graph, node, &odd_attribute(row, &attribute.value));
+        for finding in findings {
+            match finding {
+                Finding::Odd(lint) => {
+                    let lint = self.diagnose(graph, node, &lint);
                     self.scope.diagnostics.push(lint);
                 }
-                Err(fault) => faults.push(fault),
+                Finding::Refused(fault) => faults.push(fault),
             }
         }
-        faults
+        (values, faults)
     }
 
     /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.
@@ -679,15 +685,4 @@ fn check_output_count(graph: &Graph, node: NodeIndex, count: usize, version: IrV
     }
     let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
     Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
-}
-
-fn odd_attribute(row: &ops::Attr, text: &str) -> Fault {
-    let (code, message) = match row.kind {
-        ops::AttrKind::Bool => {
-            let stays = row.default.unwrap_or("unset");
-            (Code::InvalidBoolean, format!("attribute `{}` is `{text}`, no boolean: it stays {stays}", row.name))
-        }
-        _ => (Code::TrailingJunk, format!("attribute `{}` is `{text}`, of which only the numbers count", row.name)),
-    };
-    Fault { attribute: Some(row.name), ..Fault::other(code, message) }
 }

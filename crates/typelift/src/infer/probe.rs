@@ -13,7 +13,7 @@ use super::value::{Evaluator, Values};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{self, Fault, Given, Outputs, Subject, Surroundings, Tensor, Variable};
+use crate::ops::{self, AttributeValues, Fault, Finding, Given, Outputs, Subject, Surroundings, Tensor, Variable};
 use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
@@ -42,11 +42,11 @@ pub(crate) fn outputs_of(
         let fed = feeds.iter().map_while(|feed| feed.as_ref());
         let inputs: SmallVec<[&OutputPort; 4]> =
             fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-        for attribute in &layer.attributes {
-            operation.attribute(&attribute.name).map_or(Ok(false), |row| row.check(&attribute.value))?;
-        }
+        let (values, findings) = AttributeValues::read(layer, operation);
+        let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
+        findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         check_input_count(layer, operation, inputs.len())?;
-        let subject = Subject { graph, node, layer, operation, given: None };
+        let subject = Subject { graph, node, layer, operation, values: &values, given: None };
         Probe::new(source, weights).ask(&subject, &inputs)
     };
     Some(outputs().map_err(|fault: Fault| fault.message.into()))

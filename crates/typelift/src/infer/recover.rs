@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 use super::Walk;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, OutputPort};
-use crate::ops::{Fault, Operation, Outputs, Subject};
+use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
 use crate::shape::Shape;
 use crate::xml;
 
@@ -65,8 +65,9 @@ impl Walk {
         let outputs = match operation {
             // A body is not walked again only to find out more about its owner.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
+                let (values, _) = AttributeValues::read(layer, operation);
                 let given = self.scope.given.get(&layer.id).cloned();
-                let subject = Subject { graph, node, layer, operation, given: given.as_ref() };
+                let subject = Subject { graph, node, layer, operation, values: &values, given: given.as_ref() };
                 self.apply_leniently(&subject, first)
             }
             _ => {

@@ -126,7 +126,7 @@ impl Evaluator {
         self.budget = budget;
         let feeds = graph.feeds(node).into_iter().flatten();
         let ports = feeds.filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-        let attributes = Attributes { layer, operation };
+        let attributes = Attributes::new(layer, operation);
         let evaluation = Evaluation::new(attributes, ports, port, &self.weights, &self.source);
         let found = operation.evaluator().apply(&evaluation, &known);
         let fault = evaluation.into_fault();

@@ -1,7 +1,7 @@
 //! What an attribute may say.
 
 use std::fmt::Display;
-use std::str::FromStr;
+use std::ops::Deref;
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -9,6 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::diagnostic::Code;
 use crate::graph::Layer;
+use crate::number::integer_prefix;
 use crate::spelling;
 
 /// The values of an attribute that has several: few, as a rule.
@@ -64,42 +65,63 @@ impl Attr {
         self
     }
 
-    /// Whether OpenVINO's reader takes `text` as a value; `Ok(true)` where it does in silence but ignores some of it.
+    /// Reads what `text` says, lists into `lists`, and gives it with whether OpenVINO's reader ignores some of it in silence.
     ///
     /// # Errors
-    /// The reason why it does not.
-    pub(crate) fn check(&self, text: &str) -> Result<bool, Fault> {
+    /// The reason why the reader refuses it.
+    fn read(&self, text: &str, lists: &mut Lists) -> Result<(Value, bool), Fault> {
         match self.kind {
-            AttrKind::Bool => Ok(parse_bool(text).is_none()),
-            AttrKind::Int => self.number::<i64>(text).map(|(_, junk)| junk),
-            AttrKind::Unsigned => self.unsigned(text).map(|(_, junk)| junk),
-            AttrKind::Float => self.float(text).map(|(_, junk)| junk),
-            AttrKind::Text | AttrKind::Texts => Ok(false),
-            AttrKind::Enum(words) => self.word(text, words).map(|_| false),
-            AttrKind::Type => self.element_type(text).map(|_| false),
-            AttrKind::Ints => self.list(text, |field| self.number::<i64>(field)).map(|(_, junk)| junk),
-            AttrKind::UnsignedInts => self.list(text, |field| self.number::<u64>(field)).map(|(_, junk)| junk),
-            AttrKind::Floats => self.list(text, |field| self.float(field)).map(|(_, junk)| junk),
+            // A text that is no boolean leaves the default.
+            AttrKind::Bool => {
+                let value = parse_bool(text);
+                Ok((Value::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))
+            }
+            // OpenVINO's reader takes what fits with a sign where there is none, and wraps.
+            AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
+            AttrKind::Float => self.float(text).map(|(number, junk)| (Value::Float(number), junk)),
             // A Parameter's shape has its own lints.
-            AttrKind::Shape => Ok(false),
+            AttrKind::Text | AttrKind::Texts | AttrKind::Shape => Ok((Value::Text, false)),
+            AttrKind::Enum(words) => Ok((Value::Word(self.word(text, words)?), false)),
+            AttrKind::Type => Ok((Value::Type(self.element_type(text)?), false)),
+            AttrKind::Ints => {
+                let (range, junk) = read_list(text, &mut lists.ints, |field| self.integer(field))?;
+                Ok((Value::Ints(range), junk))
+            }
+            AttrKind::UnsignedInts => {
+                let (range, junk) = read_list(text, &mut lists.ints, |field| match self.integer(field)? {
+                    (number, _) if number < 0 => Err(self.invalid(field, "a 64-bit integer")),
+                    number => Ok(number),
+                })?;
+                Ok((Value::Ints(range), junk))
+            }
+            AttrKind::Floats => {
+                let (range, junk) = read_list(text, &mut lists.floats, |field| self.float(field))?;
+                Ok((Value::Floats(range), junk))
+            }
         }
     }
 
+    /// Why a text that OpenVINO's reader takes in silence is odd.
+    #[cold]
+    pub(crate) fn oddity(&self, text: &str) -> Fault {
+        let (code, message) = match self.kind {
+            AttrKind::Bool => {
+                let stays = self.default.unwrap_or("unset");
+                (Code::InvalidBoolean, format!("attribute `{}` is `{text}`, no boolean: it stays {stays}", self.name))
+            }
+            _ => {
+                (Code::TrailingJunk, format!("attribute `{}` is `{text}`, of which only the numbers count", self.name))
+            }
+        };
+        Fault { attribute: Some(self.name), ..Fault::other(code, message) }
+    }
+
     /// The number at the start of `text`, and whether more follows.
-    pub(crate) fn number<T: FromStr>(&self, text: &str) -> Result<(T, bool), Fault> {
-        let trimmed = text.trim();
-        let sign = usize::from(trimmed.starts_with('-'));
-        let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
-        let number = trimmed[..sign + digits].parse().map_err(|_| self.invalid(text, "a 64-bit integer"))?;
-        Ok((number, sign + digits < trimmed.len()))
+    fn integer(&self, text: &str) -> Result<(i64, bool), Fault> {
+        integer_prefix(text).ok_or_else(|| self.invalid(text, "a 64-bit integer"))
     }
 
-    /// As [`number`](Self::number), in 64 bits without sign: OpenVINO's reader takes what fits with one, and wraps.
-    pub(crate) fn unsigned(&self, text: &str) -> Result<(u64, bool), Fault> {
-        self.number::<i64>(text).map(|(number, junk)| (number as u64, junk))
-    }
-
-    pub(crate) fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
+    fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
         let trimmed = text.trim();
         // The longest start that is a number.
         let ends = (1..=trimmed.len().min(64)).rev().filter(|&end| trimmed.is_char_boundary(end));
@@ -120,7 +142,7 @@ impl Attr {
         Err(self.invalid(text, "a number"))
     }
 
-    pub(crate) fn word(&self, text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
+    fn word(&self, text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
         found.copied().ok_or_else(|| {
             let fault = self.invalid(text, format!("one of {}", words.join(", ")));
@@ -133,7 +155,7 @@ impl Attr {
         })
     }
 
-    pub(crate) fn element_type(&self, text: &str) -> Result<ElementType, Fault> {
+    fn element_type(&self, text: &str) -> Result<ElementType, Fault> {
         ElementType::from_name(text).ok_or_else(|| {
             let fault = self.invalid(text, "an element type");
             match (ElementType::from_port_name(text), spelling::element_type(text)) {
@@ -148,28 +170,111 @@ impl Attr {
         })
     }
 
-    /// The fields of a list, and whether OpenVINO ignores some of their text.
-    pub(crate) fn list<T>(
-        &self,
-        text: &str,
-        parse: impl Fn(&str) -> Result<(T, bool), Fault>,
-    ) -> Result<(List<T>, bool), Fault> {
-        if text.is_empty() {
-            return Ok((List::new(), false));
-        }
-        let mut junk = false;
-        // A comma at the end is none too many.
-        let values = text.strip_suffix(',').unwrap_or(text).split(',').map(|field| {
-            let (value, more) = parse(field)?;
-            junk |= more;
-            Ok(value)
-        });
-        let values = values.collect::<Result<_, Fault>>()?;
-        Ok((values, junk))
-    }
-
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
         Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name))
+    }
+}
+
+/// What is wrong with the text of an attribute.
+pub(crate) enum Finding {
+    /// OpenVINO takes it in silence, and ignores some of it.
+    Odd(Fault),
+    /// OpenVINO refuses it.
+    Refused(Fault),
+}
+
+/// What an attribute says, by its kind.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// The file does not give it a value that can be read.
+    Unread,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text,
+    /// The word of an enumeration, as the row spells it.
+    Word(&'static str),
+    Type(ElementType),
+    Ints(Range),
+    Floats(Range),
+}
+
+/// Which elements of [`Lists`] a list is.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u32,
+    end: u32,
+}
+
+impl Range {
+    fn of<T: Copy>(self, values: &[T]) -> List<T> {
+        values.get(self.start as usize..self.end as usize).map(List::from_slice).unwrap_or_default()
+    }
+}
+
+/// The elements of lists, one list after the other.
+#[derive(Debug, Default)]
+struct Lists {
+    ints: SmallVec<[i64; 6]>,
+    floats: Vec<f64>,
+}
+
+/// Reads the fields of a list, and gives which elements they are, with whether OpenVINO ignores some of their text.
+fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
+    text: &str,
+    values: &mut L,
+    parse: impl Fn(&str) -> Result<(T, bool), Fault>,
+) -> Result<(Range, bool), Fault> {
+    let end = |values: &L| u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let start = end(values);
+    let mut junk = false;
+    // A comma at the end is none too many.
+    let fields = text.strip_suffix(',').unwrap_or(text);
+    for field in fields.split(',').filter(|_| !text.is_empty()) {
+        let (value, more) = parse(field)?;
+        junk |= more;
+        values.extend([value]);
+    }
+    Ok((Range { start, end: end(values) }, junk))
+}
+
+/// What the attributes of a layer say, read once.
+#[derive(Debug, Default)]
+pub(crate) struct AttributeValues {
+    /// By the position of the attribute in the row of the operation.
+    values: SmallVec<[Value; 6]>,
+    lists: Lists,
+}
+
+impl AttributeValues {
+    /// Reads the attributes of a layer that its operation has, and finds what is odd or refused about them.
+    pub(crate) fn read(layer: &Layer, operation: &Operation) -> (Self, Vec<Finding>) {
+        let rows = operation.attributes;
+        let mut read = Self { values: SmallVec::from_elem(Value::Unread, rows.len()), lists: Lists::default() };
+        let mut findings = Vec::new();
+        let mut next = 0;
+        for attribute in &layer.attributes {
+            // Files list them in the order of the rows, as a rule.
+            let is_it = |row: &Attr| row.name == attribute.name;
+            let found = match rows.get(next) {
+                Some(row) if is_it(row) => Some(next),
+                _ => rows.iter().position(is_it),
+            };
+            let Some(at) = found else { continue };
+            next = at + 1;
+            match rows[at].read(&attribute.value, &mut read.lists) {
+                Ok((value, is_odd)) => {
+                    read.values[at] = value;
+                    findings.extend(is_odd.then(|| Finding::Odd(rows[at].oddity(&attribute.value))));
+                }
+                Err(fault) => findings.push(Finding::Refused(fault)),
+            }
+        }
+        (read, findings)
+    }
+
+    fn get(&self, at: usize) -> Value {
+        self.values.get(at).copied().unwrap_or(Value::Unread)
     }
 }
 
@@ -178,65 +283,102 @@ impl Attr {
 pub(crate) struct Attributes<'a> {
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
+    /// What was read before; the rest is read when it is asked for.
+    read: Option<&'a AttributeValues>,
 }
 
 impl<'a> Attributes<'a> {
+    /// The attributes of a layer of which none is read yet.
+    pub(crate) fn new(layer: &'a Layer, operation: &'static Operation) -> Self {
+        Self { layer, operation, read: None }
+    }
+
+    /// The attributes of a layer of which these are read.
+    pub(crate) fn with(layer: &'a Layer, operation: &'static Operation, read: &'a AttributeValues) -> Self {
+        Self { layer, operation, read: Some(read) }
+    }
+
     /// Whether the file gives the attribute a value.
     pub(crate) fn has_attribute(&self, name: &str) -> bool {
         self.layer.attribute(name).is_some()
     }
 
     pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        Ok(parse_bool(text).or_else(|| parse_bool(attribute.default?)).unwrap_or(false))
+        self.get(name, |value, _| if let Value::Bool(value) = value { Some(value) } else { None })
     }
 
     pub(crate) fn int(&self, name: &'static str) -> Result<i64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.number(text).map(|(number, _)| number)
+        self.get(name, |value, _| if let Value::Int(number) = value { Some(number) } else { None })
     }
 
     pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.unsigned(text).map(|(number, _)| number)
+        self.int(name).map(|number| number as u64)
     }
 
     pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.float(text).map(|(number, _)| number)
+        self.get(name, |value, _| if let Value::Float(number) = value { Some(number) } else { None })
     }
 
+    /// The text of an attribute, whatever its kind is.
     pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
-        self.text_of(name).map(|(_, text)| text)
+        self.text_of(name, self.position(name)).map(|(_, text)| text)
     }
 
     /// The word of an enumeration, as the row spells it.
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        match attribute.kind {
-            AttrKind::Enum(words) => attribute.word(text, words),
-            _ => Ok(""),
-        }
+        self.get(name, |value, _| if let Value::Word(word) = value { Some(word) } else { None })
     }
 
     pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.element_type(text)
+        self.get(name, |value, _| if let Value::Type(ty) = value { Some(ty) } else { None })
     }
 
     pub(crate) fn ints(&self, name: &'static str) -> Result<List<i64>, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.list(text, |field| attribute.number(field)).map(|(numbers, _)| numbers)
+        self.get(name, |value, lists| if let Value::Ints(range) = value { Some(range.of(&lists.ints)) } else { None })
     }
 
     pub(crate) fn floats(&self, name: &'static str) -> Result<List<f64>, Fault> {
-        let (attribute, text) = self.text_of(name)?;
-        attribute.list(text, |field| attribute.float(field)).map(|(numbers, _)| numbers)
+        self.get(
+            name,
+            |value, lists| {
+                if let Value::Floats(range) = value { Some(range.of(&lists.floats)) } else { None }
+            },
+        )
+    }
+
+    /// What an attribute says, of the kind that `take` takes.
+    fn get<T>(&self, name: &'static str, take: impl Fn(Value, &Lists) -> Option<T>) -> Result<T, Fault> {
+        let position = self.position(name);
+        let known = self.read.zip(position).and_then(|(read, at)| take(read.get(at), &read.lists));
+        match known {
+            Some(known) => Ok(known),
+            None => self.read_now(name, position, take),
+        }
+    }
+
+    /// As [`get`](Self::get), from the text of the layer or the default of the row.
+    fn read_now<T>(
+        &self,
+        name: &'static str,
+        position: Option<usize>,
+        take: impl Fn(Value, &Lists) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let (attribute, text) = self.text_of(name, position)?;
+        let mut lists = Lists::default();
+        let (value, _) = attribute.read(text, &mut lists)?;
+        let found = take(value, &lists);
+        debug_assert!(found.is_some(), "{name} of {} is of another kind", self.operation.name);
+        found.ok_or_else(|| attribute.invalid(text, "of the kind that is asked for"))
+    }
+
+    /// Where the row of the operation has an attribute.
+    fn position(&self, name: &'static str) -> Option<usize> {
+        self.operation.attributes.iter().position(|attribute| attribute.name == name)
     }
 
     /// The row of an attribute and its text, or the row's default.
-    fn text_of(&self, name: &'static str) -> Result<(&'static Attr, &'a str), Fault> {
-        let attribute = self.operation.attribute(name);
+    fn text_of(&self, name: &'static str, position: Option<usize>) -> Result<(&'static Attr, &'a str), Fault> {
+        let attribute = position.and_then(|at| self.operation.attributes.get(at));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
         let Some(attribute) = attribute else {
             return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));

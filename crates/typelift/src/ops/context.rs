@@ -12,7 +12,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
-use super::{Attributes, Operation, is_constant};
+use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
@@ -193,6 +193,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) node: NodeIndex,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
+    /// What its attributes say, as far as they are read.
+    pub(crate) values: &'a AttributeValues,
     /// What it is given from outside, where it is a Parameter of a body.
     pub(crate) given: Option<&'a BodyInput>,
 }
@@ -208,8 +210,8 @@ impl Subject<'_> {
         bodies: &mut [Body],
         around: &mut dyn Surroundings,
     ) -> Result<Outputs, Fault> {
-        let &Self { graph, node, layer, operation, given } = self;
-        let attributes = Attributes { layer, operation };
+        let &Self { graph, node, layer, operation, values, given } = self;
+        let attributes = Attributes::with(layer, operation, values);
         let mut cx = Context { around, graph, node, attributes, inputs, bodies, given, outputs: Outputs::new() };
         (operation.infer)(&mut cx)?;
         Ok(cx.outputs)

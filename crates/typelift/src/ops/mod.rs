@@ -49,7 +49,7 @@ mod variable;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-pub(crate) use attributes::{Attr, AttrKind, Attributes, List};
+pub(crate) use attributes::{Attr, AttrKind, AttributeValues, Attributes, Finding, List};
 pub(crate) use body::check_port_maps;
 pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Surroundings, Tensor, Variable};
 pub(crate) use convert::promotion;

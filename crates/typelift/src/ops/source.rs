@@ -78,8 +78,8 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     }
     for name in ["offset", "size"] {
-        let text = cx.text(name)?;
-        if text.trim_start().starts_with('-') {
+        if cx.int(name)? < 0 {
+            let text = cx.text(name)?;
             return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0")));
         }
     }

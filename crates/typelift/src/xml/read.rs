@@ -17,6 +17,7 @@ use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::{
     Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
+use crate::number::integer_prefix;
 use crate::shape::{Dim, Shape};
 use crate::spelling::{self, nearest};
 use crate::weights::Weights;
@@ -178,6 +179,9 @@ pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
 
 /// The dims that the text between a port's tags declares; -1 for one that is not fixed, less where it is no dim at all.
 pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
+    if let Some(dims) = plain_dims(content.text(source)) {
+        return dims;
+    }
     let mut tokens = Tokens::new(source, content);
     let mut dims = SmallVec::new();
     while let Ok(Some(child)) = tokens.child(None) {
@@ -189,6 +193,22 @@ pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
         }
     }
     dims
+}
+
+/// As [`declared_dims`], where the text is nothing but plain elements with numbers and white space, which it nearly always
+/// is.
+fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
+    let mut dims = SmallVec::new();
+    let mut rest = text.trim_ascii_start();
+    while !rest.is_empty() {
+        let (dim, behind) = rest.strip_prefix("<dim>")?.split_once("</dim>")?;
+        match integer_prefix(dim)? {
+            (dim, false) => dims.push(dim),
+            (_, true) => return None,
+        }
+        rest = behind.trim_ascii_start();
+    }
+    Some(dims)
 }
 
 struct Read<'a> {
@@ -666,8 +686,8 @@ impl<'a> Read<'a> {
     fn dim(&mut self, element: &Element<'a>) -> Result<Dim, Fatal> {
         let text = self.tokens.text(element)?;
         match integer_prefix(&text) {
-            Some((dim, rest)) if dim >= -1 => {
-                if !rest.is_empty() {
+            Some((dim, junk)) if dim >= -1 => {
+                if junk {
                     self.trailing_junk("dimension", &text, self.tokens.content_of(element));
                 }
                 Ok(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
@@ -1039,8 +1059,8 @@ impl<'a> Read<'a> {
     fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
         let text = text?;
         match integer_prefix(text) {
-            Some((number, rest)) => {
-                if !rest.is_empty() {
+            Some((number, junk)) => {
+                if junk {
                     self.trailing_junk(name, text, self.tokens.span_of(text));
                 }
                 Some(number)
@@ -1192,13 +1212,4 @@ fn port_list(layer: &Layer, kind: &str) -> String {
         _ if count > ids.len() => format!("{kind} ports {} and {} more", ids.join(", "), count - ids.len()),
         _ => format!("{kind} ports {}", ids.join(", ")),
     }
-}
-
-/// The number at the start of a text, the way a C++ stream reads one, and what follows it.
-fn integer_prefix(text: &str) -> Option<(i64, &str)> {
-    let trimmed = text.trim();
-    let sign = usize::from(trimmed.starts_with('-'));
-    let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = trimmed.split_at(sign + digits);
-    Some((number.parse().ok()?, rest))
 }
