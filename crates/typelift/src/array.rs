@@ -294,25 +294,37 @@ impl Array {
     pub(crate) fn decode(element_type: ElementType, dims: Vec<usize>, bytes: &[u8]) -> Option<Self> {
         let count = count(&dims)?;
         let bits = element_type.bits();
-        let raw: Vec<u64> = match bits {
-            8 | 16 | 32 | 64 => {
-                let little_endian = |item: &[u8]| item.iter().rev().fold(0, |v, &byte| v << 8 | u64::from(byte));
-                bytes.chunks_exact(bits as usize / 8).map(little_endian).take(count).collect()
-            }
-            1..=6 => (0..count).map(|index| packed(bits, bytes, index)).collect::<Option<_>>()?,
-            _ => return None,
+        let stored = match bits {
+            8 | 16 | 32 | 64 => bytes.len() / (bits as usize / 8),
+            1..=6 => count,
+            _ => 0,
         };
-        if raw.len() < count {
+        if stored < count {
             return None;
         }
+        let raw = |index| match bits {
+            8 => bytes.get(index).copied().map(u64::from),
+            16 => little_endian(bytes, index).map(|item| u16::from_le_bytes(item).into()),
+            32 => little_endian(bytes, index).map(|item| u32::from_le_bytes(item).into()),
+            64 => little_endian(bytes, index).map(u64::from_le_bytes),
+            _ => packed(bits, bytes, index),
+        };
+        let raw = (0..count).map(raw);
         let data = match element_type.kind() {
-            Kind::Boolean => Data::Ints(raw.iter().map(|&v| (v != 0).into()).collect()),
-            Kind::Signed | Kind::Unsigned => Data::Ints(raw.iter().map(|&v| wrap(element_type, v.into())).collect()),
-            Kind::Float => Data::Floats(raw.iter().map(|&v| float(element_type, v)).collect::<Option<_>>()?),
+            Kind::Boolean => Data::Ints(raw.map(|v| Some((v? != 0).into())).collect::<Option<_>>()?),
+            Kind::Signed | Kind::Unsigned => {
+                Data::Ints(raw.map(|v| Some(wrap(element_type, v?.into()))).collect::<Option<_>>()?)
+            }
+            Kind::Float => Data::Floats(raw.map(|v| float(element_type, v?)).collect::<Option<_>>()?),
             _ => return None,
         };
         Some(Self { element_type, dims, data })
     }
+}
+
+/// The bytes of one of many values that follow each other.
+fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
+    bytes.get(index * N..)?.first_chunk().copied()
 }
 
 /// `dim` numbers from 0, each `stride` after the one before.

@@ -47,20 +47,22 @@ struct Source {
     window: Mutex<Window>,
 }
 
-/// The bytes of a file around the last small constant that was read: the next one is most often near it.
+/// The parts of a file around the last small constants that were read: the next one is most often near one of them.
 #[derive(Default)]
 struct Window {
+    /// Whole pages of the file, each in the place that its number has in a round.
+    pages: [Page; Window::PAGES],
+}
+
+#[derive(Default)]
+struct Page {
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl Window {
-    const LENGTH: u64 = 16 << 10;
-
-    fn get(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        let start = usize::try_from(offset.checked_sub(self.start)?).ok()?;
-        self.bytes.get(start..start.checked_add(length)?)
-    }
+    const PAGES: usize = 16;
+    const PAGE: u64 = 4 << 10;
 }
 
 /// What was added behind the base. Equal constants are stored once.
@@ -251,25 +253,24 @@ impl fmt::Debug for Weights {
 
 impl Source {
     fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        if length as u64 > Window::LENGTH / 2 {
+        let start = offset - offset % Window::PAGE;
+        let within = (offset - start) as usize;
+        if within + length > Window::PAGE as usize {
             let mut bytes = vec![0; length];
             read_exact_at(&self.file, &mut bytes, offset).ok()?;
             return Some(bytes);
         }
         let mut window = self.window.lock().ok()?;
-        if window.get(offset, length).is_none() {
-            // What lies before can be asked for next as well as what lies behind.
-            let start = offset.saturating_sub(Window::LENGTH / 4);
-            let end = (start + Window::LENGTH).min(self.length);
-            window.bytes.clear();
-            window.bytes.resize((end - start) as usize, 0);
-            window.start = start;
-            if read_exact_at(&self.file, &mut window.bytes, start).is_err() {
-                window.bytes.clear();
+        let page = &mut window.pages[(start / Window::PAGE) as usize % Window::PAGES];
+        if page.start != start || page.bytes.is_empty() {
+            page.bytes.resize((self.length - start).min(Window::PAGE) as usize, 0);
+            page.start = start;
+            if read_exact_at(&self.file, &mut page.bytes, start).is_err() {
+                page.bytes.clear();
                 return None;
             }
         }
-        window.get(offset, length).map(<[u8]>::to_vec)
+        page.bytes.get(within..within + length).map(<[u8]>::to_vec)
     }
 }
 

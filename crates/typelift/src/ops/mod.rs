@@ -459,13 +459,22 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
 pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
     let rows = revisions(ty);
     let name = rows.first()?.name;
-    let opset = match version.strip_prefix("opset").map(str::parse) {
-        Some(Ok(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
-        Some(Ok(opset)) if opset <= LAST_OPSET => opset,
+    let opset = match version.strip_prefix("opset").map(opset_number) {
+        Some(Some(1)) if ["MVN", "ROIPooling", "ReorgYolo"].contains(&name) => 2,
+        Some(Some(opset)) if opset <= LAST_OPSET => opset,
         None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
         _ => return None,
     };
     rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+}
+
+/// The number of an operation set, where it has one or two digits as nearly all have, or in whatever way it is written.
+fn opset_number(text: &str) -> Option<u8> {
+    match *text.as_bytes() {
+        [ones @ b'0'..=b'9'] => Some(ones - b'0'),
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => Some((tens - b'0') * 10 + (ones - b'0')),
+        _ => text.parse().ok(),
+    }
 }
 
 /// Every row of the operation that a file spells `ty`.
