@@ -15,7 +15,7 @@ use crate::diagnostic::{Code, Diagnostic, list};
 use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort};
 use crate::infer::{self, Alignment, Place, Probe};
 use crate::loss::Audit;
-use crate::ops::{self, Fault, LayerKind, Operation, Outputs, Subject, kind};
+use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
 /// What to change so that types agree.
 #[derive(Default)]
@@ -494,7 +494,8 @@ impl<'a> Search<'a> {
     fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
         let Room { graph, probe, .. } = &mut self.rooms[case.room];
         let &Case { node, layer, operation, .. } = case;
-        let subject = Subject { graph, node, layer, operation, given: None };
+        let (values, _) = AttributeValues::read(layer, operation);
+        let subject = Subject { graph, node, layer, operation, values: &values, given: None };
         probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
     }
 
