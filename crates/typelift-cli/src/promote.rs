@@ -1,54 +1,62 @@
-//! `typelift promote`: the common type of two operands, without a model.
+//! `typelift promote`: the common type and shape of operands, without a model.
 
 use std::fmt::Write as _;
 use std::io::BufRead;
 
-use typelift::promote::{Category, ElementType, Operand, Promotion, Refusal, RuleSet, openvino, paddle, pytorch};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use serde::Serialize;
+use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotion, Refusal, RuleSet, openvino};
+use typelift::shape::Shape;
 
 use crate::Status;
 use crate::failure::Failure;
 use crate::render::{self, Remark};
 use crate::terminal::Terminal;
 
-/// Tell the common type of two operands
+/// Print the common type of operands
 ///
 /// An operand is a type with a shape: u8[2], i64[] (rank 0), f16[...] (rank unknown), f32[?]. A type alone has dimensions.
-/// The words bool, int, float and complex are Python numbers. Types have the names of the rule set: boolean and f8e4m3
-/// under openvino, bool and f8e4m3fn under pytorch and paddle.
+/// True, 1, 1.0 and 1j, or the words int, float and complex, are Python numbers; bool is the tensor type. Under jax a star
+/// makes an array weakly typed: f32*[2]. Types have the names of the rule set: boolean and f8e4m3 under openvino, bool and
+/// f8e4m3fn under pytorch and paddle. Where every tensor has a shape and the operation is element-wise, so has the result.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift promote i16 u8                              i16
-  typelift promote --rules pytorch 'f16[2]' 'f32[]'    f16
+  typelift promote --rules pytorch 'f16[2]' 'f32[]'    f16[2]
   typelift promote --rules pytorch --op div i32 i64    f32
+  typelift promote --rules numpy --op result_type i8 u8 f16
   typelift promote --explain u64 i32
   typelift promote --compare f16 i64
   typelift promote --table
-  typelift promote - < pairs.txt")]
+  typelift promote - < operands.txt")]
 pub(crate) struct Args {
-    /// The two operands; or - to read a pair a line and print a type, or error: CODE, for each
-    #[arg(value_name = "LHS RHS", num_args = 0..=2, hide_possible_values = true)]
+    /// The operands; or - to read operands per line and print the result, or error: CODE, for each
+    #[arg(value_name = "OPERAND", num_args = 0.., allow_negative_numbers = true)]
     operands: Vec<String>,
     /// Whose rules
-    #[arg(long, default_value = "openvino", value_parser = ["openvino", "pytorch", "paddle", "paddle-2.6"])]
+    #[arg(long, default_value = "openvino", value_parser = rule_set_names())]
     rules: String,
     /// The operation, where the rule set has several
     #[arg(long, value_name = "NAME", default_value = "add")]
     op: String,
-    /// Tell how the type comes to be
+    /// Say how the type comes to be
     #[arg(long)]
     explain: bool,
     /// Print the whole matrix: the left operand down, the right one across, - where it is refused
     #[arg(long, conflicts_with_all = ["operands", "explain"])]
     table: bool,
-    /// Print the answers of all rule sets, openvino's also under promote_unsafe and with pytorch_scalar_promotion; without
-    /// operands, every pair on which they disagree
+    /// Print the answers of all rule sets; without operands, every pair on which they disagree
     #[arg(long, conflicts_with_all = ["rules", "explain", "table"])]
     compare: bool,
+    /// Output format
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
     #[command(flatten)]
-    openvino: OpenVinoArgs,
-    /// pytorch: what torch.set_default_dtype has set, one of f16, bf16, f32, f64
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_default_dtype)]
-    default_dtype: ElementType,
+    settings: Settings,
+}
+
+fn rule_set_names() -> clap::builder::PossibleValuesParser {
+    RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().into()
 }
 
 /// The attributes of ConvertPromoteTypes, for where no operation has them.
@@ -76,73 +84,247 @@ impl OpenVinoArgs {
 }
 
 fn parse_type(text: &str) -> Result<ElementType, String> {
-    ElementType::from_name(text).ok_or_else(|| "no element type of that name".to_owned())
+    ElementType::from_name(text).ok_or_else(|| "not an element type".to_owned())
 }
 
-fn parse_default_dtype(text: &str) -> Result<ElementType, String> {
-    use ElementType::{Bf16, F16, F32, F64};
-    [F16, Bf16, F32, F64]
-        .into_iter()
-        .find(|ty| ty.name() == text)
-        .ok_or_else(|| "not one of f16, bf16, f32, f64".to_owned())
+/// The settings given, of whatever rule set: options that the registry of rule sets declares.
+struct Settings(Vec<(&'static str, String)>);
+
+impl clap::Args for Settings {
+    fn augment_args(command: Command) -> Command {
+        RuleSet::all().flat_map(|rules| rules.settings()).fold(command, |command, setting| {
+            if command.get_arguments().any(|arg| arg.get_id() == setting.name) {
+                return command;
+            }
+            let arg = Arg::new(setting.name).long(setting.name).help(setting.help);
+            command.arg(match setting.value {
+                Some(value) => arg.value_name(value),
+                None => arg.action(ArgAction::SetTrue),
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given: Vec<(&str, String)> = Vec::new();
+        for setting in RuleSet::all().flat_map(|rules| rules.settings()) {
+            let value = match setting.value {
+                Some(_) => matches.get_one::<String>(setting.name).cloned(),
+                None => matches.get_flag(setting.name).then(String::new),
+            };
+            given.extend(
+                value
+                    .filter(|_| given.iter().all(|(name, _)| *name != setting.name))
+                    .map(|value| (setting.name, value)),
+            );
+        }
+        Ok(Self(given))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// Gives a rule set the settings that it has.
+    ///
+    /// # Errors
+    /// A value that a setting does not take; with `strictly` a setting that the rule set does not have.
+    fn apply(&self, rules: &mut RuleSet, strictly: bool) -> Result<(), Failure> {
+        for (name, value) in &self.0 {
+            let Some(setting) = rules.settings().iter().find(|setting| setting.name == *name) else {
+                if strictly {
+                    return Err(Failure::new(format!("--{name} is not an option of the {} rules", rules.name())));
+                }
+                continue;
+            };
+            if !rules.set(name, value) {
+                return Err(Failure::new(format!("--{name} does not take `{value}`")).help(setting.help));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operands as they were written.
+struct Question {
+    operands: Vec<Operand>,
+    /// The shapes of the tensors; `None` where one has none.
+    shapes: Option<Vec<Shape>>,
+}
+
+/// What a rule set says of a question.
+struct Answer {
+    promotion: Promotion,
+    shape: Option<Shape>,
+}
+
+/// How many operands an operation takes.
+fn arity(operation: &Operation) -> String {
+    let Operation { name, least, most, .. } = operation;
+    match (least, most) {
+        (least, &usize::MAX) => format!("`{name}` takes {least} or more"),
+        (least, most) if least == most => format!("`{name}` takes {least}; `result_type` takes any number"),
+        (least, most) => format!("`{name}` takes {least} to {most}"),
+    }
+}
+
+/// Why there is no answer.
+enum Trouble {
+    Refused(Refusal),
+    /// Shapes that do not broadcast.
+    Shapes(String),
+}
+
+impl Trouble {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Shapes(_) => "shapes",
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.to_string(),
+            Self::Shapes(message) => message.clone(),
+        }
+    }
+
+    fn help(&self, rules: &RuleSet, operation: &str, question: &Question) -> Option<String> {
+        match self {
+            Self::Shapes(_) => Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned()),
+            Self::Refused(refusal) if refusal.code() == "arity" => rules.operation(operation).map(arity),
+            Self::Refused(_) => {
+                let remedy = rules.remedy(operation, &question.operands)?;
+                Some(rules.describe_remedy(remedy).to_string())
+            }
+        }
+    }
+}
+
+impl Question {
+    fn read(rules: &RuleSet, texts: &[&str]) -> Result<Self, Failure> {
+        let operands = texts.iter().map(|text| operand(rules, text)).collect::<Result<_, _>>()?;
+        Ok(Self { operands, shapes: Self::shapes(texts) })
+    }
+
+    fn shapes(texts: &[&str]) -> Option<Vec<Shape>> {
+        let tensors = texts.iter().filter(|text| Operand::from_number(text).is_none());
+        tensors.map(|text| text.split_once('[')?.1.strip_suffix(']')?.parse().ok()).collect()
+    }
+
+    fn ask(&self, rules: &RuleSet, operation: &str, steps: &mut Vec<String>) -> Result<Answer, Trouble> {
+        let promotion = rules
+            .trace(operation, &self.operands, &mut |step| steps.push(rules.describe(step).to_string()))
+            .map_err(Trouble::Refused)?;
+        let shapes = self.shapes.as_ref().filter(|shapes| !shapes.is_empty());
+        let dims: Option<Vec<&[Dim]>> = shapes.and_then(|shapes| shapes.iter().map(Shape::dims).collect());
+        let shape = match dims {
+            // A rank that is not known leaves that of an element-wise result open.
+            None => shapes.and_then(|_| rules.broadcast::<Shape>(operation, [].into_iter())).map(|_| Shape::dynamic()),
+            Some(dims) => match rules.broadcast::<Shape>(operation, dims.into_iter()) {
+                Some(shape) => Some(shape.map_err(|clash| Trouble::Shapes(clash.to_string()))?),
+                None => None,
+            },
+        };
+        Ok(Answer { promotion, shape })
+    }
+}
+
+impl Answer {
+    fn text(&self, rules: &RuleSet) -> String {
+        let star = if self.promotion.is_weak { "*" } else { "" };
+        let shape = self.shape.as_ref().map(Shape::to_string).unwrap_or_default();
+        format!("{}{star}{shape}", rules.type_name(self.promotion.result))
+    }
+}
+
+/// One answer as JSON.
+#[derive(Serialize)]
+struct Record<'a> {
+    rules: &'a str,
+    op: &'a str,
+    operands: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    element_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    common_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    weak: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<Shape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let rules = args.rule_set();
-    if !args.compare && !rules.operations().any(|name| name == args.op) {
-        return Err(unknown_operation(&rules, &args.op));
+    let mut rules = RuleSet::from_name(&args.rules).unwrap_or(RuleSet::OpenVino(openvino::Attributes::default()));
+    if !args.compare {
+        args.settings.apply(&mut rules, true)?;
+        if rules.operation(&args.op).is_none() {
+            return Err(unknown_operation(&rules, &args.op));
+        }
     }
     let operands: Vec<_> = args.operands.iter().map(String::as_str).collect();
     match operands.as_slice() {
-        [lhs, rhs] if args.compare => compare(args, lhs, rhs, terminal),
-        [] if args.compare => terminal.print(&disagreements(args)).map(|()| Status::Done),
+        [] if args.compare => terminal.print(&disagreements(args)?).map(|()| Status::Done),
         [] if args.table => terminal.print(&table(&rules, &args.op)).map(|()| Status::Done),
-        ["-"] if !args.compare => lines(args, &rules, terminal),
-        &[lhs, rhs] => one(args, &rules, [lhs, rhs], terminal),
-        _ => {
-            Err(Failure::new("two operands are needed")
-                .help("such as `typelift promote i16 u8`, or --table, or --compare"))
+        [] => {
+            Err(Failure::new("operands are needed").help("such as `typelift promote i16 u8`, or --table, or --compare"))
         }
+        operands if args.compare => compare(args, operands, terminal),
+        ["-"] => lines(args, &rules, terminal),
+        operands => one(args, &rules, operands, terminal),
     }
 }
 
 impl Args {
-    fn rule_set(&self) -> RuleSet {
-        match RuleSet::from_name(&self.rules) {
-            Some(RuleSet::PyTorch(_)) => RuleSet::PyTorch(pytorch::Options { default_dtype: self.default_dtype }),
-            Some(RuleSet::Paddle(version)) => RuleSet::Paddle(version),
-            Some(RuleSet::OpenVino(_)) | None => RuleSet::OpenVino(self.openvino.attributes()),
-        }
-    }
-
-    fn openvino(&self, promote_unsafe: bool, pytorch_scalar_promotion: bool) -> RuleSet {
-        RuleSet::OpenVino(openvino::Attributes {
-            promote_unsafe,
-            pytorch_scalar_promotion,
-            ..self.openvino.attributes()
-        })
-    }
-
     /// Every rule set with the words that choose it.
-    fn all(&self) -> [(&'static str, RuleSet); 6] {
-        [
-            ("openvino", self.openvino(false, false)),
-            ("unsafe", self.openvino(true, false)),
-            ("unsafe, scalars", self.openvino(true, true)),
-            ("pytorch", RuleSet::PyTorch(pytorch::Options { default_dtype: self.default_dtype })),
-            ("paddle", RuleSet::Paddle(paddle::Version::V3_3)),
-            ("paddle-2.6", RuleSet::Paddle(paddle::Version::Published2_6)),
-        ]
+    fn all(&self) -> Result<Vec<(&'static str, RuleSet)>, Failure> {
+        RuleSet::variants()
+            .map(|(words, mut rules)| self.settings.apply(&mut rules, false).map(|()| (words, rules)))
+            .collect()
+    }
+
+    fn record<'a>(&'a self, rules: &'a RuleSet, texts: &[&'a str], question: &Question) -> Record<'a> {
+        let mut steps = Vec::new();
+        let answer = question.ask(rules, &self.op, &mut steps);
+        let trouble = answer.as_ref().err();
+        Record {
+            rules: rules.name(),
+            op: &self.op,
+            operands: texts.to_vec(),
+            element_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.result)),
+            common_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.common)),
+            weak: answer.as_ref().is_ok_and(|answer| answer.promotion.is_weak),
+            code: trouble.map(Trouble::code),
+            message: trouble.map(Trouble::message),
+            help: trouble.and_then(|trouble| trouble.help(rules, &self.op, question)),
+            shape: answer.ok().and_then(|answer| answer.shape),
+            steps: if self.explain { steps } else { Vec::new() },
+        }
     }
 }
 
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
-    if matches!(rules, RuleSet::OpenVino(_)) {
-        return failure.help("it has one rule for all of them: leave --op out");
-    }
-    let nearest = nearest(name, rules.operations());
-    let all = rules.operations().collect::<Vec<_>>().join(", ");
+    let names = || rules.operations().map(|operation| operation.name);
+    let nearest = nearest(name, names());
+    let all = names().collect::<Vec<_>>().join(", ");
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
 }
 
@@ -152,92 +334,105 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
 }
 
 /// Prints the type alone, and on demand how it came to be.
-fn one(args: &Args, rules: &RuleSet, texts: [&str; 2], terminal: &mut Terminal) -> Result<Status, Failure> {
-    let [lhs, rhs] = texts.map(|text| operand(rules, text));
-    let operands = [lhs?, rhs?];
+fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
+    let question = Question::read(rules, texts)?;
+    if let Some(takes) = rules.operation(&args.op).filter(|row| !row.takes(texts.len())).map(arity) {
+        return Err(Failure::new(format!("{} operands, and {takes}", texts.len())));
+    }
+    if args.format == "json" {
+        let record = args.record(rules, texts, &question);
+        terminal.print_json(&record)?;
+        return Ok(if record.code.is_some() { Status::Faulty } else { Status::Done });
+    }
     let mut steps = Vec::new();
-    let answer = rules.trace(&args.op, &operands, &mut |step| steps.push(rules.describe(step).to_string()));
+    let answer = question.ask(rules, &args.op, &mut steps);
     if !args.explain {
         steps.clear();
     }
     match answer {
-        Ok(Promotion { common, result }) => {
-            let mut text = format!("{}\n", rules.type_name(result));
+        Ok(answer) => {
+            let mut text = answer.text(rules) + "\n";
             for step in steps {
                 let _ = writeln!(text, "  {step}");
             }
+            let Promotion { common, result, .. } = answer.promotion;
             if args.explain && common != result {
-                let _ = writeln!(
-                    text,
-                    "  computed in {}, the result is {}",
-                    rules.type_name(common),
-                    rules.type_name(result)
-                );
+                let [common, result] = [common, result].map(|ty| rules.type_name(ty));
+                let _ = writeln!(text, "  computed in {common}, the result is {result}");
             }
             terminal.print(&text)?;
             Ok(Status::Done)
         }
-        Err(refusal) => {
+        Err(trouble) => {
             let notes = steps.into_iter().map(Remark::Note);
-            // The functions of Paddle take tensors, its operators numbers too.
-            let operator = "operator +";
-            let remedy = match rules.promote(operator, &operands) {
-                Ok(_) if operands.iter().any(|operand| operand.is_number()) => {
-                    format!("--op '{operator}' takes numbers")
-                }
-                _ => refusal.remedy().to_string(),
-            };
-            terminal.say(&render::error(
-                Some(refusal.code()),
-                &refusal.to_string(),
-                notes.chain([Remark::Help(remedy)]),
-            ));
+            let help = trouble.help(rules, &args.op, &question).map(Remark::Help);
+            terminal.say(&render::error(Some(trouble.code()), &trouble.message(), notes.chain(help)));
             Ok(Status::Faulty)
         }
     }
 }
 
 fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
-    rules.operand(text).map_err(|error| {
+    let unknown = |error: String| {
         let name = text.split('[').next().unwrap_or_default();
         let failure = Failure::new(format!("`{text}`: {error}"));
         // A name of another rule set, or one that is close.
-        let elsewhere =
-            RuleSet::all().iter().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
+        let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
         let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
         match known.or_else(|| nearest(name, rules.types().map(|ty| rules.type_name(ty)))) {
             Some(near) if near != name => failure.help(format!("did you mean `{near}`?")),
             _ => failure,
         }
-    })
+    };
+    rules.operand(text).map_err(|error| unknown(error.to_string()))
 }
 
-/// For each line of standard input with two operands a line with their type.
+/// For each line of standard input with operands a line with the result.
 fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let mut lines = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Failure::io("read", "standard input".as_ref(), &error))?;
+        if args.format == "json" {
+            lines.push(line);
+            continue;
+        }
         let words: Vec<_> = line.split_whitespace().collect();
-        let answer = match words[..] {
-            [lhs, rhs] => match (rules.operand(lhs), rules.operand(rhs)) {
-                (Ok(lhs), Ok(rhs)) => rules.promote(&args.op, &[lhs, rhs]).map_err(|refusal| refusal.code()),
-                _ => Err("not-an-operand"),
+        let text = match words.first() {
+            None => String::new(),
+            Some(word) if word.starts_with('#') => line.clone(),
+            _ => match Question::read(rules, &words) {
+                Err(_) => "error: not-an-operand".to_owned(),
+                Ok(question) => match question.ask(rules, &args.op, &mut Vec::new()) {
+                    Ok(answer) => answer.text(rules),
+                    Err(trouble) => format!("error: {}", trouble.code()),
+                },
             },
-            _ => Err("not-a-pair"),
         };
-        let text = match answer {
-            Ok(promotion) => format!("{}\n", rules.type_name(promotion.result)),
-            Err(code) => format!("error: {code}\n"),
-        };
-        terminal.print(&text)?;
+        terminal.print(&(text + "\n"))?;
+    }
+    if args.format == "json" {
+        let questions = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let asked = questions.filter(|words| words.first().is_some_and(|word| !word.starts_with('#')));
+        let records: Vec<_> = asked
+            .map(|words| match Question::read(rules, &words) {
+                Ok(question) => args.record(rules, &words, &question),
+                Err(_) => Record {
+                    code: Some("not-an-operand"),
+                    element_type: None,
+                    ..args.record(rules, &words, &Question { operands: Vec::new(), shapes: None })
+                },
+            })
+            .collect();
+        terminal.print_json(&records)?;
     }
     Ok(Status::Done)
 }
 
-/// What can stand on one side of a matrix.
+/// What can be on one side of a matrix.
 fn operands_of(rules: &RuleSet, category: Category) -> Vec<Operand> {
     match category {
         Category::Number => {
-            ["bool", "int", "float", "complex"].iter().filter_map(|word| rules.operand(word).ok()).collect()
+            ["True", "int", "float", "complex"].iter().filter_map(|word| rules.operand(word).ok()).collect()
         }
         _ => rules.types().map(|element_type| Operand { element_type, category }).collect(),
     }
@@ -249,6 +444,7 @@ fn describe(category: Category) -> &'static str {
         Category::ZeroDim => "tensor of rank 0",
         Category::Number => "number",
         Category::UnknownRank => "tensor of unknown rank",
+        Category::Weak => "weakly typed array",
     }
 }
 
@@ -256,43 +452,57 @@ fn name_of(rules: &RuleSet, operand: Operand) -> &'static str {
     operand.number_name().unwrap_or_else(|| rules.type_name(operand.element_type))
 }
 
-/// The results of an operation, in one matrix for each two kinds of operand that the rule set tells apart.
+/// The results of an operation, in one matrix for each two kinds of operand that make a difference under the rule set.
 fn table(rules: &RuleSet, operation: &str) -> String {
-    use Category::{Dimensioned, Number, ZeroDim};
-    let categories: &[Category] = match rules {
-        RuleSet::OpenVino(attributes) if !attributes.pytorch_scalar_promotion => &[Dimensioned],
-        RuleSet::OpenVino(_) => &[Dimensioned, ZeroDim],
-        RuleSet::PyTorch(_) | RuleSet::Paddle(_) => &[Dimensioned, ZeroDim, Number],
-    };
+    let categories = rules.categories();
     let mut out = String::new();
+    if rules.operation(operation).is_some_and(|row| row.most == 1) {
+        for &category in categories {
+            let answers = operands_of(rules, category).into_iter().filter_map(|operand| {
+                let answer = rules.promote(operation, &[operand]).ok()?;
+                Some(vec![name_of(rules, operand).to_owned(), rules.type_name(answer.result).to_owned()])
+            });
+            add_matrix(&mut out, &format!("{operation} of a {}", describe(category)), &answers.collect::<Vec<_>>());
+        }
+        return out;
+    }
     for &left in categories {
         for &right in categories {
-            let cell = |a, b| match rules.promote(operation, &[a, b]) {
-                Ok(promotion) => rules.type_name(promotion.result),
-                Err(_) => "-",
-            };
-            let (lefts, rights) = (operands_of(rules, left), operands_of(rules, right));
-            // Types that nothing is done with are left out.
-            let rows: Vec<_> = lefts.iter().copied().filter(|&a| rights.iter().any(|&b| cell(a, b) != "-")).collect();
-            let columns: Vec<_> =
-                rights.iter().copied().filter(|&b| lefts.iter().any(|&a| cell(a, b) != "-")).collect();
-            let mut grid = vec![vec![String::new()]];
-            grid[0].extend(columns.iter().map(|&column| name_of(rules, column).to_owned()));
-            for row in rows {
-                let cells = columns.iter().map(|&column| cell(row, column).to_owned());
-                grid.push(std::iter::once(name_of(rules, row).to_owned()).chain(cells).collect());
+            let grid = matrix(rules, operation, left, right);
+            if grid.len() > 1 {
+                let title = format!("{} with {}", describe(left), describe(right));
+                add_matrix(&mut out, if categories.len() > 1 { &title } else { "" }, &grid);
             }
-            if grid.len() == 1 {
-                continue;
-            }
-            if categories.len() > 1 {
-                let break_before = if out.is_empty() { "" } else { "\n" };
-                let _ = writeln!(out, "{break_before}{} with {}", describe(left), describe(right));
-            }
-            out += &columns_of(&grid);
         }
     }
     out
+}
+
+fn add_matrix(out: &mut String, title: &str, grid: &[Vec<String>]) {
+    if !title.is_empty() {
+        let break_before = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{break_before}{title}");
+    }
+    *out += &columns_of(grid);
+}
+
+fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> Vec<Vec<String>> {
+    let cell = |a, b| match rules.promote(operation, &[a, b]) {
+        Ok(promotion) => format!("{}{}", rules.type_name(promotion.result), if promotion.is_weak { "*" } else { "" }),
+        Err(_) => "-".to_owned(),
+    };
+    let (lefts, rights) = (operands_of(rules, left), operands_of(rules, right));
+    let answers = |a, b| rules.promote(operation, &[a, b]).is_ok();
+    // Types that nothing is done with are left out.
+    let rows = lefts.iter().copied().filter(|&a| rights.iter().any(|&b| answers(a, b)));
+    let columns: Vec<_> = rights.iter().copied().filter(|&b| lefts.iter().any(|&a| answers(a, b))).collect();
+    let mut grid = vec![vec![String::new()]];
+    grid[0].extend(columns.iter().map(|&column| name_of(rules, column).to_owned()));
+    for row in rows {
+        let cells = columns.iter().map(|&column| cell(row, column));
+        grid.push(std::iter::once(name_of(rules, row).to_owned()).chain(cells).collect());
+    }
+    grid
 }
 
 /// Lines of cells, one under the other.
@@ -308,33 +518,39 @@ fn columns_of(grid: &[Vec<String>]) -> String {
 }
 
 /// The answers of all rule sets to one question.
-fn compare(args: &Args, lhs: &str, rhs: &str, terminal: &mut Terminal) -> Result<Status, Failure> {
-    // Each rule set has names of its own; the first that has the name tells which type is meant.
-    let read = |text: &str| match args.all().iter().find_map(|(_, rules)| rules.operand(text).ok()) {
+fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
+    let all = args.all()?;
+    // Each rule set has names of its own; the first that has the name decides which type is meant.
+    let read = |text: &&str| match all.iter().find_map(|(_, rules)| rules.operand(text).ok()) {
         Some(operand) => Ok(operand),
-        None => operand(&args.rule_set(), text),
+        None => operand(&RuleSet::OpenVino(openvino::Attributes::default()), text),
     };
-    let operands = [read(lhs)?, read(rhs)?];
-    let rows = args.all().map(|(name, rules)| {
+    let operands = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let question = Question { operands, shapes: Question::shapes(texts) };
+    if args.format == "json" {
+        let records: Vec<_> =
+            all.iter().map(|(words, rules)| Record { rules: words, ..args.record(rules, texts, &question) }).collect();
+        return terminal.print_json(&records).map(|()| Status::Done);
+    }
+    let rows = all.iter().map(|(words, rules)| {
         let has = |operand: &Operand| operand.is_number() || rules.types().any(|ty| ty == operand.element_type);
-        let answer = if !operands.iter().all(has) {
+        let answer = if !question.operands.iter().all(has) {
             "does not have these types".to_owned()
+        } else if rules.operation(&args.op).is_none() {
+            "has no such operation".to_owned()
         } else {
-            match rules.promote(&args.op, &operands) {
-                Ok(promotion) => rules.type_name(promotion.result).to_owned(),
-                Err(Refusal::UnknownOperation) => "has no such operation".to_owned(),
-                Err(refusal) => format!("refused: {refusal}"),
-            }
+            let answer = question.ask(rules, &args.op, &mut Vec::new());
+            answer.map_or_else(|trouble| format!("refused: {}", trouble.message()), |answer| answer.text(rules))
         };
-        vec![name.to_owned(), answer]
+        vec![(*words).to_owned(), answer]
     });
-    terminal.print(&columns_of(&rows))?;
+    terminal.print(&columns_of(&rows.collect::<Vec<_>>()))?;
     Ok(Status::Done)
 }
 
-/// Every pair of types that all rule sets take and do not agree on, `-` where it is refused.
-fn disagreements(args: &Args) -> String {
-    let all = args.all();
+/// Every pair of types that all rule sets have and do not agree on, `-` where it is refused.
+fn disagreements(args: &Args) -> Result<String, Failure> {
+    let all = args.all()?;
     let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
     let types: Vec<_> = ElementType::all().filter(|&ty| all.iter().all(|(_, rules)| takes(rules, ty))).collect();
     let mut out = String::new();
@@ -346,18 +562,15 @@ fn disagreements(args: &Args) -> String {
             let first = if right == Category::Dimensioned { at } else { 0 };
             for &b in types.get(first..).unwrap_or_default() {
                 let operands = [Operand::dimensioned(a), Operand { element_type: b, category: right }];
-                let cells = all.each_ref().map(|(_, rules)| match rules.promote(&args.op, &operands) {
-                    Ok(promotion) => promotion.result.name(),
-                    Err(_) => "-",
-                });
+                let answer =
+                    |rules: &RuleSet| rules.promote(&args.op, &operands).map_or("-", |found| found.result.name());
+                let cells: Vec<_> = all.iter().map(|(_, rules)| answer(rules)).collect();
                 if cells.iter().any(|cell| *cell != cells[0]) {
                     grid.push([a.name(), b.name()].into_iter().chain(cells).map(str::to_owned).collect());
                 }
             }
         }
-        let break_before = if out.is_empty() { "" } else { "\n" };
-        let _ = writeln!(out, "{break_before}{} with {}", describe(Category::Dimensioned), describe(right));
-        out += &columns_of(&grid);
+        add_matrix(&mut out, &format!("{} with {}", describe(Category::Dimensioned), describe(right)), &grid);
     }
-    out
+    Ok(out)
 }

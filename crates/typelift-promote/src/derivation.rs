@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::ElementType;
+use crate::{ElementType, Spelling};
 
 /// One step of a derivation: an operand's type is changed, or two types meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,16 +17,34 @@ pub struct Step {
     pub rule: &'static str,
 }
 
-/// `i32 with f16 gives f16: …`, types as OpenVINO spells them; `{:#}` spells them as PyTorch and Paddle do.
-impl fmt::Display for Step {
+impl Step {
+    /// `i32 with f16 gives f16: …`, types spelled as a system does.
+    pub fn spelled(self, spelling: Spelling) -> impl fmt::Display {
+        Spelled { step: self, spelling }
+    }
+}
+
+struct Spelled {
+    step: Step,
+    spelling: Spelling,
+}
+
+impl fmt::Display for Spelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if f.alternate() { ElementType::framework_name } else { ElementType::name };
-        f.write_str(name(self.from))?;
-        match self.with {
-            Some(with) => write!(f, " with {} gives ", name(with))?,
+        let Self { step: Step { from, with, to, rule }, spelling } = *self;
+        f.write_str(spelling.name(from))?;
+        match with {
+            Some(with) => write!(f, " with {} gives ", spelling.name(with))?,
             None => f.write_str(" becomes ")?,
         }
-        write!(f, "{}: {}", name(self.to), self.rule)
+        write!(f, "{}: {rule}", spelling.name(to))
+    }
+}
+
+/// As [`Step::spelled`], types as OpenVINO spells them.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spelled(Spelling::OpenVino).fmt(f)
     }
 }
 

@@ -160,6 +160,20 @@ element_types! {
         F8E4M3Fnuz "f8e4m3fnuz", 8 Float;
         /// 8-bit float, 5 exponent and 2 mantissa bits, neither infinities nor negative zero.
         F8E5M2Fnuz "f8e5m2fnuz", 8 Float;
+        /// 8-bit float, 4 exponent bits with a bias of 11 and 3 mantissa bits, neither infinities nor negative zero.
+        F8E4M3B11Fnuz "f8e4m3b11fnuz", 8 Float;
+        /// 8-bit float, 4 exponent and 3 mantissa bits, with infinities as IEEE 754 has them (`float8_e4m3` of ml_dtypes).
+        F8E4M3Ieee "f8e4m3ieee", 8 Float;
+        /// 8-bit float, 3 exponent and 4 mantissa bits.
+        F8E3M4 "f8e3m4", 8 Float;
+        /// 6-bit float, 2 exponent and 3 mantissa bits.
+        F6E2M3 "f6e2m3fn", 6 Float;
+        /// 6-bit float, 3 exponent and 2 mantissa bits.
+        F6E3M2 "f6e3m2fn", 6 Float;
+        /// C's `long double`, here the 80-bit format of x86 in 16 bytes.
+        LongDouble "longdouble", 128 Float;
+        /// Two `longdouble`.
+        CLongDouble "clongdouble", 256 Complex;
         /// Two 4-bit floats in a byte, counted as one element.
         F4E2M1x2 "float4_e2m1fn_x2", 8 Float;
         /// 1-bit signed integer.
@@ -192,7 +206,7 @@ element_types! {
 }
 
 impl ElementType {
-    /// Every element type: OpenVINO's first, then those that only PyTorch and Paddle have.
+    /// Every element type: OpenVINO's first, then those that only frameworks have.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
         ROWS.iter().map(|row| row.ty)
     }
@@ -311,6 +325,7 @@ impl ElementType {
             Self::Bc32 => Self::Bf16,
             Self::C64 => Self::F32,
             Self::C128 => Self::F64,
+            Self::CLongDouble => Self::LongDouble,
             _ => self,
         }
     }

@@ -123,6 +123,11 @@ impl Max {
         (self.magnitude(), align(self)) > (other.magnitude(), align(other))
     }
 
+    /// Without its fraction.
+    fn truncated(self) -> Self {
+        if self.exponent < 0 { Self { mantissa: self.mantissa >> -self.exponent, exponent: 0 } } else { self }
+    }
+
     fn of_integer(max: i128) -> Self {
         Self { mantissa: u64::try_from(max).unwrap_or(u64::MAX), exponent: 0 }
     }
@@ -149,6 +154,12 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
         F8E5M2 => float(3, -16, 7, 13, true, true),
         F8E4M3Fnuz => float(4, -10, 15, 4, false, true),
         F8E5M2Fnuz => float(3, -17, 7, 13, false, true),
+        F8E4M3B11Fnuz => float(4, -13, 15, 1, false, true),
+        F8E4M3Ieee => float(4, -9, 15, 4, true, true),
+        F8E3M4 => float(5, -6, 31, -1, true, true),
+        F6E2M3 => float(4, -3, 15, -1, false, false),
+        F6E3M2 => float(3, -4, 7, 2, false, false),
+        LongDouble => float(64, -16445, u64::MAX, 16320, true, true),
         F4E2M1 => float(2, -1, 3, 1, false, false),
         F8E8M0 => float(1, -127, 1, 127, false, true),
         // Sixteen numbers of f32 between -1 and 1: as a source they need its precision.
@@ -191,8 +202,8 @@ pub fn fidelity(from: ElementType, to: ElementType) -> Option<Fidelity> {
         (Numbers::Float(from), Numbers::Integer(to)) => {
             let fits = !from.infinity
                 && !from.nan
-                && !from.max.exceeds(Max::of_integer(to.max))
-                && (!from.zero_and_below || to.min < 0 && !from.max.exceeds(Max::of_integer(-to.min)));
+                && !from.max.truncated().exceeds(Max::of_integer(to.max))
+                && (!from.zero_and_below || to.min < 0 && !from.max.truncated().exceeds(Max::of_integer(-to.min)));
             lost.with(Loss::Truncates, from.lowest < 0).with(Loss::Wraps, !fits)
         }
         // Of the whole numbers nf4 has -1, 0 and 1, of the fractions it shares none.
@@ -206,7 +217,7 @@ pub fn fidelity(from: ElementType, to: ElementType) -> Option<Fidelity> {
         (Numbers::Integer(from), Numbers::Float(to)) => {
             let most = Max::of_integer(from.max.max(-from.min));
             // The largest number of a signed type is one short of a power of two.
-            let significant = Max::of_integer(from.max).magnitude() + 1;
+            let significant = Max::of_integer(from.max).magnitude().min(to.max.magnitude()) + 1;
             lost.with(Loss::Rounds, significant > to.precision as i32)
                 .with(Loss::Overflows, most.exceeds(to.max) || !to.zero_and_below)
         }

@@ -1,10 +1,12 @@
-//! Tensor element types, and the rules by which OpenVINO, PyTorch and PaddlePaddle find the common type of two of them.
+//! Tensor element types, and the rules by which OpenVINO, PyTorch, PaddlePaddle, NumPy and JAX find the common type and
+//! shape of operands.
 //!
-//! Everything here is a pure function of types and ranks; nothing allocates, and nothing depends on anything.
+//! Everything here is a pure function of types, ranks and dims; nothing allocates, and nothing depends on anything.
 //!
-//! * [`ElementType`]: the types, with each system's spellings.
-//! * [`openvino`], [`pytorch`], [`paddle`]: one rule set each, as the packages do it, refusals included.
+//! * [`ElementType`]: the types, with each system's [spellings](Spelling).
+//! * [`openvino`], [`pytorch`], [`paddle`], [`numpy`], [`jax`]: one rule set each, as the packages do it, refusals included.
 //! * [`RuleSet`]: all of them behind one front, for tools that let the user choose.
+//! * [`broadcast`]: how shapes come together, [`Dim`] by dim.
 //! * [`fidelity`](fn@fidelity): what a conversion can lose.
 //!
 //! ```
@@ -21,17 +23,31 @@
 //! ```
 #![no_std]
 
+pub mod broadcast;
 mod derivation;
+mod dim;
 mod element_type;
 mod fidelity;
+pub mod jax;
+pub mod numpy;
 pub mod openvino;
 mod operand;
+mod operation;
 pub mod paddle;
 pub mod pytorch;
+mod refusal;
+mod remedy;
 mod rule_set;
+mod spelling;
 
+pub use broadcast::Clash;
 pub use derivation::Step;
+pub use dim::Dim;
 pub use element_type::{ElementType, Kind};
 pub use fidelity::{Fidelity, Loss, fidelity};
-pub use operand::{Category, Operand, Promotion};
-pub use rule_set::{OperandError, Refusal, RuleSet};
+pub use operand::{Category, Operand, Operands, Promotion};
+pub use operation::{Operation, ShapeRule};
+pub use refusal::{Reason, Refusal, System};
+pub use remedy::Remedy;
+pub use rule_set::{OperandError, RuleSet, Rules, Setting};
+pub use spelling::Spelling;

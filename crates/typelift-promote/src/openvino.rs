@@ -6,7 +6,14 @@
 
 use core::fmt;
 
-use crate::{ElementType, Kind, Loss, Step, fidelity};
+use crate::derivation::Trace;
+use crate::operand::{self, Operands};
+use crate::operation::MANY;
+use crate::rule_set::in_turn;
+use crate::{
+    Category, ElementType, Kind, Loss, Operation, Promotion, Rules, Setting, ShapeRule, Spelling, Step, System,
+    fidelity, refusal,
+};
 
 /// What is known of an operand's rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,13 +81,7 @@ pub struct Refusal {
 impl Refusal {
     /// A stable word for the reason.
     pub fn code(&self) -> &'static str {
-        match self.reason {
-            Reason::UnsupportedType(_) => "unsupported-type",
-            Reason::NoCommonFloat => "no-common-float",
-            Reason::IntegerToFloat => "integer-to-float",
-            Reason::UnsignedToSigned => "unsigned-to-signed",
-            Reason::WideScalar => "wide-scalar",
-        }
+        refusal::Refusal::from(*self).code()
     }
 
     /// What the user can do about it.
@@ -119,20 +120,50 @@ impl fmt::Display for Remedy {
     }
 }
 
+impl From<Refusal> for refusal::Refusal {
+    fn from(refusal: Refusal) -> Self {
+        let [a, b] = refusal.operands;
+        SYSTEM.refuse(
+            match refusal.reason {
+                Reason::UnsupportedType(_) if is_supported(b) => UNSUPPORTED_LEFT,
+                Reason::UnsupportedType(_) if is_supported(a) => UNSUPPORTED_RIGHT,
+                Reason::UnsupportedType(_) => UNSUPPORTED_LEFT,
+                Reason::NoCommonFloat => NO_COMMON_FLOAT,
+                Reason::IntegerToFloat => INTEGER_TO_FLOAT,
+                Reason::UnsignedToSigned => UNSIGNED_TO_SIGNED,
+                Reason::WideScalar => WIDE_SCALAR,
+            },
+            a,
+            b,
+        )
+    }
+}
+
+macro_rules! unsafe_only {
+    ($code:literal, $because:literal) => {
+        refusal::Reason::new($code, concat!("{a} and {b} have no common type under OpenVINO's safe rules: ", $because))
+    };
+}
+
+const UNSUPPORTED_LEFT: refusal::Reason =
+    refusal::Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {a}");
+const UNSUPPORTED_RIGHT: refusal::Reason =
+    refusal::Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {b}");
+const NO_COMMON_FLOAT: refusal::Reason = unsafe_only!("no-common-float", "neither holds the values of the other");
+const INTEGER_TO_FLOAT: refusal::Reason =
+    unsafe_only!("integer-to-float", "the floating-point type has less than twice the bits of the integer");
+const UNSIGNED_TO_SIGNED: refusal::Reason =
+    unsafe_only!("unsigned-to-signed", "no signed integer as narrow as the wider of them holds both");
+const WIDE_SCALAR: refusal::Reason =
+    unsafe_only!("wide-scalar", "the scalar's type is too wide for the type of the other input");
+const NUMBER: refusal::Reason =
+    refusal::Reason::new("not-a-tensor", "OpenVINO's rules have tensors only, no Python numbers");
+
+const SYSTEM: System = System { title: "OpenVINO", spelling: Spelling::OpenVino };
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b] = self.operands;
-        if let Reason::UnsupportedType(ty) = self.reason {
-            return write!(f, "{a} and {b} have no common type: ConvertPromoteTypes does not take {ty}");
-        }
-        write!(f, "{a} and {b} have no common type under OpenVINO's safe rules: ")?;
-        f.write_str(match self.reason {
-            Reason::UnsupportedType(_) => "",
-            Reason::NoCommonFloat => "neither holds the values of the other",
-            Reason::IntegerToFloat => "the floating-point type has less than twice the bits of the integer",
-            Reason::UnsignedToSigned => "no signed integer as narrow as the wider of them holds both",
-            Reason::WideScalar => "the scalar's type is too wide for the type of the other input",
-        })
+        refusal::Refusal::from(*self).fmt(f)
     }
 }
 
@@ -217,35 +248,121 @@ pub fn trace(
     }
 }
 
-/// The common type of any number of operands, taken two at a time from the first on; `None` if there are none.
-///
-/// The order counts, because the rule is not associative. A type found on the way has the rank of the result so far.
-///
-/// ```
-/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote_all}};
-/// let unsafely = Attributes { promote_unsafe: true, ..Attributes::default() };
-/// let all = |types: [_; 3]| promote_all(types.map(Operand::dimensioned), &unsafely);
-/// assert_eq!(all([I8, U64, F16]), Ok(Some(F32)));
-/// assert_eq!(all([F16, U64, I8]), Ok(Some(F16)));
-/// ```
-///
-/// # Errors
-/// The first pair that [`promote`] refuses.
-pub fn promote_all(
-    operands: impl IntoIterator<Item = Operand>,
-    attributes: &Attributes,
-) -> Result<Option<ElementType>, Refusal> {
-    let mut operands = operands.into_iter();
-    let Some(first) = operands.next() else { return Ok(None) };
-    let all = operands.try_fold(first, |found, next| {
-        let rank = match (found.rank, next.rank) {
-            (RankKnowledge::Dimensioned, _) | (_, RankKnowledge::Dimensioned) => RankKnowledge::Dimensioned,
-            (RankKnowledge::Scalar, RankKnowledge::Scalar) => RankKnowledge::Scalar,
-            _ => RankKnowledge::Unknown,
+/// The operations: all promote alike, and differ in how shapes come together (the attribute `auto_broadcast`).
+const OPERATIONS: &[Operation] = &[
+    Operation { name: "result_type", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
+    Operation { name: "add", least: 2, most: 2, shape: ShapeRule::Broadcast, is_test: false },
+    Operation { name: "add_pdpd", least: 2, most: 2, shape: ShapeRule::Pdpd, is_test: false },
+    Operation { name: "add_none", least: 2, most: 2, shape: ShapeRule::Equal, is_test: false },
+];
+
+impl Attributes {
+    /// The settings worth a comparison, with the words for each.
+    pub(crate) const VARIANTS: &[(&str, Self)] = &[
+        ("openvino", Self::with(false, false)),
+        ("unsafe", Self::with(true, false)),
+        ("unsafe, scalars", Self::with(true, true)),
+    ];
+
+    const fn with(promote_unsafe: bool, pytorch_scalar_promotion: bool) -> Self {
+        Self { promote_unsafe, pytorch_scalar_promotion, u64_integer_promotion_target: ElementType::F32 }
+    }
+}
+
+impl Rules for Attributes {
+    fn name(&self) -> &'static str {
+        "openvino"
+    }
+
+    fn system(&self) -> System {
+        SYSTEM
+    }
+
+    fn has_type(&self, ty: ElementType) -> bool {
+        ty.port_name().is_some()
+    }
+
+    fn operation(&self, at: usize) -> Option<&'static Operation> {
+        OPERATIONS.get(at)
+    }
+
+    fn decide(&self, _: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, refusal::Refusal> {
+        if let Some(number) = operands.find(operand::Operand::is_number) {
+            return Err(SYSTEM.refuse(NUMBER, number.element_type, number.element_type));
+        }
+        let mut meet = |a: operand::Operand, b: operand::Operand| Ok(self::trace(a.into(), b.into(), self, trace)?);
+        if operands.len() == 1 {
+            let ty = meet(operands.first(), operands.first())?;
+            return Ok(Promotion::new(ty, ty));
+        }
+        in_turn(operands.iter(), false, meet).map(|ty| Promotion::new(ty, ty))
+    }
+
+    /// Types that `ConvertPromoteTypes` does not take are refused beside `dynamic` too.
+    fn decide_dynamic(&self, _: &Operation, operands: &[operand::Operand]) -> Result<Promotion, refusal::Refusal> {
+        self.decide(0, Operands::new(operands, None), &mut |_| {})
+    }
+
+    /// It gives `dynamic` where a rank that counts is not known.
+    fn goes_by_rank(&self) -> bool {
+        false
+    }
+
+    fn categories(&self) -> &'static [Category] {
+        if self.pytorch_scalar_promotion {
+            &[Category::Dimensioned, Category::ZeroDim]
+        } else {
+            &[Category::Dimensioned]
+        }
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &[
+            Setting {
+                name: "promote-unsafe",
+                value: None,
+                help: "openvino: promote to types that cannot hold every value, too",
+                is_laxer: true,
+            },
+            Setting {
+                name: "pytorch-scalar-promotion",
+                value: None,
+                help: "openvino: let the type of an input with dims win over that of a scalar",
+                is_laxer: false,
+            },
+            Setting {
+                name: "u64-integer-promotion-target",
+                value: Some("TYPE"),
+                help: "openvino: where u64 and a signed integer meet [default: f32]",
+                is_laxer: false,
+            },
+        ]
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        match name {
+            "promote-unsafe" => self.promote_unsafe = true,
+            "pytorch-scalar-promotion" => self.pytorch_scalar_promotion = true,
+            "u64-integer-promotion-target" => match ElementType::from_name(value) {
+                Some(ty) => self.u64_integer_promotion_target = ty,
+                None => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Numbers and tensors of rank 0 are scalars.
+impl From<operand::Operand> for Operand {
+    fn from(operand: operand::Operand) -> Self {
+        let rank = match operand.category {
+            Category::Dimensioned => RankKnowledge::Dimensioned,
+            Category::ZeroDim | Category::Number => RankKnowledge::Scalar,
+            Category::UnknownRank | Category::Weak => RankKnowledge::Unknown,
         };
-        Ok(Operand { element_type: promote(found, next, attributes)?, rank })
-    })?;
-    Ok(Some(all.element_type))
+        Self { element_type: operand.element_type, rank }
+    }
 }
 
 /// The result that `promote_unsafe` gives, its rule, and what the safe rules have against it.

@@ -5,11 +5,13 @@
 //! (boolean < integer < floating point < complex), [`result_type`]. What an operation adds to that is a row of
 //! [`Operation`]'s table.
 
-use core::fmt;
-
-use crate::derivation::{Step, Trace, change, meet};
-use crate::operand::{agreeing_ranks, with_ranks};
-use crate::{Category, ElementType, ElementType::*, Kind, Operand, Promotion};
+use crate::derivation::{Trace, change, meet};
+use crate::operand::Operands;
+use crate::operation::MANY;
+use crate::{
+    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, RuleSet, Rules,
+    Setting, ShapeRule, Spelling, System,
+};
 
 /// The part of PyTorch's global state that promotion reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,138 +37,49 @@ impl Options {
     }
 }
 
-/// Why PyTorch refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// PyTorch has no such type.
-    UnknownType,
-    /// `u16`, `u32`, `u64` and the sub-byte unsigned types promote to floating point only.
-    BareUnsigned,
-    /// An 8-bit float promotes to nothing.
-    Float8,
-    /// There is no complex number of 8-bit floats.
-    Float8Complex,
-    /// `bits8` and its kin are storage only.
-    Bits,
-    /// No rule covers the type; torch fails an internal assertion.
-    NoRule,
-    /// The operation takes no boolean.
-    Boolean,
-    /// The operation takes no complex number.
-    Complex,
-    /// The operation takes floating point and complex numbers only.
-    NotFloat,
-    /// The operation does not promote: its operands must have one type.
-    SameType,
-    /// The result cannot be stored in the first operand.
-    Cast,
-    /// A fractional `alpha` on integers.
-    Alpha,
-    /// A Python number where the operation wants a tensor.
-    Number,
-    /// A tensor without dimensions where the operation wants one with, or the reverse.
-    Rank,
-    /// The answer depends on a rank that is not known.
-    UnknownRank,
-    /// Too few or too many operands.
-    Arity,
+const SYSTEM: System = System { title: "PyTorch", spelling: Spelling::Framework };
+
+const BARE_UNSIGNED: Reason = Reason::new(
+    "bare-unsigned",
+    "{a} and {b} have no common type: PyTorch promotes uint16, uint32 and uint64 to floating point only",
+);
+const FLOAT8_COMPLEX: Reason =
+    Reason::new("float8-complex", "{a} with {b} would be complex, and {a} has no complex type");
+const BITS: Reason = Reason::new("bits", "{a} and {b} have no common type: PyTorch's bits types are storage only");
+/// torch fails an internal assertion.
+const NO_RULE: Reason =
+    Reason::new("no-rule", "{a} and {b} have no common type: PyTorch has no promotion rule for one of them");
+const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: PyTorch does not subtract or negate booleans");
+const COMPLEX: Reason = Reason::new("no-complex", "{a} and {b}: the operation takes no complex numbers");
+const NOT_FLOAT: Reason = Reason::new("not-float", "{a}: the operation takes floating-point and complex numbers only");
+const ALPHA: Reason = Reason::new("alpha", "a fractional alpha with {a}: it takes floating-point operands");
+
+fn refuse<T>(reason: Reason, a: ElementType, b: ElementType) -> Result<T> {
+    Err(SYSTEM.refuse(reason, a, b))
 }
 
-/// A promotion that PyTorch refuses. `Display` says in one sentence what does not go together and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// The types that do not go together; one type twice where one operand alone is the reason.
-    pub types: [ElementType; 2],
+fn refuse_one<T>(reason: Reason, ty: ElementType) -> Result<T> {
+    refuse(reason, ty, ty)
 }
-
-impl Refusal {
-    fn one(reason: Reason, ty: ElementType) -> Self {
-        Self { reason, types: [ty, ty] }
-    }
-
-    /// A stable word for the reason.
-    pub fn code(&self) -> &'static str {
-        match self.reason {
-            Reason::UnknownType => "unsupported-type",
-            Reason::BareUnsigned => "bare-unsigned",
-            Reason::Float8 => "float8",
-            Reason::Float8Complex => "float8-complex",
-            Reason::Bits => "bits",
-            Reason::NoRule => "no-rule",
-            Reason::Boolean => "no-boolean",
-            Reason::Complex => "no-complex",
-            Reason::NotFloat => "not-float",
-            Reason::SameType => "same-type",
-            Reason::Cast => "cast",
-            Reason::Alpha => "alpha",
-            Reason::Number => "not-a-tensor",
-            Reason::Rank => "rank",
-            Reason::UnknownRank => "unknown-rank",
-            Reason::Arity => "arity",
-        }
-    }
-
-    /// What the user can do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self.reason {
-            Reason::UnknownType | Reason::Float8 | Reason::Float8Complex | Reason::Bits | Reason::NoRule => {
-                "convert that operand to a type that promotes, such as f16 or f32"
-            }
-            Reason::BareUnsigned => "convert the unsigned operand to a signed or floating-point type",
-            Reason::Boolean => "convert the boolean operand to an integer type, or use a logical operation",
-            Reason::Complex => "take the real part or the absolute value first",
-            Reason::NotFloat | Reason::Alpha => "convert the operands to a floating-point type",
-            Reason::SameType => "convert the operands to one type",
-            Reason::Cast => "use the operation that is not in place, or convert the first operand",
-            Reason::Number => "give a tensor",
-            Reason::Rank => "give tensors of rank 1 or more, all of one rank",
-            Reason::UnknownRank => "give the operand a known rank",
-            Reason::Arity => "give as many operands as the operation takes",
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b] = self.types.map(ElementType::framework_name);
-        match self.reason {
-            Reason::UnknownType => write!(f, "PyTorch has no type {a}"),
-            Reason::BareUnsigned => {
-                write!(
-                    f,
-                    "{a} and {b} have no common type: PyTorch promotes uint16, uint32 and uint64 to floating point only"
-                )
-            }
-            Reason::Float8 => write!(f, "{a} and {b} have no common type: PyTorch does not promote 8-bit floats"),
-            Reason::Float8Complex => write!(f, "{a} with {b} would be complex, and {a} has no complex type"),
-            Reason::Bits => write!(f, "{a} and {b} have no common type: PyTorch's bits types are storage only"),
-            Reason::NoRule => {
-                write!(f, "{a} and {b} have no common type: PyTorch has no promotion rule for one of them")
-            }
-            Reason::Boolean => write!(f, "{a} and {b}: PyTorch does not subtract or negate booleans"),
-            Reason::Complex => write!(f, "{a} and {b}: the operation takes no complex numbers"),
-            Reason::NotFloat => write!(f, "{a}: the operation takes floating-point and complex numbers only"),
-            Reason::SameType => write!(f, "{a} and {b} differ, and the operation does not promote"),
-            Reason::Cast => write!(f, "the result is {b}, which PyTorch does not store in the {a} operand"),
-            Reason::Alpha => write!(f, "a fractional alpha with {a}: it takes floating-point operands"),
-            Reason::Number => f.write_str("the operation takes a tensor where a Python number is given"),
-            Reason::Rank => f.write_str("the operation does not take a tensor of rank 0 here"),
-            Reason::UnknownRank => write!(f, "the common type of {a} and {b} depends on ranks that are not known"),
-            Reason::Arity => f.write_str("wrong number of operands"),
-        }
-    }
-}
-
-impl core::error::Error for Refusal {}
 
 type Result<T> = core::result::Result<T, Refusal>;
 
 /// Whether torch has the type.
 pub fn is_supported(ty: ElementType) -> bool {
-    !matches!(ty, Dynamic | String | Nf4 | F4E2M1)
+    !matches!(
+        ty,
+        Dynamic
+            | String
+            | Nf4
+            | F4E2M1
+            | F8E4M3Ieee
+            | F8E4M3B11Fnuz
+            | F8E3M4
+            | F6E2M3
+            | F6E3M2
+            | LongDouble
+            | CLongDouble
+    )
 }
 
 fn is_float8(ty: ElementType) -> bool {
@@ -218,9 +131,8 @@ pub fn promote_types(a: ElementType, b: ElementType) -> Result<ElementType> {
 /// The common type and the rule that gives it.
 fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)> {
     let either = |is: fn(ElementType) -> bool| is(a) || is(b);
-    let refuse = |reason| Err(Refusal { reason, types: [a, b] });
     if let Some(ty) = [a, b].into_iter().find(|&ty| ty != Dynamic && !is_supported(ty)) {
-        return Err(Refusal::one(Reason::UnknownType, ty));
+        return refuse_one(Reason::UNKNOWN_TYPE, ty);
     }
     if either(|ty| ty == Dynamic) {
         return Ok((Dynamic, "one of the types is not known"));
@@ -229,26 +141,26 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
         return Ok((a, "the types are equal"));
     }
     if either(|ty| ty.kind() == Kind::Bits) {
-        return refuse(Reason::Bits);
+        return refuse(BITS, a, b);
     }
     if either(is_float8) {
-        return refuse(Reason::Float8);
+        return refuse(Reason::FLOAT8, a, b);
     }
     if either(is_bare_unsigned) {
         return match (a.is_float(), b.is_float()) {
             (true, _) => Ok((a, HIGHER_KIND)),
             (_, true) => Ok((b, HIGHER_KIND)),
-            _ => refuse(Reason::BareUnsigned),
+            _ => refuse(BARE_UNSIGNED, a, b),
         };
     }
     if either(|ty| ty == F4E2M1x2 || ty.is_integer() && !is_integral(ty)) {
-        return refuse(Reason::NoRule);
+        return refuse(NO_RULE, a, b);
     }
     if either(|ty| ty.kind() == Kind::Complex) {
         let (real, _) = lattice(a.real(), b.real())?;
         return match to_complex(real) {
             Some(ty) => Ok((ty, "the complex type whose parts hold both")),
-            None => refuse(Reason::NoRule),
+            None => refuse(NO_RULE, a, b),
         };
     }
     let wider = if a.bits() > b.bits() { a } else { b };
@@ -291,7 +203,7 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
 /// # Errors
 /// What [`promote_types`] refuses; an operand of unknown rank when the answer depends on it; no operands.
 pub fn result_type(operands: &[Operand], options: Options) -> Result<ElementType> {
-    RESULT_TYPE.promote(operands, options).map(|promotion| promotion.common)
+    RuleSet::PyTorch(options).promote("result_type", operands).map(|promotion| promotion.common)
 }
 
 /// [`result_type`] of operands whose ranks are known.
@@ -300,7 +212,7 @@ fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trac
     for operand in operands {
         let ty = operand_type(operand, options, trace);
         let slot = match operand.category {
-            Category::Dimensioned | Category::UnknownRank => 0,
+            Category::Dimensioned | Category::UnknownRank | Category::Weak => 0,
             Category::ZeroDim => 1,
             Category::Number => 2,
         };
@@ -311,7 +223,7 @@ fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trac
     }
     let [dimensioned, zero_dim, number] = types;
     let lower = combine(zero_dim, number, trace)?;
-    combine(dimensioned, lower, trace)?.ok_or(Refusal::one(Reason::Arity, Dynamic))
+    combine(dimensioned, lower, trace)?.ok_or(SYSTEM.refuse(Reason::ARITY, Dynamic, Dynamic))
 }
 
 /// The type an operand brings along: numbers have the default types.
@@ -333,7 +245,7 @@ fn combine(higher: Option<ElementType>, lower: Option<ElementType>, trace: Trace
     let answer = if is_complex(high) || high.is_float() && !is_complex(low) {
         (high, LOWER_CATEGORY)
     } else if high.is_float() {
-        let ty = to_complex(high).ok_or(Refusal { reason: Reason::Float8Complex, types: [high, low] })?;
+        let ty = to_complex(high).ok_or(SYSTEM.refuse(FLOAT8_COMPLEX, high, low))?;
         (ty, "the complex type of the higher category's float")
     } else if is_complex(low) {
         (low, HIGHER_KIND)
@@ -410,21 +322,23 @@ enum Output {
 }
 
 struct Row {
-    name: &'static str,
-    /// Fewest and most operands.
-    arity: (usize, usize),
+    operation: Operation,
     numbers: Numbers,
     common: Common,
     output: Output,
 }
 
-const MANY: usize = usize::MAX;
-
 macro_rules! operations {
-    ($($($name:literal)+, $least:tt..$most:tt $numbers:ident $common:ident $output:ident;)*) => {
+    ($($($name:literal)+: $least:tt..$most:tt $shape:ident, numbers $numbers:ident, common $common:ident,
+        gives $output:ident;)*) => {
         const ROWS: &[Row] = &[$($(Row {
-            name: $name,
-            arity: ($least, $most),
+            operation: Operation {
+                name: $name,
+                least: $least,
+                most: $most,
+                shape: ShapeRule::$shape,
+                is_test: matches!(Output::$output, Output::Boolean),
+            },
             numbers: Numbers::$numbers,
             common: Common::$common,
             output: Output::$output,
@@ -433,236 +347,241 @@ macro_rules! operations {
 }
 
 operations! {
-    "result_type", 1..MANY Anywhere Promoted Common;
-    "add" "add_alpha2" "mul" "floor_divide" "div_floor" "div_trunc" "where", 2..2 Anywhere Promoted Common;
-    "sub", 2..2 Anywhere NotBoolean Common;
-    "rsub", 2..2 NotFirst NotBoolean Common;
-    "div" "true_divide", 2..2 Anywhere Float Common;
-    "add_alpha_float", 2..2 Anywhere Alpha Common;
-    "remainder" "pow" "bitwise_and" "bitwise_or" "bitwise_xor" "bitwise_left_shift" "bitwise_right_shift",
-        2..2 NotAll Promoted Common;
-    "fmod", 2..2 NotFirst Promoted Common;
-    "float_power", 2..2 NotAll Double Common;
-    "xlogy", 2..2 NotAll Float Common;
-    "copysign", 2..2 NotFirst Float Common;
-    "atan2", 2..2 Nowhere Float Common;
-    "logaddexp" "logaddexp2" "hypot" "nextafter" "gcd" "lcm", 2..2 Nowhere Promoted Common;
-    "ldexp", 2..2 Nowhere Ldexp Common;
-    "maximum" "minimum" "fmax" "fmin", 2..2 Nowhere NotComplex Common;
-    "heaviside", 2..2 Nowhere SameNotComplex Common;
-    "eq" "ne" "lt" "le" "gt" "ge", 2..2 NotFirst Promoted Boolean;
-    "isclose", 2..2 Nowhere Same Boolean;
-    "logical_and" "logical_or" "logical_xor", 2..2 Nowhere Promoted Boolean;
-    "addcmul", 2..3 Nowhere Promoted Common;
-    "clamp_min" "clamp_max", 2..2 NotFirst Clamp Common;
-    "clamp", 2..3 NotFirst Clamp Common;
-    "lerp", 2..2 Nowhere Same Common;
-    "lerp_tensor_weight", 2..2 NotFirst LerpWeight Common;
-    "matmul", 2..2 Nowhere SameDimensioned Common;
-    "mm", 2..2 Nowhere Same Common;
-    "cat", 1..MANY Nowhere Dimensioned Common;
-    "stack", 1..MANY Nowhere OneRank Common;
-    "add_" "mul_" "pow_", 2..2 NotFirst Promoted First;
-    "div_", 2..2 NotFirst Float First;
+    "result_type": 1..MANY Other, numbers Anywhere, common Promoted, gives Common;
+    "add" "add_alpha2" "mul" "floor_divide" "div_floor" "div_trunc" "where": 2..2 Broadcast, numbers Anywhere, common Promoted, gives Common;
+    "sub": 2..2 Broadcast, numbers Anywhere, common NotBoolean, gives Common;
+    "rsub": 2..2 Broadcast, numbers NotFirst, common NotBoolean, gives Common;
+    "div" "true_divide": 2..2 Broadcast, numbers Anywhere, common Float, gives Common;
+    "add_alpha_float": 2..2 Broadcast, numbers Anywhere, common Alpha, gives Common;
+    "remainder" "pow" "bitwise_and" "bitwise_or" "bitwise_xor" "bitwise_left_shift" "bitwise_right_shift": 2..2 Broadcast, numbers NotAll, common Promoted, gives Common;
+    "fmod": 2..2 Broadcast, numbers NotFirst, common Promoted, gives Common;
+    "float_power": 2..2 Broadcast, numbers NotAll, common Double, gives Common;
+    "xlogy": 2..2 Broadcast, numbers NotAll, common Float, gives Common;
+    "copysign": 2..2 Broadcast, numbers NotFirst, common Float, gives Common;
+    "atan2": 2..2 Broadcast, numbers Nowhere, common Float, gives Common;
+    "logaddexp" "logaddexp2" "hypot" "nextafter" "gcd" "lcm": 2..2 Broadcast, numbers Nowhere, common Promoted, gives Common;
+    "ldexp": 2..2 Broadcast, numbers Nowhere, common Ldexp, gives Common;
+    "maximum" "minimum" "fmax" "fmin": 2..2 Broadcast, numbers Nowhere, common NotComplex, gives Common;
+    "heaviside": 2..2 Broadcast, numbers Nowhere, common SameNotComplex, gives Common;
+    "eq" "ne" "lt" "le" "gt" "ge": 2..2 Broadcast, numbers NotFirst, common Promoted, gives Boolean;
+    "isclose": 2..2 Broadcast, numbers Nowhere, common Same, gives Boolean;
+    "logical_and" "logical_or" "logical_xor": 2..2 Broadcast, numbers Nowhere, common Promoted, gives Boolean;
+    "addcmul": 2..3 Broadcast, numbers Nowhere, common Promoted, gives Common;
+    "clamp_min" "clamp_max": 2..2 Broadcast, numbers NotFirst, common Clamp, gives Common;
+    "clamp": 2..3 Broadcast, numbers NotFirst, common Clamp, gives Common;
+    "lerp": 2..2 Broadcast, numbers Nowhere, common Same, gives Common;
+    "lerp_tensor_weight": 2..2 Broadcast, numbers NotFirst, common LerpWeight, gives Common;
+    "matmul": 2..2 Other, numbers Nowhere, common SameDimensioned, gives Common;
+    "mm": 2..2 Other, numbers Nowhere, common Same, gives Common;
+    "cat": 1..MANY Other, numbers Nowhere, common Dimensioned, gives Common;
+    "stack": 1..MANY Other, numbers Nowhere, common OneRank, gives Common;
+    "add_" "mul_" "pow_": 2..2 InPlace, numbers NotFirst, common Promoted, gives First;
+    "div_": 2..2 InPlace, numbers NotFirst, common Float, gives First;
     "operator +" "operator *" "operator //" "operator %" "operator **" "operator &" "operator |" "operator ^"
-        "operator <<" "operator >>", 2..2 NotAll Promoted Common;
-    "operator -", 2..2 NotAll NotBoolean Common;
-    "operator /", 2..2 NotAll Float Common;
-    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=", 2..2 NotAll Promoted Boolean;
+        "operator <<" "operator >>": 2..2 Broadcast, numbers NotAll, common Promoted, gives Common;
+    "operator -": 2..2 Broadcast, numbers NotAll, common NotBoolean, gives Common;
+    "operator /": 2..2 Broadcast, numbers NotAll, common Float, gives Common;
+    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast, numbers NotAll, common Promoted, gives Boolean;
     "acos" "acosh" "asin" "asinh" "atan" "atanh" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "log" "log10" "log1p"
-        "log2" "reciprocal" "rsqrt" "sigmoid" "sin" "sinh" "sqrt" "tan" "tanh", 1..1 Nowhere Float Common;
-    "angle", 1..1 Nowhere Float Real;
-    "abs", 1..1 Nowhere Promoted Real;
-    "neg", 1..1 Nowhere NotBoolean Common;
-    "ceil" "floor" "trunc", 1..1 Nowhere NotComplex Common;
-    "round", 1..1 Nowhere Promoted Common;
-    "cumprod" "cumsum" "prod" "sum", 1..1 Nowhere Sum Common;
-    "mean", 1..1 Nowhere OnlyFloat Common;
+        "log2" "reciprocal" "rsqrt" "sigmoid" "sin" "sinh" "sqrt" "tan" "tanh": 1..1 Broadcast, numbers Nowhere, common Float, gives Common;
+    "angle": 1..1 Broadcast, numbers Nowhere, common Float, gives Real;
+    "abs": 1..1 Broadcast, numbers Nowhere, common Promoted, gives Real;
+    "neg": 1..1 Broadcast, numbers Nowhere, common NotBoolean, gives Common;
+    "ceil" "floor" "trunc": 1..1 Broadcast, numbers Nowhere, common NotComplex, gives Common;
+    "round": 1..1 Broadcast, numbers Nowhere, common Promoted, gives Common;
+    "cumprod" "cumsum" "prod" "sum": 1..1 Other, numbers Nowhere, common Sum, gives Common;
+    "mean": 1..1 Other, numbers Nowhere, common OnlyFloat, gives Common;
 }
 
-/// An operation of PyTorch and its rule. The names are those of functions of `torch`; `operator +` and its like are
-/// Python's operators, which take a number on either side; `div_floor` and `div_trunc` are `div` with a rounding mode,
-/// `add_alpha2` and `add_alpha_float` are `add` with an integer and a fractional `alpha`, `lerp_tensor_weight` is
-/// `lerp(a, a, b)`; a trailing underscore means in place.
-///
-/// ```
-/// use typelift_promote::{ElementType::*, Operand, pytorch::{Operation, Options}};
-/// let div = Operation::from_name("div").unwrap();
-/// let operands = [Operand::dimensioned(I32), Operand::dimensioned(I32)];
-/// assert_eq!(div.promote(&operands, Options::default()).unwrap().result, F32);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Operation(u8);
+// Names: `div_floor` and `div_trunc` are `div` with a rounding mode, `add_alpha2` and `add_alpha_float` are `add` with an
+// integer and a fractional `alpha`, `lerp_tensor_weight` is `lerp(a, a, b)`; a trailing underscore means in place.
 
-/// The first row.
-const RESULT_TYPE: Operation = Operation(0);
+impl Options {
+    /// The settings worth a comparison, with the words for each.
+    pub(crate) const VARIANTS: &[(&str, Self)] = &[("pytorch", Self { default_dtype: F32 })];
+}
 
-impl Operation {
-    /// Every operation of the table.
-    pub fn all() -> impl ExactSizeIterator<Item = Self> {
-        (0..ROWS.len() as u8).map(Self)
+impl Rules for Options {
+    fn name(&self) -> &'static str {
+        "pytorch"
     }
 
-    /// The operation of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::all().find(|operation| operation.name() == name)
+    fn system(&self) -> System {
+        SYSTEM
     }
 
-    fn row(self) -> &'static Row {
-        &ROWS[usize::from(self.0)]
+    fn has_type(&self, ty: ElementType) -> bool {
+        is_supported(ty)
     }
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        self.row().name
+    fn operation(&self, at: usize) -> Option<&'static Operation> {
+        ROWS.get(at).map(|row| &row.operation)
     }
 
-    /// The type its operands are converted to, and the type of its result. An operand of type `dynamic` makes both
-    /// `dynamic`, but a comparison is boolean.
-    ///
-    /// # Errors
-    /// What torch refuses, missing kernels of a device apart; an operand of unknown rank when the answer depends on it.
-    pub fn promote(self, operands: &[Operand], options: Options) -> Result<Promotion> {
-        self.trace(operands, options, &mut |_| {})
+    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
+        let Some(row) = ROWS.get(at) else { return refuse_one(Reason::UNKNOWN_OPERATION, Dynamic) };
+        row.numbers.check(operands)?;
+        row.check_ranks(operands)?;
+        let common = row.common.of(operands, *self, trace)?;
+        row.output.of(common, operands, trace).map(|result| Promotion::new(common, result))
     }
 
-    /// [`promote`](Self::promote), handing each step of the derivation to `trace`.
-    ///
-    /// # Errors
-    /// As [`promote`](Self::promote).
-    pub fn trace(self, operands: &[Operand], options: Options, trace: &mut dyn FnMut(Step)) -> Result<Promotion> {
-        let row = self.row();
-        if !(row.arity.0..=row.arity.1).contains(&operands.len()) {
-            return Err(Refusal::one(Reason::Arity, Dynamic));
-        }
-        let takes_numbers = match row.numbers {
-            Numbers::Anywhere => true,
-            Numbers::NotAll => !operands.iter().all(|operand| operand.is_number()),
-            Numbers::NotFirst => !operands[0].is_number(),
-            Numbers::Nowhere => !operands.iter().any(|operand| operand.is_number()),
+    fn ordinary_operation(&self) -> &'static str {
+        "result_type"
+    }
+
+    fn default_float(&self) -> ElementType {
+        self.default_dtype
+    }
+
+    fn categories(&self) -> &'static [Category] {
+        &[Category::Dimensioned, Category::ZeroDim, Category::Number]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &[Setting {
+            name: "default-dtype",
+            value: Some("TYPE"),
+            help: "pytorch: what torch.set_default_dtype has set, one of f16, bf16, f32, f64 [default: f32]",
+            is_laxer: false,
+        }]
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        let ty = ElementType::from_framework_name(value).filter(|ty| matches!(ty, F16 | Bf16 | F32 | F64));
+        self.default_dtype = ty.unwrap_or(self.default_dtype);
+        name == "default-dtype" && ty.is_some()
+    }
+}
+
+impl Numbers {
+    fn check(self, operands: Operands) -> Result<()> {
+        let takes = match self {
+            Self::Anywhere => true,
+            Self::NotAll => operands.any(|operand| !operand.is_number()),
+            Self::NotFirst => !operands.first().is_number(),
+            Self::Nowhere => !operands.any(Operand::is_number),
         };
-        if !takes_numbers {
-            return Err(Refusal::one(Reason::Number, operands[0].element_type));
-        }
-        let types = || operands.iter().map(|operand| operand.element_type);
-        if let Some(ty) = types().find(|&ty| ty != Dynamic && !is_supported(ty)) {
-            return Err(Refusal::one(Reason::UnknownType, ty));
-        }
-        if types().any(|ty| ty == Dynamic) {
-            let result = if row.output == Output::Boolean { Boolean } else { Dynamic };
-            return Ok(Promotion { common: Dynamic, result });
-        }
-        let decide = |ranks| self.decide(with_ranks(operands, ranks), options, &mut |_| {});
-        let ranks = agreeing_ranks(operands, decide, |refusal| refusal.reason == Reason::Rank).ok_or_else(|| {
-            let ends = [operands[0], operands[operands.len() - 1]];
-            Refusal { reason: Reason::UnknownRank, types: ends.map(|operand| operand.element_type) }
-        })?;
-        self.decide(with_ranks(operands, ranks), options, trace)
+        if takes { Ok(()) } else { refuse_one(Reason::NUMBER, operands.first().element_type) }
     }
+}
 
-    /// The answer for operands of known rank and known, supported type.
-    fn decide(
-        self,
-        operands: impl Iterator<Item = Operand> + Clone,
-        options: Options,
-        trace: Trace,
-    ) -> Result<Promotion> {
-        let row = self.row();
-        let refuse = |reason, a: Operand, b: Operand| Err(Refusal { reason, types: [a.element_type, b.element_type] });
-        let find = |is: fn(&Operand) -> bool| operands.clone().find(is);
-        let Some(first) = operands.clone().next() else { return Err(Refusal::one(Reason::Arity, Dynamic)) };
-        let last = operands.clone().last().unwrap_or(first);
-        let other_type = operands.clone().find(|operand| operand.element_type != first.element_type);
-        let zero_dim = find(|operand| operand.category == Category::ZeroDim);
-        let dimensioned = find(|operand| operand.category == Category::Dimensioned);
-        let complex = find(|operand| operand.element_type.kind() == Kind::Complex);
-
-        let rank_fits = match (row.common, row.output) {
-            (_, Output::First) => first.category == Category::Dimensioned || dimensioned.is_none(),
-            (Common::Dimensioned | Common::SameDimensioned, _) => zero_dim.is_none(),
-            (Common::OneRank, _) => zero_dim.is_none() || dimensioned.is_none(),
+impl Row {
+    fn check_ranks(&self, operands: Operands) -> Result<()> {
+        let first = operands.first();
+        let has = |category| operands.any(|operand| operand.category == category);
+        let fits = match (self.common, self.output) {
+            (_, Output::First) => first.category == Category::Dimensioned || !has(Category::Dimensioned),
+            (Common::Dimensioned | Common::SameDimensioned, _) => !has(Category::ZeroDim),
+            (Common::OneRank, _) => !has(Category::ZeroDim) || !has(Category::Dimensioned),
             _ => true,
         };
-        if !rank_fits {
-            return refuse(Reason::Rank, first, last);
+        if fits { Ok(()) } else { refuse(Reason::RANK, first.element_type, operands.last().element_type) }
+    }
+}
+
+fn is_complex(operand: Operand) -> bool {
+    operand.element_type.kind() == Kind::Complex
+}
+
+impl Common {
+    /// The type that the operands are converted to.
+    fn of(self, operands: Operands, options: Options, trace: Trace) -> Result<ElementType> {
+        let (first, last) = (operands.first(), operands.last());
+        let complex = operands.find(is_complex);
+        if let (Self::NotComplex | Self::SameNotComplex, Some(complex)) = (self, complex) {
+            return refuse(COMPLEX, first.element_type, complex.element_type);
         }
-        if let (Common::NotComplex | Common::SameNotComplex, Some(complex)) = (row.common, complex) {
-            return refuse(Reason::Complex, first, complex);
-        }
-        let common = match row.common {
-            Common::Same | Common::SameDimensioned | Common::SameNotComplex => match other_type {
-                Some(other) => return refuse(Reason::SameType, first, other),
-                None => first.element_type,
-            },
-            Common::Promoted | Common::NotComplex | Common::Dimensioned | Common::OneRank => {
-                combined_type(operands, options, trace)?
+        match self {
+            Self::Same | Self::SameDimensioned | Self::SameNotComplex => same_type(operands),
+            Self::Promoted | Self::NotComplex | Self::Dimensioned | Self::OneRank => {
+                combined_type(operands.iter(), options, trace)
             }
-            Common::NotBoolean => match find(|operand| operand.element_type == Boolean) {
-                Some(boolean) => return refuse(Reason::Boolean, first, if first == boolean { last } else { boolean }),
-                None => combined_type(operands, options, trace)?,
-            },
-            Common::Float | Common::Sum | Common::OnlyFloat | Common::Alpha => {
-                let ty = combined_type(operands, options, trace)?;
-                match row.common {
-                    _ if !is_whole(ty) => ty,
-                    Common::Float => change(ty, options.default_dtype, WORKS_ON_FLOATS, trace),
-                    Common::Sum => change(ty, I64, "integers are summed as i64", trace),
-                    Common::Alpha => return Err(Refusal::one(Reason::Alpha, ty)),
-                    _ => return Err(Refusal::one(Reason::NotFloat, ty)),
+            Self::NotBoolean => match operands.find(|operand| operand.element_type == Boolean) {
+                Some(boolean) => {
+                    let other = if first == boolean { last } else { boolean };
+                    refuse(BOOLEAN, first.element_type, other.element_type)
                 }
+                None => combined_type(operands.iter(), options, trace),
+            },
+            Self::Float | Self::Sum | Self::OnlyFloat | Self::Alpha => {
+                let ty = combined_type(operands.iter(), options, trace)?;
+                self.of_whole(ty, options, trace)
             }
-            Common::Double => {
+            Self::Double => {
                 let ty = if complex.is_some() { C128 } else { F64 };
-                trace(Step {
-                    from: first.element_type,
-                    with: Some(last.element_type),
-                    to: ty,
-                    rule: "the operation works in double precision",
-                });
-                ty
+                let rule = "the operation works in double precision";
+                Ok(meet((ty, rule), first.element_type, last.element_type, trace))
             }
-            Common::Clamp => {
-                let only_numbers = operands.clone().skip(1).all(Operand::is_number);
-                if first.element_type.kind() == Kind::Complex {
-                    return refuse(Reason::Complex, first, last);
-                }
-                if only_numbers && first.element_type.is_float() {
-                    first.element_type
-                } else {
-                    let ty = combined_type(operands, options, trace)?;
-                    if only_numbers && ty.kind() == Kind::Complex {
-                        return refuse(Reason::Complex, first, last);
-                    }
-                    ty
-                }
-            }
-            Common::LerpWeight => match (last.category, other_type) {
-                (Category::ZeroDim, _) => combined_type(operands, options, trace)?,
-                (Category::Dimensioned, Some(_)) => return refuse(Reason::SameType, first, last),
-                _ => first.element_type,
+            Self::Clamp => clamp(operands, options, trace),
+            Self::LerpWeight => match last.category {
+                Category::ZeroDim => combined_type(operands.iter(), options, trace),
+                Category::Dimensioned => same_type(operands),
+                _ => Ok(first.element_type),
             },
-            Common::Ldexp => {
-                let (a, b) = (first.element_type, last.element_type);
-                let mut exponential = last;
-                if is_whole(a) || !is_whole(b) || complex.is_some() {
-                    let base = if is_whole(a) { Operand::number(F64) } else { Operand::zero_dim(a) };
-                    exponential.element_type = combined_type([base, last].into_iter(), options, trace)?;
-                }
-                combined_type([first, exponential].into_iter(), options, trace)?
-            }
-        };
-        let result = match row.output {
-            Output::Common => common,
-            Output::Boolean => change(common, Boolean, "the operation gives booleans", trace),
-            Output::Real if complex.is_some() => {
+            Self::Ldexp => ldexp(first, last, options, trace),
+        }
+    }
+
+    /// What the operation makes of integers and booleans that it has promoted.
+    fn of_whole(self, ty: ElementType, options: Options, trace: Trace) -> Result<ElementType> {
+        match self {
+            _ if !is_whole(ty) => Ok(ty),
+            Self::Float => Ok(change(ty, options.default_dtype, WORKS_ON_FLOATS, trace)),
+            Self::Sum => Ok(change(ty, I64, "integers are summed as i64", trace)),
+            Self::Alpha => refuse_one(ALPHA, ty),
+            _ => refuse_one(NOT_FLOAT, ty),
+        }
+    }
+}
+
+fn same_type(operands: Operands) -> Result<ElementType> {
+    let first = operands.first().element_type;
+    match operands.find(|operand| operand.element_type != first) {
+        Some(other) => refuse(Reason::SAME_TYPE, first, other.element_type),
+        None => Ok(first),
+    }
+}
+
+fn clamp(operands: Operands, options: Options, trace: Trace) -> Result<ElementType> {
+    let first = operands.first();
+    let only_numbers = operands.iter().skip(1).all(Operand::is_number);
+    if only_numbers && first.element_type.is_float() {
+        return Ok(first.element_type);
+    }
+    let refuse_complex = || refuse(COMPLEX, first.element_type, operands.last().element_type);
+    if is_complex(first) {
+        return refuse_complex();
+    }
+    let ty = combined_type(operands.iter(), options, trace)?;
+    if only_numbers && ty.kind() == Kind::Complex { refuse_complex() } else { Ok(ty) }
+}
+
+fn ldexp(base: Operand, exponent: Operand, options: Options, trace: Trace) -> Result<ElementType> {
+    let (a, b) = (base.element_type, exponent.element_type);
+    let mut power = exponent;
+    if is_whole(a) || !is_whole(b) || is_complex(base) || is_complex(exponent) {
+        let two = if is_whole(a) { Operand::number(F64) } else { Operand::zero_dim(a) };
+        power.element_type = combined_type([two, exponent].into_iter(), options, trace)?;
+    }
+    combined_type([base, power].into_iter(), options, trace)
+}
+
+impl Output {
+    /// The type of the result.
+    fn of(self, common: ElementType, operands: Operands, trace: Trace) -> Result<ElementType> {
+        let first = operands.first().element_type;
+        Ok(match self {
+            Self::Common => common,
+            Self::Boolean => change(common, Boolean, "the operation gives booleans", trace),
+            Self::Real if operands.any(is_complex) => {
                 change(common, common.real(), "the operation gives a real number", trace)
             }
-            Output::Real => common,
-            Output::First if can_cast(common, first.element_type) => {
-                change(common, first.element_type, "the result is stored in the first operand", trace)
+            Self::Real => common,
+            Self::First if can_cast(common, first) => {
+                change(common, first, "the result is stored in the first operand", trace)
             }
-            Output::First => return Err(Refusal { reason: Reason::Cast, types: [first.element_type, common] }),
-        };
-        Ok(Promotion { common, result })
+            Self::First => return refuse(Reason::CAST, first, common),
+        })
     }
 }

@@ -129,6 +129,8 @@ fn exit_status_tells_done_from_faulty_from_usage() {
         (2, &["convert", "model.xml", "--dry-run", "--set-shape", "x=[5..2]"]),
         (2, &["promote", "f32"]),
         (2, &["promote", "f32", "float33"]),
+        (2, &["promote", "--rules", "paddle", "--promote-unsafe", "f32", "f32"]),
+        (2, &["promote", "--rules", "pytorch", "--default-dtype", "i8", "f32", "f32"]),
         (2, &["promote", "--rules", "pytorch", "--op", "ad", "f32", "f32"]),
     ] {
         let run = run(path, arguments);
@@ -514,20 +516,26 @@ fn promote_answers_as_its_contract_says() {
     };
     for (arguments, answer) in [
         (&["i16", "u8"][..], "i16\n"),
-        (&["i16[2]", "u8[]"], "i16\n"),
+        (&["i16[2]", "u8[]"], "i16[2]\n"),
         (&["boolean", "f8e4m3"], "f8e4m3\n"),
         (&["--promote-unsafe", "u64", "i8"], "f32\n"),
         (&["--promote-unsafe", "--u64-integer-promotion-target", "i64", "u64", "i8"], "i64\n"),
-        (&["--pytorch-scalar-promotion", "--promote-unsafe", "u8[2]", "i64[]"], "u8\n"),
-        (&["--pytorch-scalar-promotion", "i32[...]", "i64[2]"], "dynamic\n"),
-        (&["--rules", "pytorch", "f16[2]", "f32[]"], "f16\n"),
-        (&["--rules", "pytorch", "bool[2]", "int"], "i64\n"),
+        (&["--pytorch-scalar-promotion", "--promote-unsafe", "u8[2]", "i64[]"], "u8[2]\n"),
+        (&["--pytorch-scalar-promotion", "i32[...]", "i64[2]"], "dynamic[...]\n"),
+        (&["--rules", "pytorch", "f16[2]", "f32[]"], "f16[2]\n"),
+        (&["--rules", "pytorch", "bool[2]", "int"], "i64[2]\n"),
+        (&["--rules", "pytorch", "--op", "result_type", "u8[2]", "1", "i16[]", "1.0"], "f32\n"),
+        (&["--rules", "pytorch", "--op", "sqrt", "i32[3]"], "f32[3]\n"),
+        (&["--rules", "numpy", "--op", "result_type", "i8", "u8", "f16"], "f16\n"),
+        (&["--rules", "numpy", "i32[2,1]", "f16[3]"], "f64[2,3]\n"),
+        (&["--rules", "jax", "i32[2]", "1.0"], "f64*[2]\n"),
+        (&["--rules", "jax", "f16", "f64*"], "f16\n"),
         (&["--rules", "pytorch", "bool", "bool[2]"], "bool\n"),
         (&["--rules", "pytorch", "--op", "div", "i32", "i32"], "f32\n"),
         (&["--rules", "pytorch", "--op", "div", "--default-dtype", "f64", "i32", "i32"], "f64\n"),
         (&["--rules", "pytorch", "--op", "eq", "i32", "f32"], "bool\n"),
-        (&["--rules", "paddle", "f16[2]", "bf16[2]"], "f32\n"),
-        (&["--rules", "paddle", "f32[2]", "c64[2]"], "c64\n"),
+        (&["--rules", "paddle", "f16[2]", "bf16[2]"], "f32[2]\n"),
+        (&["--rules", "paddle", "f32[2]", "c64[2]"], "c64[2]\n"),
     ] {
         let run = promote(arguments, "");
         assert_eq!((run.status, run.stdout.as_str(), run.stderr.as_str()), (0, answer, ""), "{arguments:?}");
@@ -535,8 +543,8 @@ fn promote_answers_as_its_contract_says() {
     let refused = promote(&["f16", "i64"], "");
     assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
     assert!(refused.stderr.starts_with("error[integer-to-float]: f16 and i64 have no common type"), "{refused:?}");
-    let lines = promote(&["-"], "i16 u8\nu64 i8\n\nf32 nonsense\nf32[2] f64[]\n");
-    assert_eq!(lines.stdout, "i16\nerror: unsigned-to-signed\nerror: not-a-pair\nerror: not-an-operand\nf64\n");
+    let lines = promote(&["-"], "i16 u8\nu64 i8\n\n# f32\nf32 nonsense\nf32[2] f64[]\nf32[2] f32[3]\n");
+    assert_eq!(lines.stdout, "i16\nerror: unsigned-to-signed\n\n# f32\nerror: not-an-operand\nf64[2]\nerror: shapes\n");
     assert_eq!(promote(&["--table"], "").stdout.lines().count(), 19);
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use typelift_promote::paddle::{self, Version};
-use typelift_promote::{Category, ElementType, Operand, RuleSet, openvino};
+use typelift_promote::paddle::Version;
+use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, openvino};
 
 fn promote(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Option<ElementType> {
     rules.promote(operation, &[a, b]).ok().map(|promotion| promotion.result)
@@ -19,7 +19,7 @@ fn named(name: &str) -> RuleSet {
     RuleSet::from_name(name).unwrap()
 }
 
-/// The types that all three have.
+/// The types that all have.
 fn common_types() -> Vec<ElementType> {
     use ElementType::*;
     vec![Boolean, U8, I8, I16, I32, I64, F16, Bf16, F32, F64]
@@ -34,6 +34,8 @@ fn compare_table(left: fn(ElementType) -> Operand, right: fn(ElementType) -> Ope
         ("OpenVINO, unsafe, PyTorch scalars", RuleSet::OpenVino(scalars)),
         ("PyTorch", named("pytorch")),
         ("Paddle", named("paddle")),
+        ("NumPy", named("numpy")),
+        ("JAX", named("jax")),
     ];
     let header: Vec<_> = rule_sets.iter().map(|(name, _)| *name).collect();
     let mut rows = String::new();
@@ -141,18 +143,18 @@ fn paddle_versions_table() -> String {
         "| API | cells | another type | package refuses | document refuses or leaves out |\n|---|---|---|---|---|\n"
             .to_owned();
     let types: Vec<_> = common_types().into_iter().chain([ElementType::C64, ElementType::C128]).collect();
-    let numbers = ["bool", "int", "float", "complex"].map(|word| Operand::from_number_name(word).unwrap());
+    let numbers = ["True", "int", "float", "complex"].map(|word| Operand::from_number(word).unwrap());
     let tensors = types.iter().map(|&ty| Operand::dimensioned(ty));
     let operands: Vec<_> = tensors.chain(numbers).collect();
-    let all: Vec<_> = paddle::Operation::all().map(paddle::Operation::name).collect();
+    let rules = RuleSet::Paddle(Version::V3_3);
+    let all = rules.operations().filter(|operation| operation.most == 2).map(|operation| operation.name);
     let mut rows = BTreeMap::<_, Vec<&str>>::new();
     for name in all {
-        let operation = paddle::Operation::from_name(name).unwrap();
         let mut counts = [0; 4];
         for (a, b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (*a, *b))) {
             let [real, document] = [Version::V3_3, Version::Published2_6]
-                .map(|version| operation.promote(&[a, b], version).map(|promotion| promotion.result));
-            let left_out = |refusal: &paddle::Refusal| refusal.reason == paddle::Reason::OutOfScope;
+                .map(|version| RuleSet::Paddle(version).promote(name, &[a, b]).map(|promotion| promotion.result));
+            let left_out = |refusal: &Refusal| refusal.code() == "out-of-scope";
             if document.as_ref().is_err_and(left_out) || a.is_number() && b.is_number() {
                 continue;
             }

@@ -3,12 +3,13 @@
 
 use proptest::prelude::*;
 use typelift_promote::ElementType::{self, *};
+use typelift_promote::numpy::can_cast;
 use typelift_promote::pytorch::{Options, result_type};
-use typelift_promote::{Category, Operand, RuleSet, openvino};
+use typelift_promote::{Category, Operand, Promotion, Refusal, Remedy, RuleSet, openvino};
 
 /// Every rule set with every setting that changes its answers.
 fn rule_sets() -> Vec<RuleSet> {
-    let mut all = RuleSet::all().to_vec();
+    let mut all: Vec<_> = RuleSet::all().collect();
     for (promote_unsafe, pytorch_scalar_promotion) in [(true, false), (false, true), (true, true)] {
         let attributes = openvino::Attributes { promote_unsafe, pytorch_scalar_promotion, ..Default::default() };
         all.push(RuleSet::OpenVino(attributes));
@@ -22,7 +23,7 @@ fn operands(rules: &RuleSet) -> Vec<Operand> {
     rules
         .types()
         .flat_map(|element_type| categories.map(|category| Operand { element_type, category }))
-        .chain(["bool", "int", "float", "complex"].map(|word| Operand::from_number_name(word).unwrap()))
+        .chain(["True", "int", "float", "complex"].map(|word| Operand::from_number(word).unwrap()))
         .collect()
 }
 
@@ -36,7 +37,17 @@ fn the_order_of_two_operands_does_not_matter() {
     for rules in rule_sets() {
         let operands = operands(&rules);
         let operation = if matches!(rules, RuleSet::Paddle(_)) { "operator +" } else { "add" };
+        // NumPy takes types of ml_dtypes for one another: the first one wins.
+        let is_ml = |operand: Operand| {
+            rules.name() == "numpy"
+                && !operand.is_number()
+                && can_cast(operand.element_type, F64)
+                && !can_cast(operand.element_type, Bf16)
+        };
         for (&a, &b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
+            if is_ml(a) && is_ml(b) {
+                continue;
+            }
             assert_eq!(answer(&rules, operation, a, b), answer(&rules, operation, b, a), "{rules:?} {a:?} {b:?}");
         }
     }
@@ -82,10 +93,10 @@ fn a_rank_that_is_not_known_never_changes_an_answer_given() {
         for operation in rules.operations() {
             for a in rules.types().map(|element_type| Operand { element_type, category: Category::UnknownRank }) {
                 for b in operands(&rules) {
-                    let Ok(promotion) = rules.promote(operation, &[a, b]) else { continue };
+                    let Ok(promotion) = rules.promote(operation.name, &[a, b]) else { continue };
                     for category in [Category::Dimensioned, Category::ZeroDim] {
-                        match rules.promote(operation, &[Operand { category, ..a }, b]) {
-                            Ok(known) => assert_eq!(known, promotion, "{rules:?} {operation} {a:?} {b:?}"),
+                        match rules.promote(operation.name, &[Operand { category, ..a }, b]) {
+                            Ok(known) => assert_eq!(known, promotion, "{rules:?} {operation:?} {a:?} {b:?}"),
                             Err(refusal) => assert!(["rank", "unknown-rank"].contains(&refusal.code()), "{refusal}"),
                         }
                     }
@@ -111,6 +122,54 @@ fn promote_unsafe_refuses_only_types_that_are_not_taken_and_keeps_every_safe_ans
     }
 }
 
+/// What a remedy makes of a question.
+fn followed(rules: &RuleSet, operation: &str, operands: &[Operand], remedy: Remedy) -> Result<Promotion, Refusal> {
+    let (mut rules, mut operation, mut operands) = (*rules, operation, operands.to_vec());
+    match remedy {
+        Remedy::Flag { name, .. } => assert!(rules.set(name, "")),
+        Remedy::Operation(other) => operation = other,
+        Remedy::Tensor { operand, to } => operands[operand] = Operand::zero_dim(to),
+        Remedy::Rank { operand, is_zero: true } => operands[operand].category = Category::ZeroDim,
+        Remedy::Rank { operand, is_zero: false } => operands[operand].category = Category::Dimensioned,
+        Remedy::Convert { operand, to } => operands[operand].element_type = to,
+        Remedy::ConvertAll(to) => {
+            for operand in &mut operands {
+                let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
+                *operand = Operand { element_type: to, category };
+            }
+        }
+    }
+    rules.promote(operation, &operands)
+}
+
+#[test]
+fn every_remedy_works_when_followed() {
+    let types = [Boolean, U8, I8, I32, I64, U16, F16, Bf16, F32, C64, F8E4M3];
+    let numbers = ["True", "1", "1.0", "1j"].map(|text| Operand::from_number(text).unwrap());
+    let tensors = types.into_iter().flat_map(|ty| [Operand::dimensioned(ty), Operand::zero_dim(ty)]);
+    let operands: Vec<_> = tensors.chain(numbers).collect();
+    let (mut refused, mut without) = (0, 0);
+    // The document of Paddle 2.6 leaves whole operations out, which nothing remedies.
+    for rules in RuleSet::all().filter(|rules| rules.name() != "paddle-2.6") {
+        for operation in rules.operations().filter(|operation| operation.takes(2)) {
+            for (&a, &b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
+                if rules.promote(operation.name, &[a, b]).is_ok() {
+                    continue;
+                }
+                refused += 1;
+                match rules.remedy(operation.name, &[a, b]) {
+                    Some(remedy) => {
+                        let answer = followed(&rules, operation.name, &[a, b], remedy);
+                        assert!(answer.is_ok(), "{} {} {a:?} {b:?} {remedy:?}", rules.name(), operation.name);
+                    }
+                    None => without += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 10_000 && without * 20 < refused, "{without} of {refused} have no remedy");
+}
+
 #[test]
 fn the_last_step_of_a_derivation_is_its_result() {
     for rules in rule_sets() {
@@ -118,9 +177,9 @@ fn the_last_step_of_a_derivation_is_its_result() {
             for (a, b) in [(F16, I32), (I8, U8), (Boolean, F64), (F32, F64)] {
                 let operands = [Operand::dimensioned(a), Operand::zero_dim(b)];
                 let mut last = None;
-                let answer = rules.trace(operation, &operands, &mut |step| last = Some(step.to));
+                let answer = rules.trace(operation.name, &operands, &mut |step| last = Some(step.to));
                 if let (Ok(promotion), Some(last)) = (answer, last) {
-                    assert_eq!(last, promotion.result, "{} {operation} {a} {b}", rules.name());
+                    assert_eq!(last, promotion.result, "{} {operation:?} {a} {b}", rules.name());
                 }
             }
         }
@@ -128,7 +187,8 @@ fn the_last_step_of_a_derivation_is_its_result() {
 }
 
 fn any_operand() -> impl Strategy<Value = Operand> {
-    let categories = [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank, Category::Number];
+    let categories =
+        [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank, Category::Number, Category::Weak];
     (prop::sample::select(ElementType::all().collect::<Vec<_>>()), prop::sample::select(categories.to_vec()))
         .prop_map(|(element_type, category)| Operand { element_type, category })
 }
@@ -140,11 +200,10 @@ proptest! {
         target in prop::sample::select(ElementType::all().collect::<Vec<_>>()),
     ) {
         let attributes = openvino::Attributes { u64_integer_promotion_target: target, ..Default::default() };
-        let _ = openvino::promote_all(operands.iter().map(|&operand| operand.into()), &attributes);
-        for rules in rule_sets() {
+        for rules in rule_sets().into_iter().chain([RuleSet::OpenVino(attributes)]) {
             for operation in rules.operations() {
-                if let Err(refusal) = rules.promote(operation, &operands) {
-                    prop_assert!(!refusal.to_string().is_empty() && !refusal.remedy().to_string().is_empty());
+                if let Err(refusal) = rules.promote(operation.name, &operands) {
+                    prop_assert!(!refusal.to_string().is_empty());
                 }
             }
         }
@@ -163,8 +222,19 @@ proptest! {
         let mut more = operands.clone();
         more.push(operands[again % operands.len()]);
         let second = result_type(&more, Options::default());
-        let code = |answer: Result<ElementType, typelift_promote::pytorch::Refusal>| answer.map_err(|refusal| refusal.code());
-        prop_assert_eq!(first.is_ok(), second.is_ok(), "{:?} {:?}", code(first), code(second));
-        prop_assert_eq!(first.ok(), second.ok());
+        // torch looks at a category's operands from the left, and meets an unsigned type that does not promote before or
+        // after the float that takes it.
+        match (first, second) {
+            (Ok(first), Ok(second)) => prop_assert_eq!(first, second),
+            (Ok(_), Err(refusal)) => prop_assert_eq!(refusal.code(), "bare-unsigned"),
+            (Err(_), second) => prop_assert!(second.is_err()),
+        }
     }
+}
+
+#[test]
+fn a_repeated_unsigned_operand_is_refused_as_torch_does() {
+    let zero_dim = [Bf16, U1, C32, U1].map(Operand::zero_dim);
+    assert_eq!(result_type(&zero_dim[..3], Options::default()), Ok(C64));
+    assert_eq!(result_type(&zero_dim, Options::default()).unwrap_err().code(), "bare-unsigned");
 }

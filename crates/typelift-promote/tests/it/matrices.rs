@@ -7,7 +7,7 @@ use typelift_promote::{Category, Operand, RuleSet, openvino};
 fn matrix(rules: &RuleSet, operation: &str, row: Category, column: Category) -> String {
     let operands = |category| -> Vec<Operand> {
         match category {
-            Category::Number => ["bool", "int", "float", "complex"].map(|word| rules.operand(word).unwrap()).to_vec(),
+            Category::Number => ["True", "int", "float", "complex"].map(|word| rules.operand(word).unwrap()).to_vec(),
             category => rules.types().map(|element_type| Operand { element_type, category }).collect(),
         }
     };

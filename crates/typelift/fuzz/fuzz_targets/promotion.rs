@@ -16,13 +16,13 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     for rules in RuleSet::all() {
         let operands: Vec<_> = text.split_whitespace().filter_map(|word| rules.operand(word).ok()).collect();
         for operation in rules.operations() {
-            if let Ok(promotion) = rules.promote(operation, &operands) {
+            if let Ok(promotion) = rules.promote(operation.name, &operands) {
                 let known = rules.type_from_name(rules.type_name(promotion.result));
-                assert_eq!(known, Some(promotion.result), "{} {operation} {operands:?}", rules.name());
+                assert_eq!(known, Some(promotion.result), "{} {operation:?} {operands:?}", rules.name());
             }
             let mut steps = Vec::new();
-            let _ = rules.promote_all(operation, &operands, &mut |step| steps.push(rules.describe(step).to_string()));
-            assert!(steps.iter().all(|step| !step.is_empty()), "{} {operation} {operands:?}", rules.name());
+            let _ = rules.promote_all(operation.name, &operands, &mut |step| steps.push(rules.describe(step).to_string()));
+            assert!(steps.iter().all(|step| !step.is_empty()), "{} {operation:?} {operands:?}", rules.name());
         }
     }
 });

@@ -158,9 +158,9 @@ impl Aligner {
         let promoted_as = subject.operation.promotion();
         subject.operation.is_tied_when_run()
             || match self.rules {
-                RuleSet::OpenVino(_) => false,
                 RuleSet::PyTorch(_) if is_whole(first) && promoted_as == PromotedAs::FloatFunction => true,
                 RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && promoted_as == PromotedAs::Negation,
+                _ => false,
             }
     }
 
@@ -264,7 +264,7 @@ fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
         && match rules {
             RuleSet::OpenVino(attributes) => allowed(attributes.promote_unsafe),
             RuleSet::PyTorch(_) => pytorch::can_cast(from, to),
-            RuleSet::Paddle(_) => allowed(false),
+            _ => allowed(false),
         }
 }
 
@@ -393,15 +393,20 @@ impl Walk {
                 "input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ",
                 port.element_type
             );
-            let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason).map_err(|refusal| {
-                let message = format!(
-                    "input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}",
-                    port.element_type
-                );
-                let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-                let common = |other: &_| common_type(other, ordinary_name(other), &operands, &mut String::new()).ok();
-                fault.help(ways(&rules, "them", common).unwrap_or_else(|| refusal.remedy().to_string()))
-            })?;
+            let common =
+                common_type(&rules, rules.ordinary_operation(), &operands, &mut reason).map_err(|refusal| {
+                    let message = format!(
+                        "input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}",
+                        port.element_type
+                    );
+                    let fault =
+                        Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
+                    let common =
+                        |other: &_| common_type(other, other.ordinary_operation(), &operands, &mut String::new()).ok();
+                    fault.help(
+                        ways(&rules, "them", common).unwrap_or_else(|| "convert one of the inputs first".to_owned()),
+                    )
+                })?;
             differ = true;
             if port.element_type != common {
                 alignment.inputs.push((input, common));
@@ -448,7 +453,7 @@ impl Walk {
             "If {} `{}` gives {} and {}: ",
             owner.id, owner.name, operands[0].element_type, operands[1].element_type
         );
-        let common = common_type(&rules, ordinary_name(&rules), &operands, &mut reason)
+        let common = common_type(&rules, rules.ordinary_operation(), &operands, &mut reason)
             .ok()
             .filter(|ty| ty.port_name().is_some())?;
         for ((body, result), operand) in results.into_iter().zip(operands) {
@@ -489,15 +494,6 @@ fn ways(rules: &RuleSet, them: &str, common: impl Fn(&RuleSet) -> Option<Element
     let way = |(option, other)| Some(format!("`{option}` would make {them} {}", common(&other)?));
     let ways: Vec<_> = alternatives(rules).filter_map(way).collect();
     (!ways.is_empty()).then(|| ways.join(", "))
-}
-
-/// The rule set's name for the way that operations promote which have none of their own.
-fn ordinary_name(rules: &RuleSet) -> &'static str {
-    match rules {
-        RuleSet::OpenVino(_) => "add",
-        RuleSet::PyTorch(_) => "result_type",
-        RuleSet::Paddle(_) => "operator +",
-    }
 }
 
 /// The common type of tensors; what leads to it is written to `reason`.
@@ -609,7 +605,7 @@ impl Group<'_> {
             (RuleSet::PyTorch(_), PromotedAs::Division) => "div",
             (RuleSet::PyTorch(_), PromotedAs::Difference) => "sub",
             (RuleSet::Paddle(_), PromotedAs::Division) => "operator /",
-            (rules, _) => ordinary_name(rules),
+            (rules, _) => rules.ordinary_operation(),
         }
     }
 
@@ -669,7 +665,7 @@ fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (&'static str, RuleSet)
         _ => None,
     };
     let name = rules.name();
-    let others = RuleSet::all().into_iter().filter_map(move |other| match other.name() {
+    let others = RuleSet::all().filter_map(move |other| match other.name() {
         other if other == name => None,
         "openvino" => Some(("--align openvino", other)),
         "pytorch" => Some(("--align pytorch", other)),

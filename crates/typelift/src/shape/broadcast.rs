@@ -1,4 +1,5 @@
 use thiserror::Error;
+use typelift_promote::broadcast::{self, Clash};
 
 use super::{Dim, Shape, ShapeMismatch, overlay};
 
@@ -143,26 +144,25 @@ pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMisma
 
 fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
-    let clash = |axis, left, right| ShapeMismatch::Broadcast { axis, left, right };
-    if l.len() >= r.len() {
-        overlay(left, l.len() - r.len(), r, Dim::broadcast, clash)
-    } else {
-        overlay(right, r.len() - l.len(), l, Dim::broadcast, |axis, right, left| clash(axis, left, right))
-    }
+    Ok(broadcast::numpy([l, r].into_iter())?)
 }
 
 fn pdpd(left: &Shape, right: &Shape, axis: i64) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
-    let room = l.len().checked_sub(r.len());
-    let start = if axis == -1 { room } else { usize::try_from(axis).ok() };
-    let Some(start) = start.filter(|start| room.is_some_and(|room| *start <= room)) else {
-        return Err(ShapeMismatch::Placement { left: l.len(), right: r.len(), axis });
-    };
-    let stretch_right = |left: Dim, right: Dim| match (left.value(), right.value()) {
-        (Some(l), Some(r)) if r > l => None,
-        _ => left.broadcast(right),
-    };
-    overlay(left, start, r, stretch_right, |axis, left, right| ShapeMismatch::Broadcast { axis, left, right })
+    Ok(broadcast::pdpd(l, r, axis)?)
+}
+
+impl From<Clash> for ShapeMismatch {
+    fn from(clash: Clash) -> Self {
+        match clash {
+            Clash::Dims { axis, left, right } => Self::Broadcast { axis, left, right },
+            Clash::Placement { left, right, axis } => Self::Placement { left, right, axis },
+            Clash::Differ { axis, left, right } | Clash::Grows { axis, left, right } => {
+                Self::Dims { axis, left, right }
+            }
+            Clash::Ranks { left, right } => Self::Ranks { left, right },
+        }
+    }
 }
 
 fn numpy_to_target(data: &Shape, target: Shape) -> Result<Shape, ShapeMismatch> {

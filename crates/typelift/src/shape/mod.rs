@@ -4,7 +4,6 @@
 //! here knows of layers or files; the rules are those of OpenVINO 2026.4.1, taken by running it.
 
 mod broadcast;
-mod dim;
 mod parse;
 
 use std::fmt;
@@ -14,8 +13,8 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 pub use broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast};
-pub use dim::Dim;
 pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
+pub use typelift_promote::Dim;
 
 /// What is known of the shape of a tensor: its dimensions, or not even how many there are.
 ///

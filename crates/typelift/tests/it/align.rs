@@ -465,7 +465,7 @@ fn tied() -> impl Strategy<Value = Net> {
 
 fn any_rules() -> impl Strategy<Value = RuleSet> {
     let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
-    prop::sample::select([&RuleSet::all()[..], &[unsafely]].concat())
+    prop::sample::select(RuleSet::all().chain([unsafely]).collect::<Vec<_>>())
 }
 
 fn is_new(change: &Change) -> bool {

@@ -6,6 +6,8 @@
     reason = "test helpers fail by panicking and print counts"
 )]
 
+mod jax;
+mod numpy;
 mod openvino;
 mod paddle;
 mod pytorch;

@@ -1,8 +1,8 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use typelift_promote::pytorch::{Operation, Options, Reason, Refusal, can_cast, promote_types, result_type};
-use typelift_promote::{ElementType, Promotion};
+use typelift_promote::pytorch::{Options, can_cast, promote_types, result_type};
+use typelift_promote::{ElementType, Operand, Promotion, Refusal, RuleSet};
 
 use super::tables::{compare, operand, read, rows};
 
@@ -11,21 +11,21 @@ fn ty(name: &str) -> ElementType {
 }
 
 fn code(refusal: Refusal) -> String {
-    match refusal.reason {
-        Reason::BareUnsigned => "!uint",
-        Reason::Float8 => "!f8",
-        Reason::Float8Complex => "!f8complex",
-        Reason::Bits => "!bits",
-        Reason::NoRule => "!assert",
-        Reason::Boolean => "!boolneg",
-        Reason::Complex => "!complex",
-        Reason::NotFloat => "!notfloat",
-        Reason::SameType => "!samedtype",
-        Reason::Cast => "!cast",
-        Reason::Alpha => "!alpha",
-        Reason::Number => "!args",
-        Reason::Rank => "!shape",
-        other => panic!("{other:?} is no reason of torch"),
+    match refusal.code() {
+        "bare-unsigned" => "!uint",
+        "float8" => "!f8",
+        "float8-complex" => "!f8complex",
+        "bits" => "!bits",
+        "no-rule" => "!assert",
+        "no-boolean" => "!boolneg",
+        "no-complex" => "!complex",
+        "not-float" => "!notfloat",
+        "same-type" => "!samedtype",
+        "cast" => "!cast",
+        "alpha" => "!alpha",
+        "not-a-tensor" => "!args",
+        "rank" => "!shape",
+        other => panic!("{other} is not a reason of torch"),
     }
     .to_owned()
 }
@@ -42,10 +42,13 @@ fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
     }
 }
 
-fn operation(key: &str) -> Operation {
-    let name = key.replace('_', " ");
-    let name = if name.starts_with("operator ") { &name } else { key };
-    Operation::from_name(name).unwrap_or_else(|| panic!("no operation {name}"))
+/// The name of an operation for its key.
+fn operation(key: &str) -> String {
+    if key.starts_with("operator_") { key.replacen('_', " ", 1) } else { key.to_owned() }
+}
+
+fn promote(key: &str, operands: &[Operand], options: Options) -> Result<Promotion, Refusal> {
+    RuleSet::PyTorch(options).promote(&operation(key), operands)
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn result_type_for_every_pair_of_operands() {
 fn every_operation_for_every_pair_of_operands() {
     let no_answer = Cell::new(0);
     let compared = compare("pytorch/operations.csv", |key, a, b, theirs| {
-        let ours = cell(operation(key).promote(&[operand(a), operand(b)], Options::default()), theirs);
+        let ours = cell(promote(key, &[operand(a), operand(b)], Options::default()), theirs);
         // These two work in several steps, and an earlier one than that which promotes has no kernel.
         let stops_early = key == "ldexp" || key == "operator_/" && a == "w:complex" && b.contains(":f8");
         if theirs == "-" || stops_early && theirs.starts_with("!k/") && ours != theirs {
@@ -90,7 +93,7 @@ fn every_operation_for_every_pair_of_operands() {
 fn every_operation_on_one_operand() {
     let compared = compare("pytorch/unary.csv", |key, category, ty, theirs| {
         let operands = [operand(&format!("{category}:{ty}"))];
-        Some(cell(operation(key).promote(&operands, Options::default()), theirs))
+        Some(cell(promote(key, &operands, Options::default()), theirs))
     });
     assert_eq!(compared, 37 * 2 * 22);
 }
@@ -99,8 +102,10 @@ fn every_operation_on_one_operand() {
 fn no_operation_is_without_a_table() {
     let tables = ["operations", "unary"].map(|name| read(&format!("pytorch/{name}.csv")));
     let keys: Vec<_> = tables.iter().flat_map(|text| rows(text).skip(1)).flat_map(|row| row[0].split(' ')).collect();
-    let listed: BTreeSet<_> = keys.into_iter().map(operation).map(Operation::name).collect();
-    let missing: Vec<_> = Operation::all().map(Operation::name).filter(|name| !listed.contains(name)).collect();
+    let listed: BTreeSet<_> = keys.into_iter().map(operation).collect();
+    let rules = RuleSet::PyTorch(Options::default());
+    let names = rules.operations().map(|operation| operation.name);
+    let missing: Vec<_> = names.filter(|&name| !listed.contains(name)).collect();
     // These two have tables of their own.
     assert_eq!(missing, ["result_type", "clamp"]);
 }
@@ -109,7 +114,7 @@ fn no_operation_is_without_a_table() {
 fn three_operands_at_once() {
     let compared = compare("pytorch/clamp.csv", |x, min, max, theirs| {
         let operands = [operand(x), operand(min), operand(max)];
-        Some(cell(operation("clamp").promote(&operands, Options::default()), theirs))
+        Some(cell(promote("clamp", &operands, Options::default()), theirs))
     });
     assert_eq!(compared, 18 * 18 * 18);
 }
@@ -118,7 +123,7 @@ fn three_operands_at_once() {
 fn every_default_dtype() {
     let compared = compare("pytorch/default_dtype.csv", |key, operands, default, theirs| {
         let operands: Vec<_> = operands.split('+').map(operand).collect();
-        Some(cell(operation(key).promote(&operands, Options { default_dtype: ty(default) }), theirs))
+        Some(cell(promote(key, &operands, Options { default_dtype: ty(default) }), theirs))
     });
     assert_eq!(compared, 4 * 296);
 }

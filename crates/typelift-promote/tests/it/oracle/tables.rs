@@ -54,6 +54,12 @@ pub(crate) fn operand(text: &str) -> Operand {
     match category {
         "d" => Operand::dimensioned(ty()),
         "z" => Operand::zero_dim(ty()),
-        _ => Operand::from_number_name(name).unwrap_or_else(|| panic!("no number {name}")),
+        _ => number(name),
     }
+}
+
+/// The Python number of a kind.
+pub(crate) fn number(kind: &str) -> Operand {
+    let word = if kind == "bool" { "True" } else { kind };
+    Operand::from_number(word).unwrap_or_else(|| panic!("no number {kind}"))
 }

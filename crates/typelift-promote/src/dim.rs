@@ -1,5 +1,5 @@
-use std::fmt;
-use std::ops::{Add, BitAnd, Mul, Sub};
+use core::fmt;
+use core::ops::{Add, BitAnd, Mul, Sub};
 
 /// The upper end of an interval without one. OpenVINO uses the same value, so a length of `i64::MAX` cannot be told.
 const INFINITE: i64 = i64::MAX;
@@ -11,7 +11,7 @@ const INFINITE: i64 = i64::MAX;
 /// well. That [empty](Dim::is_empty) interval prints as `?`, yet is compatible with nothing.
 ///
 /// ```
-/// use typelift::shape::Dim;
+/// use typelift_promote::Dim;
 /// let rows = Dim::between(1, 5) + Dim::fixed(3);
 /// assert_eq!(rows.to_string(), "4..8");
 /// assert_eq!((rows & Dim::at_least(8)).unwrap().value(), Some(8));
@@ -132,7 +132,7 @@ impl Dim {
     /// divisor 1. Both are kept: `1..` divided by 2 is `1..4611686018427387904`.
     ///
     /// ```
-    /// use typelift::shape::Dim;
+    /// use typelift_promote::Dim;
     /// assert_eq!(Dim::between(12, 16).checked_div(6), Some(Dim::fixed(2)));
     /// assert!(Dim::fixed(7).checked_div(2).unwrap().is_empty());
     /// ```
@@ -145,7 +145,10 @@ impl Dim {
             return Some(self);
         }
         let by = divisor as f64;
-        Some(Self::between((self.lower as f64 / by).ceil() as i64, (self.upper as f64 / by).floor() as i64))
+        let (lower, upper) = (self.lower as f64 / by, self.upper as f64 / by);
+        // Truncation is the floor of what is never negative.
+        let ceiling = lower as i64 + i64::from((lower as i64 as f64) < lower);
+        Some(Self::between(ceiling, upper as i64))
     }
 
     /// Both ends combined, unless one of the intervals is empty: then so is the result.

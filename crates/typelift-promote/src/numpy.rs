@@ -1,0 +1,407 @@
+//! NumPy's rules, as numpy 2.4 does them with the types of ml_dtypes 0.6.
+//!
+//! A function first looks for the common type of its operands and for a loop over that type; where either is missing, it
+//! takes the first of its loops to which every operand can be cast safely. Python numbers count by their kind alone
+//! (NEP 50), and rank makes no difference.
+
+use crate::derivation::{Trace, change, meet};
+use crate::operand::Operands;
+use crate::operation::MANY;
+use crate::{
+    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
+    Spelling, System,
+};
+
+/// NumPy, which has no settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NumPy;
+
+const SYSTEM: System = System { title: "NumPy", spelling: Spelling::MlDtypes };
+
+const NO_COMMON: Reason = Reason::new("no-common-type", "{a} and {b} have no common type under NumPy's rules");
+const NO_LOOP: Reason =
+    Reason::new("no-loop", "{a} and {b}: the function has no loop for types to which both can be cast safely");
+const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: NumPy does not subtract booleans");
+
+type Result<T> = core::result::Result<T, Refusal>;
+
+/// The types of NumPy itself in the order of their numbers, then those of ml_dtypes in the order of registration.
+const TYPES: [ElementType; 32] = [
+    Boolean,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F32,
+    F64,
+    LongDouble,
+    C64,
+    C128,
+    CLongDouble,
+    F16,
+    F8E3M4,
+    F8E4M3Ieee,
+    F8E4M3B11Fnuz,
+    F8E4M3,
+    F8E4M3Fnuz,
+    F8E5M2Fnuz,
+    F6E2M3,
+    F6E3M2,
+    F4E2M1,
+    F8E8M0,
+    F8E5M2,
+    Bf16,
+    I2,
+    I4,
+    U2,
+    U4,
+];
+const BUILT_IN: usize = 16;
+
+fn number_of(ty: ElementType) -> usize {
+    TYPES.iter().position(|&known| known == ty).unwrap_or(TYPES.len())
+}
+
+fn is_built_in(ty: ElementType) -> bool {
+    number_of(ty) < BUILT_IN
+}
+
+/// Types of ml_dtypes that NumPy takes for one another, because they share the letter of their kind.
+fn is_interchangeable(ty: ElementType) -> bool {
+    !is_built_in(ty) && !matches!(ty, Bf16 | F8E5M2 | F8E8M0)
+}
+
+/// `np.can_cast` by the rule `safe`.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, numpy::can_cast};
+/// assert!(can_cast(I32, F64) && !can_cast(I32, F32));
+/// assert!(can_cast(U8, Bf16) && !can_cast(F16, Bf16));
+/// ```
+pub fn can_cast(from: ElementType, to: ElementType) -> bool {
+    if from == to || from == Boolean {
+        return true;
+    }
+    match (is_built_in(from), is_built_in(to)) {
+        (true, true) => holds(to, from),
+        (true, false) => matches!(from, U8 | I8) && !to.is_integer(),
+        (false, true) if from.is_integer() => {
+            to != Boolean && (from.kind(), to.kind()) != (Kind::Signed, Kind::Unsigned)
+        }
+        (false, true) => matches!(to, F32 | F64 | LongDouble | C64 | C128 | CLongDouble),
+        (false, false) => {
+            let apart = |a: ElementType, b: ElementType| (a, b) == (F6E2M3, I4) || (a, b) == (F6E2M3, U4);
+            let integers = from.is_integer() && to.is_integer();
+            is_interchangeable(from)
+                && is_interchangeable(to)
+                && !apart(from, to)
+                && !apart(to, from)
+                && (!integers || from.kind() == to.kind() && from.bits() < to.bits())
+        }
+    }
+}
+
+/// Whether a type of NumPy itself holds the values of another, counting a float's significand only.
+fn holds(to: ElementType, from: ElementType) -> bool {
+    match (from.kind(), to.kind()) {
+        (Kind::Complex, Kind::Complex) | (Kind::Float, Kind::Float) => from.bits() < to.bits(),
+        (Kind::Float, Kind::Complex) => from.bits() <= to.real().bits(),
+        (Kind::Signed | Kind::Unsigned, Kind::Float | Kind::Complex) => {
+            from.bits() < to.real().bits() || from.bits() == 64 && to.real().bits() == 64
+        }
+        (Kind::Unsigned, Kind::Unsigned) | (Kind::Signed, Kind::Signed) | (Kind::Unsigned, Kind::Signed) => {
+            from.bits() < to.bits()
+        }
+        _ => false,
+    }
+}
+
+/// `np.promote_types`.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, numpy::promote_types};
+/// assert_eq!(promote_types(I32, F16), Some(F64));
+/// assert_eq!(promote_types(F16, Bf16), None);
+/// ```
+pub fn promote_types(a: ElementType, b: ElementType) -> Option<ElementType> {
+    let (low, high) = if number_of(a) < number_of(b) { (a, b) } else { (b, a) };
+    if !is_built_in(high) && can_cast(high, low) {
+        return Some(low);
+    }
+    if can_cast(low, high) {
+        return Some(high);
+    }
+    if can_cast(high, low) {
+        return Some(low);
+    }
+    let meets = is_built_in(high) || high == F8E5M2 && is_built_in(low);
+    let wider = [I16, I32, I64, F32, F64, C64, C128, LongDouble, CLongDouble];
+    wider.into_iter().find(|&ty| meets && can_cast(low, ty) && can_cast(high, ty))
+}
+
+/// The common type of a type and a Python number of some kind.
+fn with_number(ty: ElementType, number: ElementType) -> Option<ElementType> {
+    let first = |types: &[ElementType]| types.iter().find_map(|&other| promote_types(ty, other));
+    match number.kind() {
+        Kind::Boolean => promote_types(ty, Boolean),
+        Kind::Float if !is_built_in(ty) => first(&[F16, F64]),
+        Kind::Float if matches!(ty.kind(), Kind::Float | Kind::Complex) => Some(ty),
+        Kind::Float => Some(F64),
+        Kind::Complex if !is_built_in(ty) => first(&[C64, C128]),
+        Kind::Complex => Some(match ty {
+            F16 | F32 => C64,
+            LongDouble => CLongDouble,
+            ty if ty.kind() == Kind::Complex => ty,
+            _ => C128,
+        }),
+        _ if ty == Boolean => Some(I64),
+        _ if is_built_in(ty) => Some(ty),
+        _ => first(&[U8, I8, I64]),
+    }
+}
+
+/// The type that a number has alone.
+fn number_type(number: ElementType) -> ElementType {
+    match number.kind() {
+        Kind::Boolean => Boolean,
+        Kind::Float => F64,
+        Kind::Complex => C128,
+        _ => I64,
+    }
+}
+
+fn rank_of_kind(ty: ElementType) -> u8 {
+    match ty.kind() {
+        Kind::Boolean => 0,
+        Kind::Float => 2,
+        Kind::Complex => 3,
+        _ => 1,
+    }
+}
+
+/// `np.result_type`: every array meets the one of the highest type number, what these give meet each other, and numbers
+/// come last.
+fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
+    let refuse = |a, b| SYSTEM.refuse(NO_COMMON, a, b);
+    let is_array = |operand: &Operand| !operand.is_number() || operand.element_type == Boolean;
+    let arrays = operands.iter().filter(is_array).map(|operand| operand.element_type);
+    let number = operands.iter().filter(|operand| !is_array(operand)).map(|operand| operand.element_type);
+    let number = number.max_by_key(|&ty| rank_of_kind(ty));
+    let Some(main) = arrays.clone().max_by_key(|&ty| number_of(ty)) else {
+        return Ok(number_type(number.unwrap_or(Dynamic)));
+    };
+    let found = arrays.clone().try_fold(main, |found, ty| -> Result<ElementType> {
+        let next = promote_types(main, ty).ok_or(refuse(main, ty))?;
+        let common = promote_types(found, next).ok_or(refuse(found, next))?;
+        Ok(if ty == found { common } else { meet((common, COMMON), found, ty, trace) })
+    })?;
+    match number {
+        None => Ok(found),
+        Some(number) => {
+            let common = with_number(found, number).ok_or(refuse(found, number_type(number)))?;
+            Ok(meet((common, NUMBER), found, number_type(number), trace))
+        }
+    }
+}
+
+const COMMON: &str = "the smallest type to which both can be cast safely";
+const NUMBER: &str = "a Python number counts by its kind alone";
+const FIRST_LOOP: &str = "the first loop of the function that both can be cast to";
+
+/// The types over which a function has loops.
+#[derive(Clone, Copy, PartialEq)]
+enum Loops {
+    /// Every one, booleans included.
+    All,
+    /// Integers, floats and complex numbers.
+    Numbers,
+    /// The same, without integers: they become `f64`.
+    Divide,
+    /// Integers and floats.
+    Real,
+    Floats,
+    /// `f64`, `longdouble` and their complex types.
+    Double,
+    Integers,
+    IntegersAndBooleans,
+}
+
+/// The types of ml_dtypes that a function has loops for.
+#[derive(Clone, Copy, PartialEq)]
+enum MlLoops {
+    All,
+    Floats,
+    None,
+}
+
+impl Loops {
+    fn has(self, ty: ElementType) -> bool {
+        let kind = ty.kind();
+        let integer = ty.is_integer();
+        let float = kind == Kind::Float;
+        match self {
+            Self::All => true,
+            Self::Numbers => kind != Kind::Boolean,
+            Self::Divide => float || kind == Kind::Complex,
+            Self::Real => integer || float,
+            Self::Floats => float,
+            Self::Double => matches!(ty, F64 | LongDouble | C128 | CLongDouble),
+            Self::Integers => integer,
+            Self::IntegersAndBooleans => integer || kind == Kind::Boolean,
+        }
+    }
+}
+
+/// NumPy's own types in the order in which functions have their loops.
+const LOOPS: [ElementType; 16] =
+    [Boolean, I8, U8, I16, U16, I32, U32, I64, U64, F16, F32, F64, LongDouble, C64, C128, CLongDouble];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Common {
+    /// [`result_type`].
+    Promoted,
+    /// The type of a loop.
+    Loop(Loops, MlLoops),
+}
+
+struct Row {
+    operation: Operation,
+    common: Common,
+}
+
+const fn function(name: &'static str, loops: Loops, ml: MlLoops, is_test: bool) -> Row {
+    let operation = Operation { name, least: 2, most: 2, shape: ShapeRule::Broadcast, is_test };
+    Row { operation, common: Common::Loop(loops, ml) }
+}
+
+const fn promoted(name: &'static str, least: usize, most: usize, shape: ShapeRule) -> Row {
+    Row { operation: Operation { name, least, most, shape, is_test: false }, common: Common::Promoted }
+}
+
+const ROWS: &[Row] = &[
+    promoted("result_type", 1, MANY, ShapeRule::Other),
+    promoted("where", 2, 2, ShapeRule::Broadcast),
+    promoted("concatenate", 1, MANY, ShapeRule::Other),
+    function("add", Loops::All, MlLoops::All, false),
+    function("subtract", Loops::Numbers, MlLoops::All, false),
+    function("multiply", Loops::All, MlLoops::All, false),
+    function("divide", Loops::Divide, MlLoops::Floats, false),
+    function("floor_divide", Loops::Real, MlLoops::All, false),
+    function("remainder", Loops::Real, MlLoops::All, false),
+    function("fmod", Loops::Real, MlLoops::Floats, false),
+    function("power", Loops::Numbers, MlLoops::Floats, false),
+    function("float_power", Loops::Double, MlLoops::None, false),
+    function("maximum", Loops::All, MlLoops::Floats, false),
+    function("fmax", Loops::All, MlLoops::Floats, false),
+    function("equal", Loops::All, MlLoops::All, true),
+    function("less", Loops::All, MlLoops::All, true),
+    function("logical_and", Loops::All, MlLoops::All, true),
+    function("bitwise_and", Loops::IntegersAndBooleans, MlLoops::None, false),
+    function("left_shift", Loops::Integers, MlLoops::None, false),
+    function("gcd", Loops::Integers, MlLoops::None, false),
+    function("arctan2", Loops::Floats, MlLoops::Floats, false),
+    function("logaddexp", Loops::Floats, MlLoops::Floats, false),
+    function("hypot", Loops::Floats, MlLoops::Floats, false),
+    function("nextafter", Loops::Floats, MlLoops::Floats, false),
+    function("copysign", Loops::Floats, MlLoops::Floats, false),
+    function("heaviside", Loops::Floats, MlLoops::Floats, false),
+];
+
+/// The type of the loop that a function of two operands takes.
+fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trace: Trace) -> Result<ElementType> {
+    let (a, b) = (operands.first(), operands.last());
+    let own =
+        |operand: Operand| if operand.is_number() { number_type(operand.element_type) } else { operand.element_type };
+    let (x, y) = (own(a), own(b));
+    let refuse = |reason| Err(SYSTEM.refuse(reason, x, y));
+    if x == Boolean && y == Boolean && name == "subtract" {
+        return refuse(BOOLEAN);
+    }
+    if x == Boolean && y == Boolean && name == "gcd" {
+        return refuse(NO_LOOP);
+    }
+    let built_in = LOOPS.into_iter().filter(|&ty| loops.has(ty));
+    if is_built_in(x) && is_built_in(y) {
+        let common = result_type(operands, trace)?;
+        if loops == Loops::Divide && matches!(rank_of_kind(common), 0 | 1) {
+            return Ok(change(common, F64, "a quotient of integers is f64", trace));
+        }
+        if loops.has(common) {
+            return Ok(common);
+        }
+        let from = |operand: Operand| if operand.is_number() { common } else { operand.element_type };
+        let mut built_in = built_in;
+        let found = built_in.find(|&ty| can_cast(from(a), ty) && can_cast(from(b), ty));
+        return found.map_or(refuse(NO_LOOP), |ty| Ok(change(common, ty, FIRST_LOOP, trace)));
+    }
+    // Beside a type of ml_dtypes a number counts as the smallest type that holds 1.
+    let casts = |operand: Operand, ty| match operand.element_type.kind() {
+        _ if !operand.is_number() => can_cast(operand.element_type, ty),
+        Kind::Boolean => true,
+        Kind::Float => can_cast(F16, ty),
+        Kind::Complex => can_cast(C64, ty),
+        _ => can_cast(U8, ty) || can_cast(I8, ty),
+    };
+    let has_ml_loop = |ty: &ElementType| match ml {
+        _ if is_built_in(*ty) => false,
+        MlLoops::All => true,
+        MlLoops::Floats => ty.is_float(),
+        MlLoops::None => false,
+    };
+    let found = [x, y].into_iter().filter(has_ml_loop).chain(built_in).find(|&ty| casts(a, ty) && casts(b, ty));
+    found.map_or(refuse(NO_LOOP), |ty| Ok(meet((ty, FIRST_LOOP), x, y, trace)))
+}
+
+impl NumPy {
+    /// The settings worth a comparison, with the words for each.
+    pub(crate) const VARIANTS: &[(&str, Self)] = &[("numpy", Self)];
+}
+
+impl Rules for NumPy {
+    fn name(&self) -> &'static str {
+        "numpy"
+    }
+
+    fn system(&self) -> System {
+        SYSTEM
+    }
+
+    fn has_type(&self, ty: ElementType) -> bool {
+        number_of(ty) < TYPES.len()
+    }
+
+    fn operation(&self, at: usize) -> Option<&'static Operation> {
+        ROWS.get(at).map(|row| &row.operation)
+    }
+
+    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
+        let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
+        let common = match row.common {
+            Common::Promoted => result_type(operands, trace)?,
+            Common::Loop(loops, ml) => loop_type(row.operation.name, (loops, ml), operands, trace)?,
+        };
+        let result =
+            if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };
+        Ok(Promotion::new(common, result))
+    }
+
+    fn goes_by_rank(&self) -> bool {
+        false
+    }
+
+    fn ordinary_operation(&self) -> &'static str {
+        "result_type"
+    }
+
+    fn default_float(&self) -> ElementType {
+        F64
+    }
+
+    fn categories(&self) -> &'static [Category] {
+        &[Category::Dimensioned, Category::Number]
+    }
+}

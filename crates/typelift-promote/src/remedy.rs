@@ -1,0 +1,202 @@
+//! What makes a rule set accept operands that it refuses. Each remedy has been tried.
+
+use core::fmt;
+
+use crate::{Category, ElementType, Operand, Reason, RuleSet, Spelling, fidelity};
+
+/// A change after which the rule set has an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// A flag of the rule set.
+    Flag {
+        /// Its name.
+        name: &'static str,
+        /// The result with it.
+        result: ElementType,
+    },
+    /// Another operation of the same meaning.
+    Operation(&'static str),
+    /// A tensor of rank 0 instead of a number.
+    Tensor {
+        /// Which operand, from 0.
+        operand: usize,
+        /// The type of the tensor.
+        to: ElementType,
+    },
+    /// A known rank.
+    Rank {
+        /// Which operand, from 0.
+        operand: usize,
+        /// Whether it is to be 0.
+        is_zero: bool,
+    },
+    /// One operand converted.
+    Convert {
+        /// Which operand, from 0.
+        operand: usize,
+        /// The type to convert it to.
+        to: ElementType,
+    },
+    /// All operands converted, numbers to tensors with dimensions.
+    ConvertAll(ElementType),
+}
+
+/// The operators of Python, and the functions that they stand for.
+const OPERATORS: &[(&str, &[&str])] = &[
+    ("operator +", &["add"]),
+    ("operator -", &["sub", "subtract", "rsub"]),
+    ("operator *", &["mul", "multiply"]),
+    ("operator /", &["div", "divide", "true_divide"]),
+    ("operator //", &["floor_divide"]),
+    ("operator %", &["remainder", "mod", "floor_mod"]),
+    ("operator **", &["pow"]),
+    ("operator ==", &["eq", "equal"]),
+    ("operator !=", &["ne", "not_equal"]),
+    ("operator <", &["lt", "less_than"]),
+    ("operator <=", &["le", "less_equal"]),
+    ("operator >", &["gt", "greater_than"]),
+    ("operator >=", &["ge", "greater_equal"]),
+    ("operator &", &["bitwise_and"]),
+    ("operator |", &["bitwise_or"]),
+    ("operator ^", &["bitwise_xor"]),
+];
+
+/// Operands beyond this many are not searched for a remedy.
+const MOST: usize = 16;
+
+impl RuleSet {
+    /// The least change after which the operation has an answer for operands that it refuses; `None` if none is known.
+    ///
+    /// ```
+    /// use typelift_promote::RuleSet;
+    /// let rules = RuleSet::from_name("paddle").unwrap();
+    /// let operands = ["i32[2]", "1.5"].map(|text| rules.operand(text).unwrap());
+    /// let remedy = rules.remedy("add", &operands).unwrap();
+    /// assert_eq!(rules.describe_remedy(remedy).to_string(), "`operator +` accepts these operands");
+    /// ```
+    pub fn remedy(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+        self.operation(operation).filter(|row| row.takes(operands.len()))?;
+        self.flag(operation, operands)
+            .or_else(|| self.other_operation(operation, operands))
+            .or_else(|| self.other_operand(operation, operands))
+            .or_else(|| {
+                let works = |&ty: &ElementType| {
+                    let change = |_, operand| as_tensor(operand, ty);
+                    with(operands, change, |all| self.promote(operation, all).is_ok())
+                };
+                [ElementType::F32, ElementType::I64].into_iter().find(works).map(Remedy::ConvertAll)
+            })
+    }
+
+    fn flag(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+        self.settings().iter().filter(|setting| setting.is_laxer).find_map(|setting| {
+            let mut laxer = *self;
+            laxer.set(setting.name, "");
+            let result = laxer.promote(operation, operands).ok()?.result;
+            Some(Remedy::Flag { name: setting.name, result })
+        })
+    }
+
+    fn other_operation(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+        let operator = OPERATORS.iter().find(|(_, functions)| functions.contains(&operation)).map(|row| row.0);
+        let others = [operation.strip_suffix('_'), operator].into_iter().flatten();
+        let mut others = others.filter_map(|name| self.operation(name));
+        others.find(|other| self.promote(other.name, operands).is_ok()).map(|other| Remedy::Operation(other.name))
+    }
+
+    /// A change of one operand: what it is before its type, types that hold its values before others.
+    fn other_operand(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+        let accepts = |at: usize, changed: Operand| {
+            let change = |place, operand| if place == at { changed } else { operand };
+            with(operands, change, |all| self.promote(operation, all).is_ok())
+        };
+        let number = |(at, operand): (usize, &Operand)| {
+            let to = number_type(*operand)?;
+            accepts(at, Operand::zero_dim(to)).then_some(Remedy::Tensor { operand: at, to })
+        };
+        let refusal = self.promote(operation, operands).err()?;
+        let is_about_rank = [Reason::RANK, Reason::UNKNOWN_RANK].contains(&refusal.reason);
+        let rank = |(at, operand): (usize, &Operand)| {
+            let ranks = [(Category::Dimensioned, false), (Category::ZeroDim, true)];
+            let fits = |&(category, _): &(Category, bool)| {
+                category != operand.category && accepts(at, Operand { category, ..*operand })
+            };
+            let (_, is_zero) = ranks.into_iter().filter(|_| is_about_rank && !operand.is_number()).find(fits)?;
+            Some(Remedy::Rank { operand: at, is_zero })
+        };
+        let convert = |exactly: bool| {
+            let others = || operands.iter().map(|other| other.element_type).chain(self.types());
+            operands.iter().enumerate().filter(|(_, operand)| !operand.is_number()).find_map(|(at, operand)| {
+                let holds = |&to: &ElementType| {
+                    to != operand.element_type
+                        && (!exactly || fidelity(operand.element_type, to).is_some_and(|lost| lost.is_exact()))
+                };
+                let to = others().filter(holds).find(|&to| accepts(at, Operand { element_type: to, ..*operand }))?;
+                Some(Remedy::Convert { operand: at, to })
+            })
+        };
+        let each = || operands.iter().enumerate();
+        each().find_map(number).or_else(|| each().find_map(rank)).or_else(|| convert(true)).or_else(|| convert(false))
+    }
+
+    /// A remedy in a clause.
+    pub fn describe_remedy(&self, remedy: Remedy) -> impl fmt::Display {
+        Described { remedy, spelling: self.spelling() }
+    }
+}
+
+/// The operand as a tensor of that type: with dimensions, unless it is a tensor without.
+fn as_tensor(operand: Operand, element_type: ElementType) -> Operand {
+    let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
+    Operand { element_type, category }
+}
+
+/// Asks `accepts` about changed operands.
+fn with(
+    operands: &[Operand],
+    change: impl Fn(usize, Operand) -> Operand,
+    accepts: impl Fn(&[Operand]) -> bool,
+) -> bool {
+    let mut changed = [Operand::number(ElementType::Dynamic); MOST];
+    let Some(changed) = changed.get_mut(..operands.len()) else { return false };
+    for (at, (place, &operand)) in changed.iter_mut().zip(operands).enumerate() {
+        *place = change(at, operand);
+    }
+    accepts(changed)
+}
+
+/// The type of the tensor to give instead of a number.
+fn number_type(operand: Operand) -> Option<ElementType> {
+    Some(match operand.number_name()? {
+        "True" => ElementType::Boolean,
+        "float" => ElementType::F32,
+        "complex" => ElementType::C64,
+        _ => ElementType::I64,
+    })
+}
+
+struct Described {
+    remedy: Remedy,
+    spelling: Spelling,
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |ty| self.spelling.name(ty);
+        match self.remedy {
+            Remedy::Flag { name: flag, result } => {
+                write!(f, "--{flag} allows it; the result would be {}", name(result))
+            }
+            Remedy::Operation(other) => write!(f, "`{other}` accepts these operands"),
+            Remedy::Tensor { operand, to } => {
+                write!(f, "give a tensor, such as {}[], as operand {}", name(to), operand + 1)
+            }
+            Remedy::Rank { operand, is_zero: true } => write!(f, "give operand {} rank 0", operand + 1),
+            Remedy::Rank { operand, is_zero: false } => {
+                write!(f, "give operand {} a known rank of 1 or more", operand + 1)
+            }
+            Remedy::Convert { operand, to } => write!(f, "convert operand {} to {}", operand + 1, name(to)),
+            Remedy::ConvertAll(to) => write!(f, "convert the operands to tensors of {}", name(to)),
+        }
+    }
+}

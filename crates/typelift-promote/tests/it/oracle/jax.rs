@@ -1,0 +1,44 @@
+use typelift_promote::{Category, Operand, RuleSet, Spelling};
+
+use super::tables::{compare, number};
+
+fn operand(text: &str) -> Operand {
+    let (category, name) = text.split_once(':').unwrap();
+    let ty = || Spelling::MlDtypes.from_name(name).unwrap_or_else(|| panic!("no type {name}"));
+    match category {
+        "w" => number(name),
+        "k" => Operand { element_type: ty(), category: Category::Weak },
+        _ => Operand::dimensioned(ty()),
+    }
+}
+
+fn answer(operation: &str, operands: &[Operand]) -> String {
+    let rules = RuleSet::from_name("jax").unwrap();
+    match rules.promote(operation, operands) {
+        Ok(found) => format!("{}{}", rules.type_name(found.result), if found.is_weak { "*" } else { "" }),
+        Err(refusal) => match refusal.code() {
+            "no-promotion-path" => "!nopath",
+            "wrong-kind" => "!kind",
+            other => panic!("{other} is not a reason of jax"),
+        }
+        .to_owned(),
+    }
+}
+
+#[test]
+fn every_function_for_every_pair_of_operands() {
+    let compared = compare("jax/operations.csv", |key, a, b, theirs| {
+        (theirs != "-").then(|| answer(key, &[operand(a), operand(b)]))
+    });
+    // `concatenate` takes no numbers.
+    assert_eq!(compared, 9 * 40 * 40 + 36 * 36);
+}
+
+#[test]
+fn result_type_of_many_operands() {
+    let compared = compare("jax/many.csv", |_, operands, _, theirs| {
+        let operands: Vec<_> = operands.split('+').map(operand).collect();
+        (theirs != "-").then(|| answer("result_type", &operands))
+    });
+    assert!(compared > 2000);
+}

@@ -1,0 +1,97 @@
+"""Takes the tables of this folder from the installed numpy (2.4.6 with ml_dtypes 0.6.0 for those committed).
+
+    python take.py            writes can_cast.csv, operations.csv and many.csv beside it
+
+Operands: a:T an array of shape [2], w:KIND a Python number; all values are 1 or True. `many` has seeded random operands.
+"""
+import os
+import random
+import re
+import sys
+import warnings
+
+import ml_dtypes
+import numpy as np
+
+warnings.filterwarnings("ignore")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(HERE))
+from tables import write_table  # noqa: E402
+
+LEGEND = f"numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}"
+BUILT_IN = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128 "
+            "longdouble clongdouble").split()
+ML = ("bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz float8_e3m4 float8_e4m3 "
+      "float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn int2 int4 uint2 uint4").split()
+NUMBERS = {"bool": True, "int": 1, "float": 1.0, "complex": 1 + 0j}
+
+
+def short(name):
+    if name in ("bool", "longdouble", "clongdouble"):
+        return name
+    name = re.sub("^bfloat", "bf", name)
+    return re.sub("^(u?)int|^(f)loat|^(c)omplex", lambda m: (m[1] + "i" if m[1] is not None and not m[1] else m[1] or "")
+                  + (m[2] or "") + (m[3] or ""), name).replace("_", "")
+
+
+DTYPES = {short(name): np.dtype(name) for name in BUILT_IN}
+DTYPES.update({short(name): np.dtype(getattr(ml_dtypes, name)) for name in ML})
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+ARRAYS = [f"a:{name}" for name in DTYPES]
+OPERANDS = ARRAYS + [f"w:{kind}" for kind in NUMBERS]
+FUNCTIONS = {name: getattr(np, name) for name in (
+    "result_type add subtract multiply divide floor_divide remainder fmod power float_power maximum fmax equal less "
+    "logical_and bitwise_and left_shift arctan2 logaddexp hypot nextafter copysign heaviside gcd").split()}
+FUNCTIONS["where"] = lambda a, b: np.where([True, False], a, b)
+FUNCTIONS["concatenate"] = lambda a, b: np.concatenate([a, b])
+REASONS = [
+    ("could not be promoted|not have a common DType|Cannot promote|promotion.*not supported", "!nocommon"),
+    (r"ufunc '\w+' (not supported|did not contain a loop|cannot use)|could not be safely coerced", "!noloop"),
+    ("boolean subtract", "!boolsub"),
+]
+
+
+def value(operand):
+    kind, name = operand.split(":")
+    return NUMBERS[name] if kind == "w" else np.ones(2, DTYPES[name])
+
+
+def ask(call, *operands):
+    try:
+        answer = call(*map(value, operands))
+        return NAMES[np.dtype(getattr(answer, "dtype", answer))]
+    except Exception as error:  # noqa: BLE001 - the error is the answer
+        return next(code for pattern, code in REASONS if re.search(pattern, str(error)))
+
+
+def operations():
+    table = {}
+    for name, call in FUNCTIONS.items():
+        asked = ARRAYS if name == "concatenate" else OPERANDS
+        table[name] = {a: [ask(call, a, b) if b in asked else "-" for b in OPERANDS] for a in asked}
+    write_table(f"{HERE}/operations.csv", OPERANDS, table, [
+        LEGEND, "keys: functions, lhs and columns: operands (a: array, w: Python number); - not asked",
+        "cell: the type of the result, or !nocommon, !noloop, !boolsub as it is refused"])
+
+
+def can_cast():
+    rows = {a: [str(int(np.can_cast(x, y))) for y in DTYPES.values()] for a, x in DTYPES.items()}
+    write_table(f"{HERE}/can_cast.csv", list(DTYPES), {"safe": rows}, [LEGEND, "np.can_cast(lhs, column)"])
+
+
+def many():
+    """Types of NumPy itself; those of ml_dtypes do not promote in a way that any rule of theirs describes."""
+    source = random.Random(1)
+    pool = [f"a:{short(name)}" for name in BUILT_IN] + OPERANDS[-4:]
+    rows = {}
+    while len(rows) < 3000:
+        operands = [source.choice(pool) for _ in range(source.randint(3, 6))]
+        rows["+".join(operands)] = [ask(np.result_type, *operands)]
+    write_table(f"{HERE}/many.csv", ["answer"], {"result_type": rows}, [LEGEND, "np.result_type of the operands in lhs"])
+
+
+if __name__ == "__main__":
+    can_cast()
+    operations()
+    many()
