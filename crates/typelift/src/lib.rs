@@ -3,6 +3,7 @@
 mod array;
 mod check;
 pub mod diagnostic;
+mod file;
 pub mod graph;
 mod infer;
 mod interface;

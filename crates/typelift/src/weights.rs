@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::save::{FileId, Stamp};
+use crate::file::{FileId, Stamp};
 
 /// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
 ///

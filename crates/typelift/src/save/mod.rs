@@ -4,7 +4,6 @@
 //! `docs/architecture.md` says why that holds.
 
 mod attributes;
-mod path;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -18,8 +17,8 @@ use crate::graph::{Graph, Layer, Model};
 use crate::weights::Weights;
 use crate::xml::{self, WriteOptions};
 
-use path::resolve;
-pub use path::{FileId, Stamp};
+use crate::file::resolve;
+pub use crate::file::{FileId, Stamp};
 use stage::Stage;
 pub use stage::interrupt;
 

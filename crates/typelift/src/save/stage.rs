@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::attributes;
-use super::path::{FileId, directory};
+use crate::file::{FileId, directory};
 
 const LOCK: &str = "lock";
 const HALF: &str = "half.xml";

@@ -26,6 +26,7 @@ mod operations;
 mod opzoo;
 mod recorded;
 mod rewrites;
+mod rooms;
 mod small;
 mod survival;
 mod ties;
