@@ -198,9 +198,8 @@ impl Args {
 }
 
 fn run_pass(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Failure> {
-    passes::run(model, pass).map_err(|violations| {
-        let first = violations.first().map(ToString::to_string).unwrap_or_default();
-        Failure::new(format!("pass {} left a damaged graph: {first}", pass.name))
+    passes::run(model, pass).map_err(|error| {
+        Failure::new(format!("pass {} left a damaged graph: {error}", pass.name))
             .help("this is a fault of typelift, not of the model; nothing was written")
     })
 }

@@ -70,7 +70,7 @@ fn measure(criterion: &mut Criterion, subject: &Subject) {
     };
     let inferred = || {
         let mut model = open();
-        infer(&mut model);
+        let _ = infer(&mut model);
         model
     };
     group.bench_function("infer", |b| b.iter_batched(open, |mut m| (infer(&mut m), m), BatchSize::PerIteration));

@@ -37,7 +37,7 @@ fn main() {
         });
         let edited = median(|| {
             let mut model = parse(text.clone()).model.expect("the graph is valid");
-            infer(&mut model);
+            let _ = infer(&mut model);
             let start = Instant::now();
             model.edit(|graph| edits(graph, EACH / scale)).expect("every edit can be made");
             let elapsed = start.elapsed();
@@ -61,7 +61,7 @@ fn median(measure: impl Fn() -> Duration) -> Duration {
 
 fn convert(text: &Arc<String>) -> (Model, String) {
     let mut model = parse(text.clone()).model.expect("the graph is valid");
-    infer(&mut model);
+    let _ = infer(&mut model);
     for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
         run(&mut model, pass).expect("the pass leaves a valid graph");
     }

@@ -62,7 +62,7 @@ fn phases(model: &Path, runs: usize) -> Phases {
         };
         let mut model = Model::open(model).expect("the model is valid");
         lap("read");
-        infer(&mut model);
+        let _ = infer(&mut model);
         lap("infer");
         for pass in [LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS] {
             run(&mut model, pass).expect("the graph stays valid");

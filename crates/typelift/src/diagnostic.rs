@@ -309,7 +309,7 @@ impl fmt::Display for Diagnostic {
 /// All that was found in one model, with the text that the spans point into.
 ///
 /// As an error it prints one line a diagnostic, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Diagnostics {
     /// What to call the source: a path, or `<stdin>`.
     pub file: String,
@@ -328,6 +328,13 @@ impl Diagnostics {
     /// Whether OpenVINO refuses the model.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// As [`Display`](fmt::Display), so that a failed `unwrap` says what is wrong and not what the file is.
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

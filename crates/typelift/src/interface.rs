@@ -8,7 +8,7 @@ use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, split_names};
+use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, split_names};
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
 use crate::shape::Shape;
@@ -33,6 +33,7 @@ impl fmt::Display for End {
 
 /// Why an input or an output was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum InterfaceError {
     /// Nothing has this name.
     #[error("the model has no {end} `{name}`{}", list(*.end, .known))]
@@ -66,6 +67,9 @@ pub enum InterfaceError {
         /// The element type that was asked for.
         to: ElementType,
     },
+    /// The edit was refused.
+    #[error(transparent)]
+    Edit(#[from] EditError),
 }
 
 fn list(end: End, known: &[String]) -> String {
@@ -181,14 +185,16 @@ impl Model {
         shape: Option<&Shape>,
     ) -> Result<LayerId, InterfaceError> {
         let id = self.find_input(name)?;
-        // The layer is there, so neither edit can fail.
-        if let Some(shape) = shape {
-            let _ = self.graph.set_attribute(id, "shape", &shape.to_attribute().to_string());
-        }
-        if let Some(element_type) = element_type {
-            let _ = self.graph.set_attribute(id, "element_type", element_type.name());
-        }
-        Ok(id)
+        self.edit(|graph| {
+            if let Some(shape) = shape {
+                graph.set_attribute(id, "shape", shape.to_attribute())?;
+            }
+            if let Some(element_type) = element_type {
+                graph.set_attribute(id, "element_type", element_type.name())?;
+            }
+            Ok(id)
+        })
+        .map_err(InterfaceError::Edit)
     }
 
     /// Lets the model take another element type at an input and compute what it did: the Parameter gets the type, and one
@@ -218,20 +224,16 @@ impl Model {
         let id = self.find_input(name)?;
         let Some(layer) = self.graph.layer(id) else { return Ok(Vec::new()) };
         let written = layer.attribute("element_type").and_then(ElementType::from_name);
-        let shape = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
         let from = check_convertible(End::Input, name, written, element_type)?;
         if from == element_type {
             return Ok(Vec::new());
         }
         let name = self.graph.unused_name(format!("{}/to_{from}", layer.name()));
-        let convert = new_convert(&name, from, shape);
-        let tensor = Output { layer: id, port: 0 };
-        let convert = self.graph.insert_after(tensor, convert, |_| true);
-        // The Parameter is there, so the edit cannot fail.
-        let _ = self.graph.set_attribute(id, "element_type", element_type.name());
-        if let Some(port) = self.graph.node(id).and_then(|node| self.graph.weight_mut(node)?.outputs.first_mut()) {
-            (port.element_type, port.stale) = (element_type, port.declared != Some(element_type));
-        }
+        let convert = self.edit(|graph| {
+            let convert = graph.insert_after(id.output(0), NewLayer::convert(from).named(&name), &[])?;
+            graph.set_attribute(id, "element_type", element_type.name())?;
+            Ok(convert)
+        })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(id) {
             let reason = format!("the model is to take {element_type} here");
@@ -261,22 +263,20 @@ impl Model {
         if from == element_type {
             return Ok(Vec::new());
         }
-        let (shape, names) = (port.shape().clone(), port.names());
         let Some(producer) = self.graph.layer(source.layer) else { return Ok(Vec::new()) };
         let enters = ops::kind(producer) == LayerKind::Parameter;
         let old_name = producer.name().to_owned();
         let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
-        let convert = new_convert(&new_name, element_type, shape);
-        let convert = self.graph.insert_after(source, convert, |to| to == Input { layer: id, port: 0 });
-        if !enters {
-            let made = Output { layer: convert, port: 0 };
-            // Both tensors are there, and so are both layers, so that none of the edits can fail.
-            let _ = self.graph.set_names(source, Vec::new()).and_then(|()| self.graph.set_names(made, names));
-            if self.version == IrVersion::V10 && source.port == 0 {
-                // The name of an output is that of the layer before the Result.
-                let _ = self.graph.rename(source.layer, &new_name).and_then(|()| self.graph.rename(convert, &old_name));
+        // In version 10, the name of an output is that of the layer before the Result.
+        let swaps_names = !enters && self.version == IrVersion::V10 && source.port == 0;
+        let convert = self.edit(|graph| {
+            let convert = graph.insert_before(id.input(0), NewLayer::convert(element_type).named(&new_name), &[])?;
+            if swaps_names {
+                graph.set_name(source.layer, &new_name)?;
+                graph.set_name(convert, &old_name)?;
             }
-        }
+            Ok(convert)
+        })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(convert) {
             let reason = format!("the model is to give {element_type} here");
@@ -303,10 +303,6 @@ fn check_convertible(
     let from = from.unwrap_or(ElementType::Dynamic);
     let refused = || InterfaceError::NotConvertible { end, name: name.to_owned(), from, to };
     if from == to { Ok(from) } else { fidelity(from, to).map(|_| from).ok_or_else(refused) }
-}
-
-fn new_convert(name: &str, to: ElementType, shape: Shape) -> Layer {
-    Layer::new("Convert", "opset1", name).with_attribute("destination_type", to.name()).with_output(to, shape)
 }
 
 /// How many layers of a long chain are named at each of its ends.

@@ -1,4 +1,124 @@
 //! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
+//!
+//! An OpenVINO model is a pair of files: `model.xml` holds a graph of layers, and `model.bin` the bytes of its constants.
+//! This crate reads the pair, finds the element type and shape of every tensor by OpenVINO's own rules, lets you change the
+//! graph, and writes it back. What you did not change stays as it was, byte for byte.
+//!
+//! # Read
+//!
+//! [`Model::open`] reads a model; its weights stay in their file. What is wrong with a file comes as [`Diagnostics`], all of
+//! it at once, each with its place in the text.
+//!
+//! ```
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml");
+//! use typelift::Model;
+//!
+//! let model = Model::open(path)?;
+//! assert_eq!(model.name(), "small");
+//!
+//! let error = Model::from_xml("<net name='n' version='11'><layers><layer/></layers></net>").unwrap_err();
+//! assert!(error.to_string().starts_with("<memory>:1:37: error[missing-attribute]"), "{error}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Look
+//!
+//! [`Model::graph`] lends the graph. A [`Layer`] is what the file says of it: its operation by name, its attributes as
+//! written, its ports. A tensor is an [`Output`] of a layer. Layers are named by the [`LayerId`] of the file, which no edit
+//! changes and which is never given to another layer. People use names: [`Graph::find`] gives a layer, [`Graph::tensor`] a
+//! tensor, and [`Model::find`] looks inside bodies too, `loop/body/x`.
+//!
+//! ```
+//! # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! let graph = model.graph();
+//! let listed: Vec<_> = graph.layers().map(|layer| format!("{layer:?}")).collect();
+//! assert_eq!(listed[2], "Multiply-opset1 2 `scaled`: f32[?,4]");
+//!
+//! let y = graph.tensor("y")?;
+//! let relu = graph.layer(y.layer).unwrap();
+//! assert_eq!((relu.ty(), relu.attribute("alpha")), ("ReLU", None));
+//! assert_eq!(graph.consumers(y).count(), 1);
+//!
+//! let scale = graph.layer(graph.find("scale")?).unwrap();
+//! assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Infer
+//!
+//! What the ports of a file declare is only a claim. [`infer`] finds types and shapes from the inputs and constants on, and
+//! returns what OpenVINO would refuse. Shapes can be open: `[?,4]`, `[1..8,4]`.
+//!
+//! ```
+//! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! use typelift::infer;
+//!
+//! model.set_input("x", None, Some(&"[8,4]".parse()?))?;
+//! assert_eq!(infer(&mut model), []);
+//! let y = model.graph().tensor("y")?;
+//! assert_eq!(model.graph().output(y).unwrap().to_string(), "f32[8,4]");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Rewrite
+//!
+//! [`Model::edit`] makes a batch of edits: all of them, or none if one fails or if layers would form a cycle. Inside it,
+//! [`graph::Edit`] is the graph as it is so far, with the verbs that change it. New layers get their types and shapes by the
+//! rules of their operations, and are refused where OpenVINO would refuse them. To change a layer in place, `morph` it: it
+//! keeps its id, its name and whatever uses it, and its place in the file.
+//!
+//! ```
+//! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! use typelift::graph::NewLayer;
+//!
+//! // x * 2 becomes x + x, the ReLU goes, and the model ends in a Softmax.
+//! model.edit(|graph| {
+//!     let (x, scaled, y) = (graph.tensor("x")?, graph.tensor("scaled")?, graph.tensor("y")?);
+//!     graph.morph(scaled.layer, NewLayer::new("Add", "opset1"), &[x, x])?;
+//!     graph.replace_uses(y, scaled)?;
+//!     graph.remove_unused([y.layer, graph.find("scale")?])?;
+//!     graph.insert_after(scaled, NewLayer::new("Softmax", "opset8").with_attribute("axis", -1), &[])
+//! })?;
+//! assert_eq!(model.graph().len(), 4);
+//! assert_eq!(typelift::infer(&mut model), []);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A constant is one call. Its bytes go behind those that the model has, whose offsets never move.
+//!
+//! ```
+//! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! # use typelift::graph::NewLayer;
+//! model.edit(|graph| {
+//!     let bias = graph.constant_of(&[4], &[0.5_f32, 1.0, 1.5, 2.0])?;
+//!     graph.insert_after(graph.tensor("scaled")?, NewLayer::new("Add", "opset1"), &[bias])
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A rewrite with a name is a [`passes::Pass`]: [`passes::run`] calls it for the graphs of all bodies too, verifies what it
+//! left and infers anew. [`passes`] has those of this crate, and [`infer_aligned`] inserts Converts where types disagree, by
+//! the promotion rules of OpenVINO, PyTorch or Paddle, which are in [`promote`].
+//!
+//! # Save
+//!
+//! [`Model::save`] writes the pair, or nothing. [`xml::write`] gives the text.
+//!
+//! ```
+//! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! # let folder = tempfile::tempdir()?;
+//! # let out = folder.path().join("out.xml");
+//! model.edit(|graph| graph.rename("y", "scores"))?;
+//! model.save(&out)?;
+//! let changed = std::fs::read_to_string(&out)?.lines().zip(model.source().lines()).filter(|(new, old)| new != old).count();
+//! assert_eq!(changed, 2, "the port and the Result");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Other libraries
+//!
+//! [`Graph::petgraph`] lends the graph to the algorithms of [petgraph], read-only: its nodes are layers, its edges say which
+//! ports they join.
 
 mod array;
 mod check;
@@ -27,6 +147,8 @@ pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use interface::{End, InterfaceError, trace_changes};
 pub use passes::infer_aligned;
+/// The graph library whose algorithms run on [`Graph::petgraph`].
+pub use petgraph;
 pub use save::{SaveError, SaveOptions, WeightsMode};
 pub use span::Span;
 pub use typelift_promote as promote;

@@ -172,6 +172,25 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// What `edits` returns.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// use typelift::graph::EditError;
+    /// let x = model.graph().find("x")?;
+    /// model.edit(|graph| {
+    ///     graph.set_name(x, "images")?;
+    ///     let refused = graph.attempt(|graph| {
+    ///         graph.set_name(x, "other")?;
+    ///         graph.remove(x)
+    ///     });
+    ///     assert!(matches!(refused, Err(EditError::InUse { .. })));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(model.graph().layer(x).unwrap().name(), "images");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
         let mark = (self.graph.batch_len(), self.weights.len_of_tail());
         let result = edits(self);
@@ -186,6 +205,22 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, graph::NewLayer};
+    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="if" type="If" version="opset8"><then_body><layers>
+    ///         <layer id="0" name="y" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+    ///             <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    ///     </layers></then_body><else_body/></layer>
+    /// </layers></net>"#)?;
+    /// let (place, y) = model.find("if/then_body/y")?;
+    /// let &[(layer, at)] = place.steps() else { unreachable!() };
+    /// model.edit(|graph| graph.body(layer, at)?.add(NewLayer::new("ReLU", "opset1").named("z"), &[y.output(0)]))?;
+    /// assert!(model.find("if/then_body/z").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn body(&mut self, layer: LayerId, at: usize) -> Result<Edit<'_>, EditError> {
         let graph = self.graph.enter(layer, at)?;
         Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
@@ -195,6 +230,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (x, relu) = (model.graph().tensor("x")?, model.graph().find("relu")?);
+    /// model.edit(|graph| graph.connect(x, relu.input(0)))?;
+    /// assert_eq!(model.graph().producers(relu), [Some(x)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
         self.graph.checked(from)?;
         self.graph.checked_input(to)?;
@@ -206,6 +251,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| graph.move_names(y, scaled))?;
+    /// assert_eq!(model.graph().tensor("y")?, scaled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
         self.graph.checked(to)?;
         let names = self.output(from).ok_or(EditError::NoOutput(from))?.names();
@@ -221,6 +276,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::InUse`] where one of its outputs still feeds a layer.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.remove(result))?;
+    /// assert_eq!(model.outputs().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove(&mut self, id: LayerId) -> Result<(), EditError> {
         self.remove_all(&[id])
     }
@@ -229,6 +294,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (result, relu) = (model.find_output("y")?, model.graph().find("relu")?);
+    /// model.edit(|graph| graph.remove_all(&[relu, result]))?;
+    /// assert_eq!(model.graph().len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
         let node = |&id| self.graph.node(id).ok_or(EditError::NoLayer(id));
         let nodes = layers.iter().map(node).collect::<Result<FxHashSet<_>, _>>()?;
@@ -245,6 +320,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| graph.set_name(relu, "activation"))?;
+    /// assert_eq!(model.graph().find("activation")?, relu);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_name(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
         self.changed(id)?.name = name.into();
         Ok(())
@@ -254,6 +339,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// model.edit(|graph| graph.set_names(y, vec!["logits".into(), "scores".into()]))?;
+    /// assert_eq!(model.graph().tensor("scores")?, y);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
         self.graph.checked(output)?;
         let port = self.changed(output.layer)?.outputs.get_mut(output.port).ok_or(EditError::NoOutput(output))?;
@@ -265,6 +360,16 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.set_output_names(result, vec!["scores".into()]))?;
+    /// assert_eq!(model.find_output("scores")?, result);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
         self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names));
         Ok(())
@@ -439,32 +544,29 @@ impl Graph {
         id
     }
 
-    /// Adds a layer of one input and one output behind a tensor, and redirects to it those consumers for which `takes`
-    /// holds.
-    pub(crate) fn insert_after(&mut self, tensor: Output, layer: Layer, takes: impl Fn(Input) -> bool) -> LayerId {
-        let id = self.add_unwired(layer, 1);
-        let made = Output { layer: id, port: 0 };
-        self.rewire(|from, to| Some((if from == tensor && takes(to) { made } else { from }, to)));
-        self.feed(tensor, Input { layer: id, port: 0 });
-        id
-    }
-
     /// The name, or with a number behind it the first one that no layer has.
-    pub(crate) fn unused_name(&self, name: String) -> String {
+    #[must_use]
+    pub fn unused_name(&self, name: String) -> String {
         let is_taken = |name: &str| self.storage.node_weights().any(|layer| layer.name == name);
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
     }
 
-    pub(crate) fn rename(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
-        self.edited(id)?.name = name.into();
-        Ok(())
-    }
-
     fn new_id(&self) -> LayerId {
-        let gap = || (0..).zip(&self.index).find(|(free, (id, _))| *free < id.0).map(|(free, _)| free);
-        let free = if self.next_id > LayerId::LARGEST { gap() } else { None };
-        LayerId(free.unwrap_or(self.next_id))
+        if self.next_id <= LayerId::LARGEST {
+            return LayerId(self.next_id);
+        }
+        // The least that no layer had: up to there, each id is at its own position. Those of removed layers are in the
+        // index too, so that none is given twice.
+        let (mut start, mut end) = (0, self.index.len());
+        while start < end {
+            let middle = start.midpoint(end);
+            match self.index[middle].0.0 == middle as u64 {
+                true => start = middle + 1,
+                false => end = middle,
+            }
+        }
+        LayerId(start as u64)
     }
 
     /// Adds a layer whose id is larger than all others.

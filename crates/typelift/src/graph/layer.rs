@@ -14,7 +14,7 @@ use crate::span::Span;
 /// A node of the graph: an operation with its attributes, ports and bodies, as written in the file.
 ///
 /// A layer knows its operation by name only, so every layer, known to [`ops`](crate::ops) or not, goes through unharmed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Layer {
     pub(crate) id: LayerId,
     pub(crate) name: CompactString,
@@ -39,8 +39,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A layer to [`add`](Graph::add) to a graph: `Layer::new("Convert", "opset1", "x/to_f32")`.
-    pub fn new(ty: &str, version: &str, name: &str) -> Self {
+    pub(crate) fn new(ty: &str, version: &str, name: &str) -> Self {
         Self {
             id: LayerId(0),
             name: name.into(),
@@ -62,14 +61,14 @@ impl Layer {
 
     /// The same with one more attribute.
     #[must_use]
-    pub fn with_attribute(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_attribute(mut self, name: &str, value: &str) -> Self {
         self.attributes.push(Attribute { name: name.into(), value: value.into() });
         self
     }
 
     /// The same with one more output.
     #[must_use]
-    pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
+    pub(crate) fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(OutputPort::new(element_type, shape));
         self
     }
@@ -127,6 +126,17 @@ impl Layer {
     /// Where the file has it; `None` for a layer that was added.
     pub fn span(&self) -> Option<Span> {
         self.span
+    }
+}
+
+/// Operation, id, name, and what comes out of it.
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{} {} `{}`", self.ty, self.version, self.id, self.name)?;
+        self.outputs
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, port)| write!(f, "{} {port}", if at == 0 { ":" } else { "," }))
     }
 }
 

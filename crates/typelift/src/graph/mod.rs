@@ -98,7 +98,7 @@ impl Wire {
 ///
 /// Storage is a petgraph graph, which [`petgraph`](Self::petgraph) lends for its algorithms; layers are named by their
 /// [`LayerId`], which survives every edit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Graph {
     storage: StableDiGraph<Layer, Wire>,
     /// Every layer by id, sorted.
@@ -117,6 +117,13 @@ pub struct Graph {
     /// The `<layers>` and `<edges>` elements in there.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,
+}
+
+/// How many layers and wires there are: a large graph is for [`layers`](Graph::layers) to list.
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({} layers, {} wires)", self.len(), self.storage.edge_count())
+    }
 }
 
 impl Graph {

@@ -1,5 +1,6 @@
 //! A model: a graph with its name, IR version, metadata, source text and weights.
 
+use std::fmt;
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -22,7 +23,7 @@ pub enum IrVersion {
 /// An OpenVINO model.
 ///
 /// It keeps the text it was read from, so that what nobody changed is written as it was.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Model {
     pub(crate) graph: Graph,
     pub(crate) weights: Weights,
@@ -35,6 +36,13 @@ pub struct Model {
     /// The layers whose shapes are computed from values that come out of a ConvertPromoteTypes, in their bodies too:
     /// OpenVINO evaluates none, and so more is known of them without it. `None` until types and shapes are inferred.
     pub(crate) withheld: Option<FxHashSet<NodeIndex>>,
+}
+
+/// Its name, version, size and weights.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Model({:?}, {:?}, {:?}, {:?})", self.name(), self.version, self.graph, self.weights)
+    }
 }
 
 impl Model {

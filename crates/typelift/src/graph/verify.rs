@@ -7,6 +7,7 @@ use super::{Graph, Input, LayerId, Output};
 
 /// A rule of the graph that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Violation {
     /// A wire starts at an output its layer does not have.
     #[error("a wire starts at output {} of layer {}, which has no such port", .0.port, .0.layer)]

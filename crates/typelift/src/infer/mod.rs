@@ -56,6 +56,7 @@ use crate::xml;
 /// assert_eq!(format!("{}{}", y.element_type(), y.shape()), "f16[?,3]");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
+#[must_use = "what is wrong with the model is in it"]
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     walk(model, None).0
 }

@@ -66,7 +66,7 @@ impl Model {
         }
         let inferred = is_incomplete(&listing.layers).then(|| {
             let mut whole = model.clone();
-            crate::infer(&mut whole);
+            let _ = crate::infer(&mut whole);
             whole
         });
         declare(&mut model.graph, inferred.as_ref().map(|inferred| &inferred.graph), &listing.layers);

@@ -10,13 +10,16 @@ mod eliminate_converts;
 mod lower_promote_types;
 mod unique_tensor_names;
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::ser::SerializeStruct;
+use thiserror::Error;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 pub use self::align::{Align, infer_aligned};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, Layer, LayerId, Model, OutputPort, Violation};
+use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, OutputPort, Violation};
 use crate::infer::Place;
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, kind};
@@ -109,15 +112,77 @@ pub enum Action {
     Retyped,
 }
 
-/// A rewrite.
-#[derive(Clone, Copy, Debug)]
+/// A rewrite of a typed model.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Pass {
     /// Its name, an imperative.
     pub name: &'static str,
     /// What it leaves, one sentence.
     pub description: &'static str,
-    /// Does it to the graph of a model.
-    rewrite: fn(&mut Graph, &mut Changes),
+    rewrite: Rewrite,
+}
+
+#[derive(Clone, Copy)]
+enum Rewrite {
+    /// Of the model's own graph.
+    Whole(fn(&mut Graph, &mut Changes)),
+    /// Of each graph.
+    Each(fn(&mut Edit<'_>) -> Result<(), EditError>),
+}
+
+impl Pass {
+    /// A pass of your own, for [`run`]: `rewrite` edits one graph, and is called for those of all bodies, innermost ones
+    /// first, and for the model's own.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::graph::{Edit, EditError, NewLayer};
+    /// use typelift::passes::{Pass, run};
+    ///
+    /// fn soften(graph: &mut Edit<'_>) -> Result<(), EditError> {
+    ///     let relus = graph.layers().filter(|layer| layer.ty() == "ReLU").map(|layer| layer.id());
+    ///     for relu in relus.collect::<Vec<_>>() {
+    ///         let inputs: Vec<_> = graph.producers(relu).into_iter().flatten().collect();
+    ///         graph.morph(relu, NewLayer::new("SoftPlus", "opset4"), &inputs)?;
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// run(&mut model, Pass::new("soften", "no ReLU is left", soften))?;
+    /// assert!(model.graph().layers().all(|layer| layer.ty() != "ReLU"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        description: &'static str,
+        rewrite: fn(&mut Edit<'_>) -> Result<(), EditError>,
+    ) -> Self {
+        Self { name, description, rewrite: Rewrite::Each(rewrite) }
+    }
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pass({}: {})", self.name, self.description)
+    }
+}
+
+/// Why a pass failed.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PassError {
+    /// An edit was refused; the model is as it was.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// Rules of the graph do not hold any more. That is a fault of the pass, and the model should not be used.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Violation>),
+    /// What the pass left has errors of types or shapes, which it did not have before.
+    #[error("{}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    IllTyped(Vec<Diagnostic>),
 }
 
 /// Every pass.
@@ -131,7 +196,7 @@ pub const PASSES: &[Pass] =
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::in_full),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, lower_promote_types::in_full)),
 };
 
 /// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
@@ -139,7 +204,7 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
-    rewrite: |graph, changes| changes.everywhere(graph, lower_promote_types::without_noops),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, lower_promote_types::without_noops)),
 };
 
 /// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -148,7 +213,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::noops),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, eliminate_converts::noops)),
 };
 
 /// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -159,7 +224,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
-    rewrite: |graph, changes| changes.everywhere(graph, eliminate_converts::all),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, eliminate_converts::all)),
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -167,13 +232,14 @@ pub const ELIMINATE_CONVERTS: Pass = Pass {
 pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
     description: "no two tensors share a name",
-    rewrite: unique_tensor_names::rewrite,
+    rewrite: Rewrite::Whole(unique_tensor_names::rewrite),
 };
 
-/// Runs a pass over a model and its bodies and tells what it did, then verifies the graph.
+/// Runs a pass over a model and its bodies and reports what it did to types, then verifies the graph. Types and shapes are
+/// inferred when it returns.
 ///
 /// # Errors
-/// What does not hold of the graph any more; that is a fault of the pass, and the model should not be used.
+/// [`PassError`].
 ///
 /// # Examples
 /// ```
@@ -183,14 +249,36 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// assert!(run(&mut model, LOWER_PROMOTE_TYPES).unwrap().is_empty());
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Vec<Violation>> {
+pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
-    (pass.rewrite)(&mut model.graph, &mut changes);
-    model.graph.verify()?;
-    if changes.reveals && model.withheld.as_ref().is_none_or(|layers| !layers.is_empty()) {
-        crate::infer::refine(model);
+    match pass.rewrite {
+        Rewrite::Whole(rewrite) => rewrite(&mut model.graph, &mut changes),
+        Rewrite::Each(rewrite) => model.edit(|graph| each_graph(graph, rewrite))?,
+    }
+    model.graph.verify().map_err(PassError::Invalid)?;
+    match pass.rewrite {
+        Rewrite::Each(_) => {
+            let mut found = crate::infer(model);
+            found.retain(Diagnostic::is_error);
+            if !found.is_empty() {
+                return Err(PassError::IllTyped(found));
+            }
+        }
+        Rewrite::Whole(_) if changes.reveals && model.withheld.as_ref().is_none_or(|layers| !layers.is_empty()) => {
+            crate::infer::refine(model);
+        }
+        Rewrite::Whole(_) => {}
     }
     Ok(changes.list)
+}
+
+/// Calls `rewrite` for the graphs of all bodies, innermost ones first, and then for this one. Bodies nest a few deep.
+fn each_graph(graph: &mut Edit<'_>, rewrite: fn(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), EditError> {
+    let owners: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.bodies().len())).collect();
+    for (owner, at) in owners.into_iter().flat_map(|(owner, bodies)| (0..bodies).map(move |at| (owner, at))) {
+        each_graph(&mut graph.body(owner, at)?, rewrite)?;
+    }
+    rewrite(graph)
 }
 
 /// What a pass did so far, and where it is.

@@ -318,8 +318,15 @@ impl<'a> Splice<'a> {
         layer: &Layer,
     ) -> Result<(), Diagnostic> {
         let mut feeds = graph.feeds(node).into_iter();
+        let mut ports = layer.inputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
             let feed = if port.name() == "port" { feeds.next() } else { Some(None) };
+            if port.name() == "port"
+                && let Some(new) = ports.next().filter(|port| port.content == Span::default())
+            {
+                // It came in the place of one that went.
+                self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
+            }
             match feed.map(|feed| feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port))) {
                 Some(Some(output)) => self.port(tokens, &port, output)?,
                 Some(None) => drop(tokens.skip(&port)?),
@@ -343,6 +350,9 @@ impl<'a> Splice<'a> {
         while let Some(port) = tokens.child(Some(list))? {
             match if port.name() == "port" { outputs.next().map(Some) } else { Some(None) } {
                 Some(Some(output)) => {
+                    if output.content == Span::default() {
+                        self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(output.id)))?;
+                    }
                     self.attribute(tokens, &port, "names", output.names.as_deref())?;
                     self.port(tokens, &port, output)?;
                 }

@@ -231,7 +231,7 @@ proptest! {
         ),
     ) {
         let mut model = net.model();
-        infer(&mut model);
+        let _ = infer(&mut model);
         let (before, count) = (taken(model.graph()), model.graph().len());
         run(&mut model, ELIMINATE_CONVERTS).unwrap();
         prop_assert_eq!(taken(model.graph()), before, "{}", listing(model.graph()));

@@ -102,7 +102,7 @@ fn a_listing_that_cannot_be_read_says_where_and_why() {
 fn real_models_come_back() {
     for file in models(|name| name.ends_with(".xml")) {
         let mut model = Model::open(&file).unwrap();
-        typelift::infer(&mut model);
+        let _ = typelift::infer(&mut model);
         let text = model.to_text();
         let back = Model::from_text(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let (text, back) = (text.lines(), back.to_text());

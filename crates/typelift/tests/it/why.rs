@@ -9,7 +9,7 @@ use typelift::{infer, why};
 /// The rules from a tensor back to what decides, each with its layer.
 fn rules(net: &Net, name: &str) -> Vec<String> {
     let mut model = net.model();
-    infer(&mut model);
+    let _ = infer(&mut model);
     let steps = why(&model, name).unwrap().steps;
     steps.into_iter().map(|step| format!("{}: {}", step.layer.name, step.rule)).collect()
 }
@@ -51,7 +51,7 @@ fn a_tensor_that_many_come_from_is_one_step() {
         last = name;
     }
     let mut model = net.model();
-    infer(&mut model);
+    let _ = infer(&mut model);
     let derivation = why(&model, &last).unwrap();
     assert_eq!(derivation.steps.len(), 2001);
     assert_eq!(derivation.sources().map(|step| step.layer.name.as_str()).collect::<Vec<_>>(), ["x"]);
@@ -64,7 +64,7 @@ fn a_tensor_that_many_come_from_is_one_step() {
 fn unknown_names_and_operations_are_told() {
     let net = Net::new().parameter("x", "f32[2]").layer("own", "Mine", "extension", &["x"]);
     let mut model = net.model();
-    infer(&mut model);
+    let _ = infer(&mut model);
     assert_eq!(why(&model, "own").unwrap().steps[0].rule, Rule::Declared);
     assert_eq!(why(&model, "other").unwrap_err().to_string(), "there is no layer and no tensor `other`");
 }
@@ -74,7 +74,7 @@ fn every_tensor_of_real_models_has_a_derivation_that_ends() {
     for name in ["fasterrcnn_tv.promote", "onnx_if_deep", "tf_while", "script_loop", "topk_nms_detection"] {
         let path = format!("{}/../../testdata/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
         let mut model = typelift::Model::open(path).unwrap();
-        infer(&mut model);
+        let _ = infer(&mut model);
         for layer in model.graph().layers().filter(|layer| !layer.outputs().is_empty()) {
             let derivation = why(&model, layer.name()).unwrap();
             assert!(derivation.sources().next().is_some(), "{name}: {}", layer.name());
