@@ -17,7 +17,7 @@
 //! assert_eq!(model.name(), "small");
 //!
 //! let error = Model::from_xml("<net name='n' version='11'><layers><layer/></layers></net>").unwrap_err();
-//! assert!(error.to_string().starts_with("<memory>:1:37: error[missing-attribute]"), "{error}");
+//! assert!(error.to_string().starts_with("<memory>:1:36: error[missing-attribute]"), "{error}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

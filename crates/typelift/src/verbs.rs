@@ -479,12 +479,15 @@ impl Layer {
     /// ```
     #[must_use]
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
-        let port = self.outputs().first().filter(|_| ops::is_constant(self))?;
-        let dims = port.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
-        let length = array::stored_size(port.element_type(), port.shape().element_count()?)?;
+        let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
+        // Types and shapes of ports need not be inferred yet.
+        let element_type = self.attribute("element_type").and_then(ElementType::from_name)?;
+        let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
+        let dims = dims.collect::<Result<Vec<usize>, _>>().ok()?;
+        let length = array::stored_size(element_type, array::count(&dims)? as u64)?;
         let offset = self.attribute("offset")?.parse().ok()?;
         let bytes = weights.read(offset, usize::try_from(length).ok()?)?;
-        Some(Array::decode(port.element_type(), dims, &bytes)?.to_floats())
+        Some(Array::decode(element_type, dims, &bytes)?.to_floats())
     }
 }
 
