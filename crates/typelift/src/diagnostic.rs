@@ -60,6 +60,8 @@ codes! {
     InvalidValue "invalid-value" Error;
     /// Elements nest deeper than any real model's.
     NestingTooDeep "nesting-too-deep" Error;
+    /// In a file of version 10, the name of a layer at an input or output is that of another tensor.
+    NameCollision "name-collision" Error;
     /// An edge starts at a layer that is not there.
     UnknownLayer "unknown-layer" Error;
     /// An edge names a port that its layer does not have.
@@ -167,6 +169,8 @@ codes! {
     DeclaredOutputs "declared-outputs" Note;
     /// The oldest OpenVINO release that reads the file.
     RequiredRelease "required-release" Note;
+    /// `Core.read_model` converts inputs and outputs of a file of version 10.
+    LegacyTypes "legacy-types" Note;
 }
 
 /// The stable word.

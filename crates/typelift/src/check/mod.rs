@@ -5,6 +5,7 @@ mod order;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
+use std::ops::Range;
 
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
@@ -122,6 +123,27 @@ struct Constant<'a> {
     end: u64,
 }
 
+/// Bytes of the weights that no constant takes.
+struct Hole<'a> {
+    /// The constant before it.
+    after: Option<&'a Layer>,
+    start: u64,
+    end: u64,
+}
+
+impl Hole<'_> {
+    fn len(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// The bytes that the means of `<pre-process>` take, in order.
+fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
+    let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
+    ranges.sort_by_key(|range| range.start);
+    ranges
+}
+
 struct Check<'a> {
     /// What was found wrong before.
     errors: &'a Errors<'a>,
@@ -165,6 +187,7 @@ impl<'a> Check<'a> {
         self.unknown_operations();
         self.constants(model);
         self.required_release(model);
+        self.legacy_types(model);
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
         self.diagnostics.sort_by_key(start);
         self.diagnostics
@@ -440,7 +463,13 @@ impl<'a> Check<'a> {
         }
         constants.sort_by_key(|constant| (constant.start, constant.end));
         self.unaligned_constants(&constants);
+        let means = preprocessing_weights(model);
         let mut holes = Vec::new();
+        let mut hole = |before: Option<&'_ Constant<'a>>, end| {
+            let start = before.map_or(0, |constant: &Constant| constant.end);
+            let start = means.iter().fold(start, |start, mean| if mean.contains(&start) { mean.end } else { start });
+            holes.push(Hole { after: before.map(|constant| constant.place.layer), start, end });
+        };
         let mut before: Option<&Constant> = None;
         for constant in &constants {
             match before {
@@ -450,13 +479,13 @@ impl<'a> Check<'a> {
                         self.overlap(before, constant);
                     }
                 }
-                _ => holes.push((before, constant.start)),
+                _ => hole(before, constant.start),
             }
             if before.is_none_or(|before| constant.end >= before.end) {
                 before = Some(constant);
             }
         }
-        holes.push((before, length));
+        hole(before, length);
         self.unreferenced_weights(model, &holes, length);
     }
 
@@ -498,25 +527,20 @@ impl<'a> Check<'a> {
             .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
     }
 
-    /// `holes`: the constant before each, and where it ends.
-    fn unreferenced_weights(&mut self, model: &Model, holes: &[(Option<&Constant>, u64)], length: u64) {
-        let start = |before: Option<&Constant>| before.map_or(0, |constant| constant.end);
-        let holes: Vec<_> = holes.iter().filter(|(before, end)| end - start(*before) >= PADDING).collect();
-        let Some((first, _)) = holes.first() else { return };
-        let unused: u64 = holes.iter().map(|(before, end)| end - start(*before)).sum();
+    fn unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
+        let holes: Vec<_> = holes.iter().filter(|hole| hole.len() >= PADDING).collect();
+        let Some(first) = holes.first() else { return };
+        let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
         let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
         let lint = Diagnostic::new(Code::UnreferencedWeights, message);
-        let lint = match first {
-            Some(Constant { place, .. }) => {
-                lint.at(self.locate(place.layer, "data", "offset"), "after this constant come bytes of none")
-            }
+        let lint = match first.after {
+            Some(layer) => lint.at(self.locate(layer, "data", "offset"), "after this constant come bytes of none"),
             None => lint.at(
                 xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
                 "the weights begin with bytes of no constant",
             ),
         };
-        let list: Vec<_> =
-            holes.iter().take(PLACES).map(|(before, end)| format!("{} to {end}", start(*before))).collect();
+        let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
         let more = if holes.len() > PLACES { ", and more" } else { "" };
         let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
         self.diagnostics.push(lint.help("the .bin is another model's, or constants were taken out of this one"));
@@ -555,6 +579,52 @@ impl<'a> Check<'a> {
             }
         };
         self.diagnostics.push(note);
+    }
+
+    /// Notes the inputs and outputs of a version 10 file that `Core.read_model` gives other types, by a Convert.
+    fn legacy_types(&mut self, model: &'a Model) {
+        if model.version == IrVersion::V11 {
+            return;
+        }
+        let mut converted = Vec::new();
+        for layer in model.graph.layers() {
+            let (tensor, to): (_, fn(ElementType) -> ElementType) = match ops::start(layer) {
+                Some(LayerKind::Parameter) => (layer.outputs().first(), legacy_input),
+                Some(LayerKind::Result) => {
+                    let producer = model.graph.producers(layer.id()).into_iter().next().flatten();
+                    (producer.and_then(|output| model.graph.output(output)), legacy_output)
+                }
+                _ => continue,
+            };
+            let Some(ty) = tensor.map(OutputPort::element_type).filter(|&ty| ty != ElementType::Dynamic) else {
+                continue;
+            };
+            if to(ty) != ty {
+                converted.push((layer, format!("{ty} to {}", to(ty))));
+            }
+        }
+        let Some((first, _)) = converted.first() else { return };
+        let tensors = if converted.len() == 1 { "an input or output" } else { "inputs and outputs" };
+        let message = format!("OpenVINO converts {tensors} of this version 10 model when it reads the file");
+        let mut note = self.lint(Code::LegacyTypes, first, message);
+        for (layer, types) in converted.iter().take(PLACES) {
+            note =
+                note.at(self.locate(layer, "layer", "name"), format!("`Core.read_model` puts a Convert here: {types}"));
+        }
+        self.diagnostics.push(note);
+    }
+}
+
+/// The type that OpenVINO gives an input of a version 10 model.
+fn legacy_input(ty: ElementType) -> ElementType {
+    if ty == ElementType::F16 { ElementType::F32 } else { ty }
+}
+
+/// The type that OpenVINO gives an output of a version 10 model.
+fn legacy_output(ty: ElementType) -> ElementType {
+    match ty {
+        ElementType::I32 | ElementType::I64 | ElementType::U32 | ElementType::U64 => ElementType::I32,
+        _ => ElementType::F32,
     }
 }
 

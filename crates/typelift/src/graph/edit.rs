@@ -4,6 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use compact_str::format_compact;
+use std::collections::HashSet;
+
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
@@ -608,6 +610,16 @@ impl Graph {
 
     pub(crate) fn connect(&mut self, source: NodeIndex, target: NodeIndex, wire: Wire) {
         self.storage.add_edge(source, target, wire);
+    }
+
+    /// Takes out the wires that lead to these layers, whose text does not count then.
+    pub(crate) fn disconnect(&mut self, layers: &HashSet<LayerId>) {
+        for (from, to, wire) in self.unwire() {
+            match (self.node(from), self.node(to)) {
+                (Some(source), Some(target)) if !layers.contains(&to) => self.connect(source, target, wire),
+                _ => self.ignored.extend(wire.span),
+            }
+        }
     }
 
     /// Feeds an input that nothing feeds yet; both ends are there.

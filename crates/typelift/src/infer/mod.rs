@@ -6,6 +6,7 @@ mod recover;
 mod scope;
 mod suggest;
 mod value;
+mod version_10;
 mod weights;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -151,6 +152,9 @@ impl Walk {
         model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();
         self.scope.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
+        if self.version == IrVersion::V10 && self.scope.stale.is_none() {
+            self.scope.diagnostics.extend(version_10::name_collisions(&model.graph, &self.source));
+        }
         self.forget_consequences();
         self.scope.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         self.note_declared_outputs();

@@ -122,6 +122,8 @@ pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) ->
 pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
     match (dim.value(), dim.upper()) {
         (Some(length), _) => Dim::from(f(length)),
+        // To OpenVINO the largest number is no lower end.
+        (None, None) if dim.lower() == i64::MAX => Dim::at_least(f(0)),
         (None, None) => Dim::at_least(f(dim.lower())),
         (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),
     }

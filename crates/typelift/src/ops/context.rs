@@ -436,10 +436,10 @@ impl<'a> Context<'a> {
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
         // The largest number of the type is no bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
+        let widen = |end: i64| if end == open { i64::MAX } else { end };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
             (lower, upper) if lower < 0 || upper < 0 => None,
-            (lower, upper) if upper == open && lower != upper => Some(Dim::at_least(lower)),
-            (lower, upper) => Some(Dim::between(lower, upper)),
+            (lower, upper) => Some(Dim::between(widen(lower), widen(upper))),
         });
         match dims.collect() {
             Some(shape) => Ok(Some(shape)),

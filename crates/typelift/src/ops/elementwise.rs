@@ -9,7 +9,7 @@ use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Prom
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    unary("Abs", 0).evaluate(Ends(DATA, |_, x| evaluate::number(x, &[], i128::abs, f64::abs))),
+    unary("Abs", 0).evaluate(FromBounds(evaluate::absolute)),
     float_function("Acos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::acos, f64::round))),
     float_function("Acosh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::acosh, f64::round))).since(4),
     float_function("Asin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::asin, f64::trunc))),

@@ -75,10 +75,11 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
         Fault::shapes(&[0, 1], message)
     };
     let common = usize::try_from(batch).ok().and_then(|batch| Some((data.get(..batch)?, indices.get(..batch)?)));
-    // A batch that ends before the first axis is taken where nothing is looked up in it.
+    // OpenVINO takes a batch that ends before the first axis for none, and counts dims of the indices from there on.
     let (left, right) = match (common, axis) {
         (Some(common), _) => common,
         (None, None) if batch < 0 => (&[][..], &[][..]),
+        (None, Some(_)) if batch < 0 && batch >= -(indices.len() as i64) => (&[][..], &[][..]),
         _ => return Err(missing()),
     };
     let mut shape = common_batch(left, right)?;
@@ -90,11 +91,11 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
             _ => return Err(missing()),
         },
         Some(Ok(axis)) if axis < data.len() && shape.len() <= axis => {
-            let (before, behind) = (data.get(shape.len()..axis), data.get(axis + 1..));
-            let picked = indices.get(shape.len()..);
-            for dims in [before, picked, behind] {
-                shape.extend_from_slice(dims.unwrap_or_default());
-            }
+            shape.extend_from_slice(data.get(shape.len()..axis).unwrap_or_default());
+            let count = indices.len() as i64;
+            let picked = (batch..count).map(|at| usize::try_from(at.rem_euclid(count)).ok());
+            shape.extend(picked.filter_map(|at| indices.get(at?).copied()));
+            shape.extend_from_slice(data.get(axis + 1..).unwrap_or_default());
         }
         _ => return Err(missing()),
     }

@@ -264,31 +264,6 @@ impl Masks {
         Ok(masks)
     }
 
-    /// The range of which OpenVINO does not see that its mask ignores an unknown begin or end: the last one, where the
-    /// masks leave only exact numbers.
-    fn forgotten(&self, dims: &[Dim], count: usize, begin: Option<&[Ends]>, end: Option<&[Ends]>) -> Option<usize> {
-        let set = |mask: &[i64], position: usize| mask.get(position) == Some(&1);
-        let exact = |ends: Option<&[Ends]>, at: usize| ends.and_then(|ends| ends.get(at)).is_some_and(|e| e.0 == e.1);
-        if (begin.is_some() && end.is_some()) || self.ellipsis.contains(&1) {
-            return None;
-        }
-        let mut rest = dims.iter();
-        let mut last = None;
-        for at in (0..count).filter(|&at| !set(&self.new_axis, at)) {
-            let dim = rest.next()?;
-            if set(&self.shrink_axis, at) {
-                continue;
-            }
-            let begins = if set(&self.begin, at) { dim.upper().is_some() } else { exact(begin, at) };
-            let ends = if set(&self.end, at) { dim.is_fixed() } else { exact(end, at) };
-            if !begins || !ends {
-                return None;
-            }
-            last = Some(at);
-        }
-        last
-    }
-
     fn apply(
         &self,
         cx: &Context,
@@ -311,7 +286,8 @@ impl Masks {
             let message = format!("`StridedSlice` is given {count} ranges for {} axes", dims.len());
             return Err(Fault::shapes(&[0, 1], message));
         }
-        let forgotten = self.forgotten(dims, count, begin, end);
+        // Where the last range is, and how long it can be at most.
+        let mut last_range = None;
         let mut shape: SmallVec<[Dim; 6]> = SmallVec::new();
         let mut rest = dims.iter().copied();
         for position in 0..count {
@@ -347,15 +323,24 @@ impl Masks {
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
                 let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
-                    true if ends.is_none() && forgotten == Some(position) => None,
                     true => Some((default, default)),
                     false => ends.and_then(|ends| ends.get(position).copied()),
                 };
-                shape.push(match (at(&self.begin, first, begin), at(&self.end, last, end)) {
+                let most = Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride)));
+                let range = match (at(&self.begin, first, begin), at(&self.end, last, end)) {
                     (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
-                    _ => Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride))),
-                });
+                    _ => most,
+                };
+                last_range = Some((shape.len(), most));
+                shape.push(range);
             }
+        }
+        // Where begin or end is not known and masks leave only fixed lengths, OpenVINO forgets the mask of the last range.
+        if let Some((at, most)) = last_range
+            && (begin.is_none() || end.is_none())
+            && shape.iter().all(|dim| dim.is_fixed())
+        {
+            shape[at] = most;
         }
         shape.extend(rest);
         Ok(shape.into_iter().collect())

@@ -6,9 +6,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use typelift_promote::ElementType;
 
-use super::read::declared_dims;
+use super::read::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::graph::{Body, Direction, Graph, InputPort, IrVersion, Layer, Model};
 use crate::shape::Shape;
 use crate::span::Span;
 
@@ -230,11 +230,11 @@ impl<'a> Printer<'a> {
         for (port, feed) in layer.inputs.iter().zip(graph.feeds(node)).skip(start) {
             let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
             match producer {
-                Some(output) => self.port(port.id, output.element_type, &output.shape, None),
+                Some(output) => self.input(port, output.element_type, &output.shape),
                 None => {
                     let dims = declared_dims(self.source, port.content);
                     let shape = dims.iter().map(|&dim| dim.into()).collect();
-                    self.port(port.id, port.declared.unwrap_or(ElementType::Dynamic), &shape, None);
+                    self.input(port, port.declared.unwrap_or(ElementType::Dynamic), &shape);
                 }
             }
         }
@@ -243,7 +243,7 @@ impl<'a> Printer<'a> {
     /// The output ports of a layer from a position on.
     pub(super) fn outputs(&mut self, layer: &Layer, start: usize) {
         for port in layer.outputs.iter().skip(start) {
-            self.port(port.id, port.element_type, &port.shape, Some(port));
+            self.port(port.id, port.element_type, &port.shape, port.names.as_deref(), port.rt_info.as_ref());
         }
     }
 
@@ -255,16 +255,20 @@ impl<'a> Printer<'a> {
         self.out.push_str(" />");
     }
 
-    fn port(&mut self, id: u64, element_type: ElementType, shape: &Shape, output: Option<&OutputPort>) {
+    fn input(&mut self, port: &InputPort, element_type: ElementType, shape: &Shape) {
+        self.port(port.id, element_type, shape, None, rt_info_in(self.source, port.content).as_ref());
+    }
+
+    fn port(&mut self, id: u64, element_type: ElementType, shape: &Shape, names: Option<&str>, rt_info: Option<&Span>) {
         self.open("port");
         self.number("id", id);
         self.attribute("precision", element_type.port_name().unwrap_or("UNSPECIFIED"));
-        if let Some(names) = output.and_then(|port| port.names.as_ref()) {
+        if let Some(names) = names {
             self.attribute("names", names);
         }
         self.content("port", |printer| {
             printer.dims(shape);
-            if let Some(rt_info) = output.and_then(|port| port.rt_info.as_ref()) {
+            if let Some(rt_info) = rt_info {
                 printer.fragment(rt_info);
             }
         });

@@ -14,7 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use read::{Reading, parse};
-pub(crate) use read::{declared_dims, declares, locate, locate_back_edge, locate_port, matches_dims};
+pub(crate) use read::{
+    declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_port, matches_dims, means,
+};
 
 use thiserror::Error;
 

@@ -1,12 +1,14 @@
 //! From text to graph.
 
 use std::collections::{HashMap, HashSet};
-use std::mem::replace;
+use std::mem::{replace, take};
+use std::ops::Range;
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use memchr::memmem::Finder;
 use petgraph::Direction::Incoming;
+use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -18,6 +20,8 @@ use crate::graph::{
     Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
 use crate::number::integer_prefix;
+// The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
+use crate::ops::{LayerKind, start};
 use crate::shape::{Dim, Shape};
 use crate::spelling::{self, nearest};
 use crate::weights::Weights;
@@ -79,6 +83,9 @@ pub fn parse(source: Arc<String>) -> Reading {
         damaged: false,
         lost: Vec::new(),
         repeated: Vec::new(),
+        unnamed: Vec::new(),
+        dropped: HashSet::new(),
+        created: None,
         known_ports: Known::new("</port>"),
         known_inputs: Known::new("</input>"),
     };
@@ -211,6 +218,64 @@ fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
     Some(dims)
 }
 
+/// The metadata in the text between a port's tags.
+pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
+    if !content.text(source).contains("rt_info") {
+        return None;
+    }
+    let mut tokens = Tokens::new(source, content);
+    while let Ok(Some(child)) = tokens.child(None) {
+        let span = tokens.skip(&child).ok()?;
+        if child.name() == "rt_info" {
+            return Some(span);
+        }
+    }
+    None
+}
+
+/// The bytes of the weights that the means in a `<pre-process>` at `span` take.
+pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
+    let mut tokens = Tokens::new(source, span);
+    let mut found = Vec::new();
+    let Ok(Some(root)) = tokens.child(None) else { return found };
+    while let Ok(Some(channel)) = tokens.child(Some(&root)) {
+        while let Ok(Some(mean)) = tokens.child(Some(&channel)) {
+            let number = |wanted: &str| {
+                let written = Tokens::attributes(&mean).flatten().find(|(name, _)| *name == wanted);
+                written.and_then(|(_, value)| value.trim().parse::<u64>().ok())
+            };
+            if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
+                found.push(start..start.saturating_add(size));
+            }
+            if tokens.skip(&mean).is_err() {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// Whether the metadata at `span` has this attribute, in the one version that OpenVINO knows.
+pub(crate) fn has_rt_info(source: &str, span: Span, name: &str) -> bool {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return false };
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        let says = |wanted: &str, value: &str| {
+            Tokens::attributes(&child)
+                .flatten()
+                .find(|(name, _)| *name == wanted)
+                .is_some_and(|(_, found)| found == value)
+        };
+        if child.name() == "attribute" && says("name", name) && says("version", "0") {
+            return true;
+        }
+        if tokens.skip(&child).is_err() {
+            return false;
+        }
+    }
+    false
+}
+
 struct Read<'a> {
     source: &'a str,
     tokens: Tokens<'a>,
@@ -226,6 +291,12 @@ struct Read<'a> {
     lost: Vec<LayerId>,
     /// The ids of the current graph that several layers have, each with the position of its diagnostic.
     repeated: Vec<(LayerId, usize)>,
+    /// The layers of the current graph that have an empty type or version.
+    unnamed: Vec<LayerId>,
+    /// The layers of the graph that was read last that OpenVINO drops, and to which edges lead that it could not follow.
+    dropped: HashSet<LayerId>,
+    /// The layers that OpenVINO creates of that graph, once somebody asked.
+    created: Option<HashSet<NodeIndex>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
 }
@@ -339,6 +410,10 @@ impl<'a> Read<'a> {
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
         }
+        if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
+            let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
+            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here"));
+        }
         if let Some(span) = self.tokens.rest()? {
             let second = span.text(self.source).starts_with("<net");
             let message = match second {
@@ -390,8 +465,7 @@ impl<'a> Read<'a> {
         mut graph: Graph,
         mut extras: Option<&mut Vec<Span>>,
     ) -> Result<Graph, Fatal> {
-        let outer =
-            (std::mem::take(&mut self.damaged), std::mem::take(&mut self.lost), std::mem::take(&mut self.repeated));
+        let outer = (take(&mut self.damaged), take(&mut self.lost), take(&mut self.repeated), take(&mut self.unnamed));
         let mut edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
@@ -431,7 +505,7 @@ impl<'a> Read<'a> {
         }
         graph.span = Some(self.tokens.span_since(parent));
         self.wire(&mut graph, edges);
-        (self.damaged, self.lost, self.repeated) = outer;
+        (self.damaged, self.lost, self.repeated, self.unnamed) = outer;
         Ok(graph)
     }
 
@@ -447,7 +521,11 @@ impl<'a> Read<'a> {
                     .at(self.tag_of(layer), "this layer is kept")
                     .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
                     .help("give one of them an id that no other layer has, and point its edges there");
+                let at = self.diagnostics.len();
                 self.report_of(earlier, lint);
+                if self.diagnostics.len() > at {
+                    self.repeated.push((earlier.id, at));
+                }
             }
             graph.discard(node);
         }
@@ -490,6 +568,9 @@ impl<'a> Read<'a> {
         }
         self.layer_content(element, &mut layer)?;
         layer.span = Some(self.tokens.span_since(element));
+        if [ty, version].contains(&Some("")) {
+            self.unnamed.push(layer.id);
+        }
         match id {
             Some(_) => _ = graph.append(layer),
             None => self.damaged = true,
@@ -837,70 +918,35 @@ impl<'a> Read<'a> {
 
     fn connect(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
         let mut ports = PortIndex::default();
-        let mut lost = std::mem::take(&mut self.lost);
+        let mut lost = take(&mut self.lost);
+        let mut bad = Vec::new();
         for edge in edges {
-            let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
-            let (source, target) = match (graph.node(from), graph.node(to)) {
-                (Some(source), Some(target)) => (source, target),
-                (None, _) if !self.damaged => {
-                    lost.push(to);
-                    let refusal = Diagnostic::new(
-                        Code::UnknownLayer,
-                        format!("an edge starts at layer {from}, which is not there"),
-                    );
-                    let refusal = refusal.at(edge.span, "`from-layer` names no layer of this graph");
-                    self.report(refusal.help("point `from-layer` at the layer that makes the tensor"));
-                    continue;
-                }
-                (_, None) if !self.damaged => {
-                    let lint = Diagnostic::new(
-                        Code::EdgeToUnknownLayer,
-                        format!("an edge ends at layer {to}, which is not there"),
-                    );
-                    self.report(lint.at(edge.span, "OpenVINO ignores this edge"));
-                    graph.ignore(edge.span);
-                    continue;
-                }
-                _ => {
-                    lost.push(to);
-                    continue;
-                }
-            };
-            let (Some(producer), Some(consumer)) = (graph.weight(source), graph.weight(target)) else { continue };
-            let from_port = ports.position(producer, Direction::Output, edge.from.1);
-            let to_port = ports.position(consumer, Direction::Input, edge.to.1);
-            for (found, layer, kind, (_, id)) in
-                [(from_port, producer, "output", edge.from), (to_port, consumer, "input", edge.to)]
-            {
-                if found.is_none() {
-                    let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
-                    let refusal =
-                        Diagnostic::new(Code::UnknownPort, message).at(edge.span, format!("names {kind} port {id}"));
-                    let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
-                    let ids: Vec<_> = match kind {
-                        "input" => layer.inputs.iter().map(|port| port.id).collect(),
-                        _ => layer.outputs.iter().map(|port| port.id).collect(),
-                    };
-                    let end = if kind == "input" { "to" } else { "from" };
-                    let refusal = refusal.help(match ids[..] {
-                        [] => format!("declare the {kind} port: <{kind}><port id=\"{id}\" …/></{kind}>"),
-                        [only] => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
-                        _ => format!("point {end}-port at one of its {}", port_list(layer, kind)),
-                    });
-                    self.report_of(layer, refusal);
+            match ports.ends(graph, &edge) {
+                Some((source, target, wire)) => graph.connect(source, target, wire),
+                None => {
+                    if graph.node(LayerId(edge.to.0)).is_none() && !self.damaged {
+                        graph.ignore(edge.span);
+                    }
+                    lost.push(LayerId(edge.to.0));
+                    bad.push(edge);
                 }
             }
-            match (from_port, to_port) {
-                (Some(from), Some(to)) => graph.connect(source, target, Wire::new(from, to, Some(edge.span))),
-                _ => lost.push(to),
-            }
+        }
+        for edge in bad {
+            self.bad_edge(graph, &mut ports, &edge);
         }
         for node in lost.into_iter().filter_map(|id| graph.node(id)).collect::<Vec<_>>() {
             if let Some(layer) = graph.weight_mut(node) {
                 layer.broken = true;
             }
         }
+        self.check_names(graph);
         self.check_inputs(graph);
+        self.created = None;
+        if !self.dropped.is_empty() {
+            // What is not fed as it should be is not part of a valid graph.
+            graph.disconnect(&take(&mut self.dropped));
+        }
         if let Err(circle) = graph.topological_order() {
             let names: Vec<_> = circle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
             let mut list: Vec<_> = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
@@ -920,6 +966,58 @@ impl<'a> Read<'a> {
                 );
             }
         }
+    }
+
+    /// Reports an edge with an end that is missing: an error where OpenVINO follows it, which is where it creates the layer
+    /// that the edge leads to.
+    fn bad_edge(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) {
+        let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
+        let reports = match (graph.layer(from), graph.layer(to)) {
+            (None, _) | (_, None) if self.damaged => Vec::new(),
+            (_, None) => {
+                let message = format!("an edge ends at layer {to}, which is not there");
+                let lint = Diagnostic::new(Code::EdgeToUnknownLayer, message);
+                vec![lint.at(edge.span, "OpenVINO ignores this edge")]
+            }
+            (None, Some(_)) => {
+                let message = format!("an edge starts at layer {from}, which is not there");
+                let refusal = Diagnostic::new(Code::UnknownLayer, message);
+                let refusal = refusal.at(edge.span, "`from-layer` names no layer of this graph");
+                vec![refusal.help("point `from-layer` at the layer that makes the tensor")]
+            }
+            (Some(producer), Some(consumer)) => {
+                let ends = [
+                    (producer, Direction::Output, "output", edge.from.1),
+                    (consumer, Direction::Input, "input", edge.to.1),
+                ];
+                let missing = |&(layer, direction, _, id): &(&Layer, Direction, &str, u64)| {
+                    ports.position(layer, direction, id).is_none()
+                };
+                let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
+                    let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
+                    let refusal = Diagnostic::new(Code::UnknownPort, message);
+                    let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
+                    let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+                    self.of(layer, refusal.help(help_with_port(layer, kind, id)))
+                };
+                let missing: Vec<_> = ends.into_iter().filter(missing).collect();
+                missing.into_iter().map(report).collect()
+            }
+        };
+        for report in reports {
+            self.report_unless_dropped(graph, to, report);
+        }
+    }
+
+    /// Reports what is wrong about how a layer is fed: no more than a warning where OpenVINO drops the layer.
+    fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
+        let created = self.created.get_or_insert_with(|| created_layers(graph));
+        if report.is_error() && graph.node(id).is_none_or(|node| !created.contains(&node)) {
+            report.severity = Severity::Warning;
+            self.dropped.insert(id);
+            report = report.note(format!("OpenVINO drops layer {id}, which no Result needs"));
+        }
+        self.report(report);
     }
 
     /// Reports inputs that are fed twice, or by nothing.
@@ -947,7 +1045,7 @@ impl<'a> Read<'a> {
                     None => refusal
                         .help("remove the edge that is not meant, or join the tensors, for example with a Concat"),
                 };
-                self.report_of(layer, refusal);
+                self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
             }
             let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
             for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
@@ -958,7 +1056,23 @@ impl<'a> Read<'a> {
                 let refusal = Diagnostic::new(Code::UnconnectedInput, message);
                 let refusal =
                     refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
-                self.report_of(layer, refusal.help("add the <edge> that ends at this port"));
+                let refusal = self.of(layer, refusal.help("add the <edge> that ends at this port"));
+                self.report_unless_dropped(graph, layer.id, refusal);
+            }
+        }
+    }
+
+    /// Reports a type or version that is empty; no operation or set of operations has such a name.
+    fn check_names(&mut self, graph: &Graph) {
+        let unnamed = take(&mut self.unnamed);
+        for layer in unnamed.into_iter().filter_map(|id| graph.layer(id)) {
+            for (attribute, value) in [("type", &layer.ty), ("version", &layer.version)] {
+                if value.is_empty() {
+                    let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
+                    let place = locate(self.source, layer.span.unwrap_or_default(), "layer", attribute);
+                    let refusal = Diagnostic::new(Code::InvalidValue, message).at(place, "must not be empty");
+                    self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
+                }
             }
         }
     }
@@ -1129,9 +1243,14 @@ impl<'a> Read<'a> {
     }
 
     #[cold]
-    fn report_of(&mut self, layer: &Layer, mut diagnostic: Diagnostic) {
-        diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") });
-        self.report(diagnostic);
+    fn report_of(&mut self, layer: &Layer, diagnostic: Diagnostic) {
+        self.report(self.of(layer, diagnostic));
+    }
+
+    /// The diagnostic as one about this layer.
+    fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
+        let reference = LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") };
+        Diagnostic { layer: Some(reference), ..diagnostic }
     }
 
     /// All that was reported, and how much more there is of a kind that there is too much of.
@@ -1162,6 +1281,14 @@ struct PortIndex {
 }
 
 impl PortIndex {
+    /// Where an edge leads from and to, if both ends are there.
+    fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(NodeIndex, NodeIndex, Wire)> {
+        let (source, target) = (graph.node(LayerId(edge.from.0))?, graph.node(LayerId(edge.to.0))?);
+        let from = self.position(graph.weight(source)?, Direction::Output, edge.from.1)?;
+        let to = self.position(graph.weight(target)?, Direction::Input, edge.to.1)?;
+        Some((source, target, Wire::new(from, to, Some(edge.span))))
+    }
+
     fn position(&mut self, layer: &Layer, direction: Direction, id: u64) -> Option<usize> {
         match direction {
             Direction::Input => self.find(layer.id, true, &layer.inputs, |port| port.id, id),
@@ -1196,9 +1323,41 @@ impl PortIndex {
     }
 }
 
+/// What to do about an edge that names a port that a layer does not have.
+fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
+    let (end, only) = match (kind, &layer.inputs[..], &layer.outputs[..]) {
+        ("input", [], _) | ("output", _, []) => {
+            return format!("declare the {kind} port: <{kind}><port id=\"{id}\" …/></{kind}>");
+        }
+        ("input", [port], _) => ("to", Some(port.id)),
+        ("input", ..) => ("to", None),
+        (_, _, [port]) => ("from", Some(port.id)),
+        _ => ("from", None),
+    };
+    match only {
+        Some(only) => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
+        None => format!("point {end}-port at one of its {}", port_list(layer, kind)),
+    }
+}
+
 /// The layer that the text of an edge starts at.
 fn edge_source(text: &str) -> Option<&str> {
     text.split_once("from-layer=")?.1.split(['"', '\'']).nth(1)
+}
+
+/// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.
+fn created_layers(graph: &Graph) -> HashSet<NodeIndex> {
+    let nodes = graph.petgraph().node_indices();
+    let mut pending: Vec<_> = nodes.filter(|&node| graph.weight(node).and_then(start).is_some()).collect();
+    let mut created: HashSet<_> = pending.iter().copied().collect();
+    while let Some(node) = pending.pop() {
+        // Nothing leads to a Parameter, whatever the edges say.
+        if graph.weight(node).and_then(start) == Some(LayerKind::Parameter) {
+            continue;
+        }
+        pending.extend(graph.petgraph().neighbors_directed(node, Incoming).filter(|&source| created.insert(source)));
+    }
+    created
 }
 
 fn port_list(layer: &Layer, kind: &str) -> String {

@@ -98,8 +98,12 @@ fn more() -> Vec<(String, Option<Vec<u8>>)> {
     };
     let nested = (0..65).fold(String::new(), body);
     let nested = format!("<net name=\"n\" version=\"11\">{nested}</net>");
+    let name_collision = include_str!("../../../../testdata/fixtures/diagnostics/name-collision.xml");
+    let legacy_types = include_str!("../../../../testdata/fixtures/diagnostics/legacy-types.xml");
     vec![
         (nested, None),
+        (name_collision.to_owned(), None),
+        (legacy_types.to_owned(), None),
         (chain(&two("add", "Add", "opset1", ""), &["0:0 6:7", "6:1 9:0"]), None),
         (
             chain(&(parameter(1, "2", "boolean") + &layer(2, "y", "Sigmoid", "opset1", "")), &["1:0 2:0", "2:1 9:0"]),

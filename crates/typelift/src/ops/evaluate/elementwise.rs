@@ -3,9 +3,10 @@
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
 use typelift_promote::{ElementType, Kind};
 
-use super::{Bounds, Evaluation, Evaluator};
+use super::{Bounds, Evaluation, Evaluator, ends};
 use super::{COMMON, dims_of, of_type};
 use crate::array::{self, Array, Data};
+use crate::diagnostic::Code;
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
 use crate::shape::AutoBroadcast;
@@ -25,6 +26,14 @@ pub(crate) fn number(
     floats: fn(f64) -> f64,
 ) -> Option<Array> {
     Some(of_type(inputs.first()?, &[COMMON, more])?.map(ints, floats))
+}
+
+/// Abs, of which the ends of an interval can change places.
+pub(crate) fn absolute(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+    let Bounds { lower, upper } = ends(evaluation, known, |_, x| number(x, &[], i128::abs, f64::abs))?;
+    let Some(upper) = upper else { return Some(Bounds::exactly(lower)) };
+    let least = lower.zip(&upper, |a, b| Some(a.min(b)), f64::min)?;
+    Some(Bounds::new(least, lower.zip(&upper, |a, b| Some(a.max(b)), f64::max)?))
 }
 
 pub(crate) fn clamp(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
@@ -48,6 +57,10 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if evaluation.is_decompression() {
         return None;
+    }
+    if evaluation.element_type() == ElementType::Dynamic {
+        let message = "a shape is computed by a `Convert` to no element type";
+        return evaluation.refuse(Fault::other(Code::MissingAttribute, message).help("write `destination_type`"));
     }
     converted(inputs.first()?, evaluation.element_type())
 }
@@ -97,7 +110,12 @@ pub(crate) fn arithmetic(
 }
 
 pub(crate) fn floor_mod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
-    let ints = |x: i128, y: i128| x.checked_rem(y)?.checked_add(y)?.checked_rem(y);
+    let ty = inputs.first()?.element_type;
+    let ints = |x: i128, y: i128| match y {
+        // What a conversion of infinity gives.
+        0 if ty.kind() == Kind::Signed => Some(-1 << (ty.bits() - 1)),
+        _ => x.checked_rem(y)?.checked_add(y)?.checked_rem(y),
+    };
     arithmetic(evaluation, inputs, &[COMMON, &[I8, U8]], ints, |x, y| x - y * (x / y).floor())
 }
 

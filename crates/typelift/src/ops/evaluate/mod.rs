@@ -26,6 +26,7 @@ use crate::array::{self, Array};
 use crate::graph::OutputPort;
 use crate::shape::Shape;
 use crate::weights::Weights;
+use crate::xml;
 
 /// How to find the values of an operation's outputs. All ways need to know something of every input.
 #[derive(Clone, Copy)]
@@ -52,6 +53,10 @@ impl Evaluate {
             Self::Never => None,
             Self::Source(by) => by(evaluation),
             Self::FromBounds(by) => by(evaluation, known),
+            // The largest number is no upper end, even where it is exact.
+            Self::Interval(by) if known.iter().any(|bounds| bounds.lower.is_open().contains(&true)) => {
+                interval(evaluation, known, by)
+            }
             Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by)
                 if known.iter().all(|bounds| bounds.is_exact()) =>
             {
@@ -111,8 +116,7 @@ impl<'a> Evaluation<'a> {
 
     /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
     pub(crate) fn is_decompression(&self) -> bool {
-        let rt_info = self.layer.rt_info.as_ref().map(|info| info.text(self.source));
-        rt_info.is_some_and(|info| info.contains("\"decompression\""))
+        self.layer.rt_info.is_some_and(|span| xml::has_rt_info(self.source, span, "decompression"))
     }
 
     /// Says that OpenVINO refuses a model in which this must be evaluated.

@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
 use crate::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
+use crate::ops::Fault;
 use crate::ops::broadcast::{self, Mode};
 
 /// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.
@@ -40,7 +41,12 @@ pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
 /// Gather; an index out of range gives 0.
 pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, indices, at] = inputs else { return None };
+    if !at.element_type.is_integer() {
+        return evaluation
+            .refuse(Fault::types(&[2], "a shape is computed by a `Gather` along an axis that is no integer"));
+    }
     of_type(data, &[&[Boolean, Bf16, F16, F32, I8, I32, I64, U8, U32, U64]])?;
+    of_type(indices, &[&[I32, I64]])?;
     let at = axis(at.first_integer()?, data.dims.len())?;
     let batch = match evaluation.operation.attribute("batch_dims") {
         Some(_) => usize::try_from(match evaluation.int("batch_dims").ok()? {

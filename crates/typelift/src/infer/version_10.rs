@@ -1,0 +1,52 @@
+//! What `Core.read_model` makes of a file of version 10 after reading it.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::{Graph, Layer, Output, split_names};
+use crate::ops::{LayerKind, start};
+use crate::xml;
+
+/// Names of operations that are names of other tensors: OpenVINO lets inputs and outputs of a version 10 model be found by
+/// both, and refuses what is ambiguous.
+pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
+    let layers = |kind| graph.layers().filter(move |&layer| start(layer) == Some(kind));
+    let inputs: Vec<_> = layers(LayerKind::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
+    let outputs: Vec<_> =
+        layers(LayerKind::Result).filter_map(|layer| graph.producers(layer.id()).into_iter().next()?).collect();
+    // The tensor of each name. Of several with one name the reader renames all but the first.
+    let mut tensors: HashMap<String, Output> = HashMap::new();
+    for &output in inputs.iter().chain(&outputs) {
+        let names = graph.output(output).and_then(|port| port.names.as_deref()).map(split_names).unwrap_or_default();
+        for name in names {
+            tensors.entry(name).or_insert(output);
+        }
+    }
+    let mut found = Vec::new();
+    for output in outputs.into_iter().chain(inputs) {
+        let Some(layer) = graph.layer(output.layer) else { continue };
+        let name = match layer.outputs().len() {
+            0 | 1 => layer.name().to_owned(),
+            _ => format!("{}.{}", layer.name(), output.port),
+        };
+        if let Some(other) =
+            tensors.get(&name).filter(|&&other| other != output).and_then(|other| graph.layer(other.layer))
+        {
+            found.push(collision(layer, &name, other, source));
+        }
+        tensors.entry(name).or_insert(output);
+    }
+    found
+}
+
+fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnostic {
+    let message =
+        format!("`{name}` is an input or output by its layer, and a tensor of `{}` has that name", other.name());
+    let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
+    let reference = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: String::new() };
+    let found = Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) };
+    found
+        .at(place(layer), "the layer of that name")
+        .at(place(other), "a tensor of this one has it")
+        .help("rename the layer or the tensor: in version 10 OpenVINO finds inputs and outputs by both names")
+}
