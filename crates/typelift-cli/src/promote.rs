@@ -229,8 +229,10 @@ impl Question {
         let dims: Option<Vec<&[Dim]>> = shapes.and_then(|shapes| shapes.iter().map(Shape::dims).collect());
         let shape = match dims {
             // A rank that is not known leaves that of an element-wise result open.
-            None => shapes.and_then(|_| rules.broadcast::<Shape>(operation, [].into_iter())).map(|_| Shape::dynamic()),
-            Some(dims) => match rules.broadcast::<Shape>(operation, dims.into_iter()) {
+            None => shapes
+                .and_then(|_| rules.broadcast::<Shape>(operation, &self.operands, [].into_iter()))
+                .map(|_| Shape::dynamic()),
+            Some(dims) => match rules.broadcast::<Shape>(operation, &self.operands, dims.into_iter()) {
                 Some(shape) => Some(shape.map_err(|clash| Trouble::Shapes(clash.to_string()))?),
                 None => None,
             },

@@ -10,7 +10,7 @@ use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::rule_set::in_turn;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
+    Category, Dim, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
     Spelling, System,
 };
 
@@ -211,6 +211,8 @@ enum Ranks {
     Equal,
     /// They must be equal, which is looked at first.
     EqualFirst,
+    /// The second operand must fit into the first, which is looked at first.
+    FirstHolds,
 }
 
 /// A rule of the 2.6 document.
@@ -306,6 +308,13 @@ operations! {
         ranks Any, published None None;
     "concat" "stack": 1..MANY Other, numbers Nowhere, common Same, integers Stay, gives Common,
         ranks Any, published None None;
+    "add_" "subtract_" "multiply_" "floor_divide_" "remainder_" "mod_": 2..2 InPlace, numbers Nowhere, common Tensors,
+        integers Stay, gives Common, ranks FirstHolds, published None None;
+    "divide_": 2..2 InPlace, numbers Nowhere, common Tensors, integers Divide, gives Common,
+        ranks FirstHolds, published None None;
+    "equal_" "not_equal_" "less_than_" "less_equal_" "greater_than_" "greater_equal_" "logical_and_" "logical_or_"
+        "logical_xor_": 2..2 InPlace, numbers Nowhere, common Tensors, integers Stay, gives Boolean,
+        ranks FirstHolds, published None None;
     "operator +" "operator -" "operator *": 2..2 Broadcast, numbers Beside, common Elementwise, integers Stay, gives Common,
         ranks Any, published Common Common;
     "operator /": 2..2 Broadcast, numbers Beside, common ElementwiseC64, integers Divide, gives Common,
@@ -359,6 +368,18 @@ impl Rules for Version {
         // Only operations that do not promote take more than two: any one that differs from the first will do.
         let b = operands.iter().skip(1).find(|b| b.is_number() || b.element_type != a.element_type);
         decide(a, b.or_else(|| operands.iter().nth(1)).unwrap_or(a), trace)
+    }
+
+    /// Some operators make a tensor of shape `[1]` of some numbers.
+    fn number_dims(&self, operation: &Operation, number: Operand, at: usize) -> &'static [Dim] {
+        let is_complex = is_complex(number.element_type);
+        let becomes_tensor = match operation.name {
+            "operator //" => true,
+            "operator **" => is_complex || at == 1 && number.element_type == Boolean,
+            "operator /" | "operator %" | "operator <" | "operator <=" | "operator >" | "operator >=" => is_complex,
+            _ => false,
+        };
+        if becomes_tensor { &[Dim::ONE] } else { &[] }
     }
 
     fn ordinary_operation(&self) -> &'static str {
@@ -478,8 +499,12 @@ impl Row {
     fn decide(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
         self.numbers.check(a, b)?;
-        let ranks_fit = self.ranks == Ranks::Any || a.category == b.category;
-        if self.ranks == Ranks::EqualFirst && !ranks_fit {
+        let ranks_fit = match self.ranks {
+            Ranks::Any => true,
+            Ranks::Equal | Ranks::EqualFirst => a.category == b.category,
+            Ranks::FirstHolds => a.category == Category::Dimensioned || b.category == Category::ZeroDim,
+        };
+        if matches!(self.ranks, Ranks::EqualFirst | Ranks::FirstHolds) && !ranks_fit {
             return refuse(Reason::RANK, x, y);
         }
         let found = self.common.of(a, b, trace)?;

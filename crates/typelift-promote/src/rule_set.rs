@@ -46,6 +46,11 @@ pub trait Rules {
         true
     }
 
+    /// The dims with which a Python number takes part in broadcasting; `at` is its position.
+    fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
+        &[]
+    }
+
     /// The operation whose rule holds for those that have none of their own.
     fn ordinary_operation(&self) -> &'static str {
         "add"
@@ -366,23 +371,29 @@ impl RuleSet {
         self.rules().default_float()
     }
 
-    /// The shape of the result: of an element-wise operation whose tensors have the shapes given, numbers left out.
+    /// The shape of the result of an element-wise operation; `shapes` are those of the operands that are not numbers.
     /// `None` if the operation is not element-wise.
     ///
     /// ```
-    /// use typelift_promote::{Dim, RuleSet};
+    /// use typelift_promote::{Dim, ElementType::F32, Operand, RuleSet};
     /// let rules = RuleSet::from_name("pytorch").unwrap();
+    /// let operands = [Operand::dimensioned(F32); 2];
     /// let (a, b) = ([Dim::fixed(2), Dim::fixed(1)], [Dim::fixed(3)]);
-    /// let shape = rules.broadcast::<Vec<_>>("add", [&a[..], &b].into_iter()).unwrap();
+    /// let shape = rules.broadcast::<Vec<_>>("add", &operands, [&a[..], &b].into_iter()).unwrap();
     /// assert_eq!(shape, Ok(vec![Dim::fixed(2), Dim::fixed(3)]));
-    /// assert!(rules.broadcast::<Vec<_>>("add_", [&a[..], &b].into_iter()).unwrap().is_err());
+    /// assert!(rules.broadcast::<Vec<_>>("add_", &operands, [&a[..], &b].into_iter()).unwrap().is_err());
     /// ```
     pub fn broadcast<'a, C: FromIterator<Dim>>(
         &self,
         operation: &str,
+        operands: &'a [Operand],
         shapes: impl Iterator<Item = &'a [Dim]> + Clone,
     ) -> Option<Result<C, Clash>> {
-        Some(match self.operation(operation)?.shape {
+        let operation = self.operation(operation)?;
+        let rules = self.rules();
+        let numbers = operands.iter().enumerate().filter(|(_, operand)| operand.is_number());
+        let shapes = shapes.chain(numbers.map(|(at, &number)| rules.number_dims(operation, number, at)));
+        Some(match operation.shape {
             ShapeRule::Other => return None,
             ShapeRule::Broadcast => broadcast::numpy(shapes),
             ShapeRule::Pdpd => {

@@ -36,7 +36,7 @@ REASONS = [
     (r"kernel with key \(CPU, [^,]+, (\w+)\)", "!k/"), (r"trying to retrieve \(\w+\) does not match", "!mismatch"),
     ("must be Tensor|has no attribute|must be scalar|not understood|unsupported operand|must be Variable|but got <?class"
      "|must be Value|only support int, float and bool", "!args"),
-    ("shape must equal|rank should be same|must be equal to the|broadcastable", "!shape"),
+    ("shape must equal|rank should be same|must be equal to the|broadcastable|shape of broadcast output", "!shape"),
 ]
 messages = {}
 
@@ -65,6 +65,9 @@ OPERATIONS = {name: getattr(paddle, name) for name in (
     "remainder nextafter atan2 mod floor_mod hypot copysign heaviside gcd lcm ldexp isclose matmul").split()}
 OPERATIONS.update({name: getattr(functional, name)
                    for name in "poisson_nll_loss l1_loss mse_loss smooth_l1_loss".split()})
+OPERATIONS.update({name: (lambda name: lambda a, b: getattr(a.clone(), name)(b))(name) for name in (
+    "add_ subtract_ multiply_ divide_ floor_divide_ remainder_ mod_ equal_ not_equal_ less_than_ less_equal_ greater_than_ "
+    "greater_equal_ logical_and_ logical_or_ logical_xor_").split()})
 OPERATIONS["where"] = lambda a, b: paddle.where(CONDITION, a, b)
 OPERATIONS["huber_loss"] = lambda a, b: paddle._C_ops.huber_loss(a, b, 1.0)
 OPERATIONS.update({f"operator_{sign}": call for sign, call in {

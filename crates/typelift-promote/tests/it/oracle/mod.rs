@@ -6,6 +6,7 @@
     reason = "test helpers fail by panicking and print counts"
 )]
 
+mod expressions;
 mod jax;
 mod numpy;
 mod openvino;
