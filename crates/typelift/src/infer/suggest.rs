@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::Walk;
 use crate::graph::{Attribute, Layer, OutputPort};
-use crate::ops::{Attr, AttrKind, Fault, Outputs, Subject, is_constant};
+use crate::ops::{Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
 use crate::shape::{Dim, Shape};
 
 /// How many errors of a model get a remedy that takes trying.
@@ -53,7 +53,8 @@ impl Walk {
                 let mut layer = subject.layer.clone();
                 layer.attributes.retain(|written| written.name != attribute.name);
                 layer.attributes.push(Attribute { name: attribute.name.into(), value: value.as_str().into() });
-                let changed = Subject { layer: &layer, ..*subject };
+                let (values, _) = AttributeValues::read(&layer, subject.operation);
+                let changed = Subject { layer: &layer, values: &values, ..*subject };
                 if let Some(outputs) = self.attempt_quietly(&changed, &inputs)
                     && self.are_as_declared(subject.layer, &outputs)
                 {
