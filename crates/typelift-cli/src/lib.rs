@@ -18,6 +18,7 @@ mod plan;
 mod promote;
 mod remedy;
 mod render;
+mod rewrite;
 mod show;
 mod terminal;
 mod why;
@@ -49,6 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Convert(convert::Args),
+    Rewrite(rewrite::Args),
     Infer(infer::Args),
     Check(check::Args),
     Show(show::Args),
@@ -89,6 +91,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut terminal = Terminal::new(cli.color);
     let result = match cli.verb {
         Verb::Convert(args) => convert::run(&args, &mut terminal),
+        Verb::Rewrite(args) => rewrite::run(&args, &mut terminal),
         Verb::Infer(args) => infer::run(&args, &mut terminal),
         Verb::Check(args) => check::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),

@@ -132,6 +132,7 @@ pub mod notation;
 mod number;
 pub mod ops;
 pub mod passes;
+pub mod rewrite;
 pub mod save;
 pub mod shape;
 pub mod span;

@@ -48,13 +48,6 @@ impl NotationError {
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// The same where the text is a part of `whole` that starts at byte `at`.
-    pub(crate) fn within(mut self, whole: &str, at: usize) -> Self {
-        self.text = whole.to_owned();
-        self.span = self.span.start + at..self.span.end + at;
-        self
-    }
-
     #[must_use]
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -24,6 +24,8 @@ mod suggest;
 mod value;
 
 pub use error::NotationError;
+pub(crate) use error::pointer;
 pub(crate) use lex::{Cursor, Quoted};
+pub(crate) use read::{attribute_value, shape, tensor_type, word};
 pub(crate) use suggest::closest;
-pub(crate) use value::Literal;
+pub(crate) use value::{Literal, encode, print as print_values};

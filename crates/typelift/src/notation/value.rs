@@ -124,6 +124,11 @@ impl Literal {
         }
     }
 
+    /// Whether all its numbers are whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.numbers.iter().all(|number| matches!(number, Number::Int(_)))
+    }
+
     /// Whether a constant holds this: the same numbers in the same order, or in every place the one number.
     pub(crate) fn is_held_by(&self, array: &Array) -> bool {
         if array.len() == 0 {

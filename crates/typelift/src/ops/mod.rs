@@ -380,6 +380,11 @@ impl Operation {
         self.kind
     }
 
+    /// Whether it gives the same for the same inputs each time.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        !["RandomUniform", "Multinomial"].contains(&self.name)
+    }
+
     /// Whether it gives the same when its two inputs change places.
     pub fn is_commutative(&self) -> bool {
         self.commutative

@@ -1,0 +1,200 @@
+//! `typelift rewrite`: statements applied to a model.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use typelift::Model;
+use typelift::rewrite::{Script, Site, library};
+use typelift::xml::WriteOptions;
+
+use crate::Status;
+use crate::batch::{Frame, Inputs};
+use crate::failure::Failure;
+use crate::input::{self, Input, Loaded};
+use crate::output::{self, OutputArgs, Target, forget_report};
+use crate::remedy::Fixes;
+use crate::render::{self, Show};
+use crate::terminal::{self, Page, Terminal};
+
+/// Rewrite a model by rules and other statements
+///
+/// A statement is a line: `[NAME:] PATTERN => REPLACEMENT`, `rename OLD NEW`, `input NAME : TYPE[SHAPE]`, `output NAME : TYPE`,
+/// `before NAME : EXPRESSION`, `after TENSOR : EXPRESSION`, `cut TENSOR` or `expect NAME MIN..MAX`, in the notation that
+/// `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change what else
+/// uses its tensors, or is not applied as often as is expected, nothing is written. What no statement touches stays as it
+/// is in the file, byte for byte.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift rewrite model.xml -e 'Divide(x, c: const f32) => Multiply(x, 1 / c)' -o out.xml
+  typelift rewrite model.xml --rules export.rules -o out.xml
+  typelift rewrite model.xml --use fuse-gelu --use no-ops --dry-run
+  typelift rewrite model.xml -e 'Relu(Add(x, 0)) => Relu(x)' --explain relu_3")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// A statement; repeatable
+    #[arg(short = 'e', long = "statement", value_name = "STATEMENT")]
+    statements: Vec<String>,
+    /// A file of statements, one a line; repeatable
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// Rules that come with typelift; repeatable
+    #[arg(long = "use", value_name = "NAME", value_parser = library::SETS.iter().map(|set| set.name).collect::<Vec<_>>())]
+    library: Vec<String>,
+    /// Say why each rule matches at this layer or not, and write nothing
+    #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
+    explain: Option<String>,
+    /// Print what would be done, and write no model
+    #[arg(long)]
+    dry_run: bool,
+    /// Write what is done to this file as JSON, or - for standard output; of several models an array
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// What was done to a model.
+#[derive(Serialize)]
+struct Document {
+    file: String,
+    applied: Vec<Site>,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    if args.statements.is_empty() && args.rules.is_empty() && args.library.is_empty() {
+        return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
+    }
+    if !args.dry_run && args.explain.is_none() && !args.output.is_given() {
+        return Err(Failure::new("nowhere to write to")
+            .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
+    }
+    if args.reports_on_stdout() && args.output.is_stdout() && !args.dry_run {
+        return Err(
+            Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
+        );
+    }
+    let script = args.script()?;
+    let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
+    let done = batch.each(&Frame::LINES, terminal, |input, page| args.rewrite(&script, input, page));
+    let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
+    let status = done.status(Option::is_none);
+    if let Some(report) = &args.report {
+        let mut documents = done.done.iter_mut().filter_map(Option::take);
+        match batch.single() {
+            None => write_report(report, &documents.collect::<Vec<_>>(), terminal)?,
+            Some(_) => match documents.next() {
+                Some(document) => write_report(report, &document, terminal)?,
+                None => forget_report(report),
+            },
+        }
+    }
+    Ok(status)
+}
+
+impl Args {
+    fn reports_on_stdout(&self) -> bool {
+        self.report.as_deref().is_some_and(input::is_dash)
+    }
+
+    /// All statements, those of files first.
+    fn script(&self) -> Result<Script, Failure> {
+        let mut text = String::new();
+        for file in &self.rules {
+            text += &fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
+            text += "\n";
+        }
+        for statement in &self.statements {
+            text += statement;
+            text += "\n";
+        }
+        let script: Script = text.parse().map_err(|error: typelift::notation::NotationError| {
+            let (line, _) = error.line_column();
+            let place = if self.statements.is_empty() { format!("line {line}: ") } else { String::new() };
+            Failure::new(format!("{place}{error}"))
+        })?;
+        let sets = self.library.iter().filter_map(|name| library::get(name));
+        Ok(script.with_rules(sets.flat_map(|set| set.rules())))
+    }
+
+    /// Rewrites one model; `None` where it was refused.
+    fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Option<Document>, Failure> {
+        let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
+        let mut loaded = input.read()?;
+        let Loaded { model, diagnostics, .. } = &mut loaded;
+        if let (Some(model), Some(target)) = (&model, &target) {
+            diagnostics.list.extend(target.objection(model, input));
+        }
+        let (Some(mut model), false) = (model.take(), diagnostics.has_errors()) else {
+            page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
+            return Ok(None);
+        };
+        let file = diagnostics.file.clone();
+        if let Some(layer) = &self.explain {
+            typelift::infer(&mut model);
+            page.printed = explain(script, &model, layer)?;
+            return Ok(Some(Document { file, applied: Vec::new() }));
+        }
+        let before = model.weights().len();
+        let (model, report) = match script.run(model) {
+            Ok(done) => done,
+            Err(error) => {
+                page.said = Failure::new(error.to_string()).at(&file).text();
+                return Ok(None);
+            }
+        };
+        let summary = format!("{file}: {}\n", applied(report.applied.len()));
+        match &target {
+            Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
+                return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
+                    .help("give -o OUT.xml, and they are written beside it"));
+            }
+            Some(target) => {
+                let options = WriteOptions { canonical: self.output.canonical, refresh_ports: script.edits_interface() };
+                target.write(&model, options, page)?;
+                page.said += &summary;
+            }
+            None if !self.reports_on_stdout() => {
+                for site in &report.applied {
+                    let _ = writeln!(page.printed, "  {site}");
+                }
+                page.printed += &summary;
+            }
+            None => {}
+        }
+        Ok(Some(Document { file, applied: report.applied }))
+    }
+}
+
+fn applied(count: usize) -> String {
+    match count {
+        0 => "no rule applied".to_owned(),
+        1 => "1 rule applied".to_owned(),
+        count => format!("rules applied {count} times"),
+    }
+}
+
+/// What each rule makes of a layer.
+fn explain(script: &Script, model: &Model, layer: &str) -> Result<String, Failure> {
+    let mut texts = Vec::new();
+    for rule in script.rules() {
+        let explanation = model.explain(rule, Some(layer)).map_err(|error| {
+            let failure = Failure::new(error.to_string());
+            match input::nearest_name(model, layer) {
+                Some(near) => failure.help(format!("did you mean `{near}`?")),
+                None => failure.help("`typelift show` lists the layers"),
+            }
+        })?;
+        texts.push(format!("{explanation}\n"));
+    }
+    Ok(texts.join("\n"))
+}
+
+fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -> Result<(), Failure> {
+    if input::is_dash(path) {
+        return terminal.print_json(report);
+    }
+    output::write_report(path, &terminal::json(report)?)
+}

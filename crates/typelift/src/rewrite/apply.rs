@@ -1,0 +1,428 @@
+//! Applying rules until none matches.
+
+use std::collections::HashSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::build::Build;
+use super::matching::{self, Bindings, Look, Subject};
+use super::term::{LayerTerm, TermKind};
+use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
+use crate::diagnostic::{Diagnostic, LayerRef};
+use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, Place};
+use crate::ops::{self, LayerKind};
+use crate::shape::Shape;
+
+/// A layer made from layers that rules made, so many times over, is made for ever.
+const MOST_GENERATIONS: u32 = 32;
+/// Rules that match what they make may make the graph so many times larger, and no more.
+const MOST_GROWTH: usize = 8;
+
+impl Model {
+    /// Applies rules, earlier ones first where several match, in bodies too, until none matches. Types and shapes are
+    /// inferred.
+    ///
+    /// # Errors
+    /// [`RewriteError`] names the rule and the layer; the model is as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[2]
+    ///     c = Const([2, 4]) : f32[2]
+    ///     y = Divide(x, c)
+    ///     r = Result(y)
+    /// ")?;
+    /// model.rewrite(&["Divide(x, c: const f32) => Multiply(x, 1 / c)".parse()?])?;
+    /// assert!(model.to_string().contains("= Const([0.5, 0.25]) : f32[2]\n2 y = Multiply(0, "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rewrite(&mut self, rules: &[Rule]) -> Result<Report, RewriteError> {
+        check(rules)?;
+        if !may_match(self, rules) {
+            return Ok(Report::default());
+        }
+        let before = self.clone();
+        rewrite(self, rules).inspect_err(|_| *self = before)
+    }
+
+    /// As [`rewrite`](Self::rewrite) for a model that is of no use if it fails, which takes half the memory.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite).
+    pub fn rewritten(mut self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
+        check(rules)?;
+        if !may_match(&self, rules) {
+            return Ok((self, Report::default()));
+        }
+        let report = rewrite(&mut self, rules)?;
+        Ok((self, report))
+    }
+}
+
+fn check(rules: &[Rule]) -> Result<(), RewriteError> {
+    let unfinished = rules.iter().find(|rule| matches!(rule.replacement, Right::None));
+    unfinished.map_or(Ok(()), |rule| Err(RewriteError::NoReplacement(rule.name().to_owned())))
+}
+
+/// Every graph of a model, bodies before what they are in.
+pub(super) fn graphs(model: &Model) -> Vec<(Place, &Graph)> {
+    let (mut found, mut next) = (vec![(Place::default(), model.graph())], 0);
+    while let Some((place, graph)) = found.get(next).cloned() {
+        next += 1;
+        for layer in graph.petgraph().node_weights().filter(|layer| !layer.bodies().is_empty()) {
+            found
+                .extend(layer.bodies().iter().enumerate().map(|(at, body)| (place.body(layer.id(), at), body.graph())));
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// The rules by the operation of their roots.
+pub(super) struct Index<'r> {
+    rules: &'r [Rule],
+    by_operation: FxHashMap<&'r str, Vec<usize>>,
+    same: Option<usize>,
+}
+
+impl<'r> Index<'r> {
+    pub(super) fn new(rules: &'r [Rule]) -> Self {
+        let mut by_operation = FxHashMap::<_, Vec<_>>::default();
+        for (at, rule) in rules.iter().enumerate() {
+            if let Some(root) = root_of(rule) {
+                by_operation.entry(root.operation.as_str()).or_default().push(at);
+            }
+        }
+        let same = rules.iter().position(|rule| matches!(rule.replacement, Right::Same));
+        Self { rules, by_operation, same }
+    }
+
+    /// The rules whose patterns can match at a layer.
+    fn of(&self, layer: &Layer) -> impl Iterator<Item = usize> {
+        let name = ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name());
+        self.by_operation.get(name).into_iter().flatten().copied()
+    }
+}
+
+pub(super) fn root_of(rule: &Rule) -> Option<&LayerTerm> {
+    match rule.pattern.roots.first().map(|&root| &rule.pattern.terms[root].kind) {
+        Some(TermKind::Layer(layer)) => Some(layer),
+        _ => None,
+    }
+}
+
+/// Whether any rule can match, as far as that can be seen without types and shapes.
+fn may_match(model: &Model, rules: &[Rule]) -> bool {
+    let index = Index::new(rules);
+    index.same.is_some()
+        || graphs(model).iter().any(|(_, graph)| {
+            let subject = Subject::new(graph, model.weights());
+            let fits = |layer: &Layer| {
+                index.of(layer).any(|at| matching::at(&subject, &rules[at], layer, Look::Structure).is_some())
+            };
+            graph.petgraph().node_weights().any(fits)
+        })
+}
+
+/// A match that will be applied.
+struct Found {
+    rule: usize,
+    bound: Bindings,
+    /// Of layers that compute the same, the one that stays.
+    same: Option<LayerId>,
+}
+
+fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
+    let index = Index::new(rules);
+    let known: HashSet<_> = errors(&crate::infer(model)).into_iter().collect();
+    let mut report = Report::default();
+    let mut generations = FxHashMap::<(Place, LayerId), u32>::default();
+    let first_size = size(model);
+    loop {
+        let found: Vec<_> =
+            graphs(model).into_iter().map(|(place, graph)| (place, find(model, graph, &index))).collect();
+        let mut sweep = Sweep { rules, generations: &mut generations, sites: Vec::new(), failure: None, oldest: 0 };
+        let result = model.edit(|edit| {
+            found.into_iter().try_for_each(|(place, found)| {
+                let path = Vec::new();
+                sweep.graph(edit, place.steps(), &place, path, found)
+            })
+        });
+        let (sites, oldest) = (std::mem::take(&mut sweep.sites), sweep.oldest);
+        if let Err(error) = result {
+            return Err(sweep.failure.unwrap_or_else(|| breaks(&sites, error.to_string())));
+        }
+        let Some(last) = sites.last() else { return Ok(report) };
+        if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
+            return Err(RewriteError::Endless { rules: names(&sites), layer: last.layer.clone() });
+        }
+        let new = errors(&crate::infer(model)).into_iter().find(|error| !known.contains(error));
+        if let Some((_, _, message)) = new {
+            return Err(breaks(&sites, message));
+        }
+        report.applied.extend(sites);
+    }
+}
+
+fn size(model: &Model) -> usize {
+    graphs(model).iter().map(|(_, graph)| graph.len()).sum()
+}
+
+fn names(sites: &[Site]) -> Vec<String> {
+    let mut names: Vec<_> = sites.iter().map(|site| site.rule.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn breaks(sites: &[Site], error: String) -> RewriteError {
+    RewriteError::Breaks { rules: names(sites), error }
+}
+
+/// The errors among diagnostics: code, layer, message.
+fn errors(diagnostics: &[Diagnostic]) -> Vec<(crate::Code, Option<LayerId>, String)> {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    errors.map(|error| (error.code, error.layer.as_ref().map(|layer| layer.id), error.message.to_string())).collect()
+}
+
+/// The matches in one graph that do not overlap, those nearest to the outputs first.
+fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
+    let Ok(order) = graph.topological_order() else { return Vec::new() };
+    let subject = Subject::new(graph, model.weights());
+    let mut taken = FxHashSet::default();
+    let mut found = Vec::new();
+    for node in order.iter().rev() {
+        let Some(layer) = graph.weight(*node).filter(|layer| !taken.contains(&layer.id())) else { continue };
+        for rule in index.of(layer) {
+            let Some(bound) = matching::at(&subject, &index.rules[rule], layer, Look::Whole) else { continue };
+            if bound.layers.iter().any(|(layer, _)| taken.contains(layer)) {
+                continue;
+            }
+            taken.extend(bound.layers.iter().map(|(layer, _)| *layer));
+            found.push(Found { rule, bound, same: None });
+            break;
+        }
+    }
+    if let Some(rule) = index.same {
+        found.extend(same_layers(graph, &order, rule, &mut taken));
+    }
+    found
+}
+
+/// The layers that compute what an earlier one does.
+fn same_layers(
+    graph: &Graph,
+    order: &[petgraph::stable_graph::NodeIndex],
+    rule: usize,
+    taken: &mut FxHashSet<LayerId>,
+) -> Vec<Found> {
+    let mut first = FxHashMap::default();
+    let mut stands_for = FxHashMap::<LayerId, LayerId>::default();
+    let mut found = Vec::new();
+    for layer in order.iter().filter_map(|node| graph.weight(*node)) {
+        let row = ops::lookup(layer.ty(), layer.version());
+        let computes = !is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
+        if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) {
+            continue;
+        }
+        let sources = graph.producers(layer.id()).into_iter().map(|source| {
+            source.map(|source| stands_for.get(&source.layer).map_or(source, |stand_in| stand_in.output(source.port)))
+        });
+        let sources: Vec<_> = sources.collect();
+        let attributes: Vec<_> =
+            layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect();
+        let key = (layer.ty(), layer.version(), attributes, sources);
+        match first.get(&key) {
+            None => drop(first.insert(key, layer.id())),
+            Some(&earlier) => {
+                stands_for.insert(layer.id(), earlier);
+                taken.insert(layer.id());
+                let bound = Bindings { layers: [(layer.id(), 0)].into_iter().collect(), ..Bindings::default() };
+                found.push(Found { rule, bound, same: Some(earlier) });
+            }
+        }
+    }
+    found
+}
+
+/// One round of applications.
+struct Sweep<'s> {
+    rules: &'s [Rule],
+    /// How many times over a layer was made from what rules made.
+    generations: &'s mut FxHashMap<(Place, LayerId), u32>,
+    sites: Vec<Site>,
+    /// What went wrong, where that says more than the error of the edit.
+    failure: Option<RewriteError>,
+    oldest: u32,
+}
+
+impl Sweep<'_> {
+    /// Goes on to the graph that is `steps` away, and applies what was found there.
+    fn graph(
+        &mut self,
+        edit: &mut Edit<'_>,
+        steps: &[(LayerId, usize)],
+        place: &Place,
+        mut path: Vec<String>,
+        found: Vec<Found>,
+    ) -> Result<(), EditError> {
+        let Some((&(owner, at), rest)) = steps.split_first() else {
+            let path = path.join("/");
+            return found.into_iter().try_for_each(|found| self.apply(edit, place, &path, found));
+        };
+        if found.is_empty() {
+            return Ok(());
+        }
+        let body =
+            edit.layer(owner).and_then(|layer| Some(format!("{}/{}", layer.name(), layer.bodies().get(at)?.name())));
+        path.extend(body);
+        self.graph(&mut edit.body(owner, at)?, rest, place, path, found)
+    }
+
+    fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
+        let Some(&(root, _)) = found.bound.layers.first() else { return Ok(()) };
+        let refer = |layer: &Layer| LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+        let Some(layer) = edit.layer(root) else { return Ok(()) };
+        let at = refer(layer);
+        let rule = &self.rules[found.rule];
+        let before: Vec<_> = layer.outputs().iter().map(|port| (port.element_type(), port.shape().clone())).collect();
+        let sources = edit.producers(root);
+        let added = match edit.attempt(|edit| replace(edit, rule, &found, root)) {
+            Ok(added) => added,
+            // The layer gives an output of the model its name, so it stays.
+            Err(EditError::NamesResult { .. }) => return Ok(()),
+            Err(EditError::Incompatible { from_type, to_type, .. }) => {
+                let rule = rule.name().to_owned();
+                self.failure = Some(RewriteError::Changes { rule, layer: at, was: to_type, becomes: from_type });
+                return Err(EditError::Other(String::new()));
+            }
+            Err(error) => {
+                self.failure =
+                    Some(RewriteError::Refused { rule: rule.name().to_owned(), layer: at, reason: error.to_string() });
+                return Err(error);
+            }
+        };
+        if let Some((was, becomes)) = changed_output(edit, root, &before) {
+            self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
+            return Err(EditError::Other(String::new()));
+        }
+        let generation = |id: LayerId| self.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
+        let generation = found.bound.layers.iter().map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
+        self.oldest = self.oldest.max(generation);
+        for &id in added.iter().chain([&root]) {
+            self.generations.insert((place.clone(), id), generation);
+        }
+        let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
+        let inside =
+            found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || found.bound.layers.len() == 1);
+        let unused = inside.chain(sources.into_iter().flatten().map(|source| source.layer));
+        let removed = remove_unused(edit, unused.collect(), &refer)?;
+        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
+        Ok(())
+    }
+}
+
+/// Whether a layer is what the model takes, gives or keeps, and so stays.
+fn is_own(layer: &Layer) -> bool {
+    matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
+}
+
+/// Removes those of these layers that nothing uses, and what only they used, and says what they were.
+fn remove_unused(
+    edit: &mut Edit<'_>,
+    mut pending: Vec<LayerId>,
+    refer: &dyn Fn(&Layer) -> LayerRef,
+) -> Result<Vec<LayerRef>, EditError> {
+    let mut removed = Vec::new();
+    while let Some(id) = pending.pop() {
+        let Some(layer) = edit.layer(id).filter(|layer| !is_own(layer)) else { continue };
+        let (layer, sources) = (refer(layer), edit.producers(id));
+        match edit.remove(id) {
+            Ok(()) => removed.push(layer),
+            Err(EditError::InUse { .. }) => continue,
+            Err(error) => return Err(error),
+        }
+        pending.extend(sources.into_iter().flatten().map(|source| source.layer));
+    }
+    Ok(removed)
+}
+
+/// An output of a layer that something uses and that is not what it was.
+fn changed_output(
+    edit: &Edit<'_>,
+    id: LayerId,
+    before: &[(typelift_promote::ElementType, Shape)],
+) -> Option<(String, String)> {
+    let layer = edit.layer(id)?;
+    let mut outputs = before.iter().zip(layer.outputs()).enumerate();
+    let changed = outputs.find(|(port, ((ty, shape), new))| {
+        let same = *ty == typelift_promote::ElementType::Dynamic || *ty == new.element_type();
+        !(same && new.shape().refines(shape)) && edit.consumers(id.output(*port)).next().is_some()
+    });
+    changed.map(|(_, ((ty, shape), new))| (format!("{ty}{shape}"), format!("{}{}", new.element_type(), new.shape())))
+}
+
+/// Puts the right side of a rule in the place of a match, and gives the layers that were added.
+fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Result<Vec<LayerId>, EditError> {
+    let stand_in = |edit: &mut Edit<'_>, outputs: Vec<Output>| {
+        let pairs = outputs.into_iter().enumerate();
+        pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor))
+    };
+    let side = match &rule.replacement {
+        Right::None => return Ok(Vec::new()),
+        Right::Same => {
+            let Some(same) = found.same else { return Ok(Vec::new()) };
+            let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
+            stand_in(edit, (0..count).map(|port| same.output(port)).collect())?;
+            return Ok(Vec::new());
+        }
+        Right::Code(code) => {
+            let matched = Match::new(edit.graph, edit.weights, rule, &found.bound);
+            let mut new = New { edit, added: Vec::new() };
+            let replacement = code(&matched, &mut new)?;
+            let added = new.added;
+            match replacement {
+                Replacement::Layer(draft) => edit.morph(root, draft.new, &draft.inputs)?,
+                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor)?,
+            }
+            return Ok(added);
+        }
+        Right::Side(side) => side,
+    };
+    let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
+    let matched = found.bound.layers.iter().filter_map(|&(id, at)| {
+        let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { return None };
+        Some((edit.layer(id)?.clone(), term.operation.clone(), term.version.is_some()))
+    });
+    let matched: Vec<_> = matched.collect();
+    let (tensors, variables) = (&found.bound.tensors[..], &found.bound.variables[..]);
+    let mut build = Build { edit, side, tensors, variables, matched: &matched, added: Vec::new() };
+    if let &[term] = &side.roots[..] {
+        let tensor = build.root(term, root, expected)?;
+        let added = build.added;
+        if let Some(tensor) = tensor {
+            let own = root_of(rule).map_or(0, |term| term.output);
+            swap(edit, root.output(own), tensor)?;
+        }
+        return Ok(added);
+    }
+    let tensors = side.roots.iter().map(|&term| build.tensor(term, expected)).collect::<Result<Vec<_>, _>>()?;
+    let added = build.added;
+    stand_in(edit, tensors)?;
+    Ok(added)
+}
+
+/// Lets whoever uses `old` use `new`, which must be at least as well known.
+fn swap(edit: &mut Edit<'_>, old: Output, new: Output) -> Result<(), EditError> {
+    let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
+    if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
+        && (was != is && was != typelift_promote::ElementType::Dynamic || !new_shape.refines(&shape))
+        && edit.consumers(old).next().is_some()
+    {
+        let (from_type, to_type) = (format!("{is}{new_shape}"), format!("{was}{shape}"));
+        return Err(EditError::Incompatible { from: new, from_type, to: old, to_type });
+    }
+    edit.replace_uses(old, new)
+}

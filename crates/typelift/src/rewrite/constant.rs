@@ -1,0 +1,129 @@
+//! Arithmetic on constants.
+
+use typelift_promote::{ElementType, Kind};
+
+use super::term::Function;
+use crate::array::{Array, Data};
+
+/// What a function makes of constants; the type of the first counts, literals follow it.
+///
+/// # Errors
+/// Why it cannot be computed.
+pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String> {
+    match (function, of) {
+        (Function::Negate, [x]) => Ok(x.map(|v| -v, |v| -v)),
+        (Function::Sqrt, [x]) => floats(x, "sqrt").map(|x| x.map(|v| v, f64::sqrt)),
+        (Function::Exp, [x]) => floats(x, "exp").map(|x| x.map(|v| v, f64::exp)),
+        (Function::Convert(Some(to)), [x]) => {
+            x.converted(to).ok_or_else(|| format!("{} does not convert to {to}", x.element_type))
+        }
+        (Function::Convert(None), [x]) => Ok(x.clone()),
+        (Function::Transpose, [x]) => transpose(x, &(0..x.dims.len()).rev().collect::<Vec<_>>()),
+        (Function::Transpose, [x, order]) => {
+            let order = order.to_integers().into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
+            transpose(x, &order.map_err(|_| "the order of axes must not be negative".to_owned())?)
+        }
+        (Function::Reshape, [x, dims]) => {
+            let dims: Vec<_> =
+                dims.to_integers().into_iter().map(|dim| usize::try_from(dim).unwrap_or(usize::MAX)).collect();
+            let fits = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) == Some(x.len());
+            fits.then(|| Array { dims, ..x.clone() })
+                .ok_or_else(|| format!("{} values do not fill that shape", x.len()))
+        }
+        (_, [x, y]) => elementwise(function, x, y),
+        _ => Err("it takes other operands".to_owned()),
+    }
+}
+
+fn floats<'a>(x: &'a Array, name: &str) -> Result<&'a Array, String> {
+    let is_float = x.element_type.kind() == Kind::Float;
+    is_float.then_some(x).ok_or_else(|| format!("{name} of {} is not a whole number", x.element_type))
+}
+
+fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
+    if x.element_type != y.element_type {
+        return Err(format!("{} and {} do not go together; write convert(c, TYPE)", x.element_type, y.element_type));
+    }
+    let dims = broadcast(&x.dims, &y.dims).ok_or_else(|| format!("{:?} and {:?} do not broadcast", x.dims, y.dims))?;
+    let (x, y) = (stretch(x, &dims), stretch(y, &dims));
+    let ty = x.element_type;
+    let float = |a: f64, b: f64| match function {
+        Function::Add => a + b,
+        Function::Subtract => a - b,
+        Function::Multiply => a * b,
+        _ => a / b,
+    };
+    let int = |a: i128, b: i128| match function {
+        Function::Add => a.checked_add(b),
+        Function::Subtract => a.checked_sub(b),
+        Function::Multiply => a.checked_mul(b),
+        _ => a.checked_rem(b).filter(|rest| *rest == 0).and_then(|_| a.checked_div(b)),
+    };
+    let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::array::wrap(ty, value) == value);
+    let computed = x.zip(&y, exact, float);
+    computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))
+}
+
+fn broadcast(x: &[usize], y: &[usize]) -> Option<Vec<usize>> {
+    let rank = x.len().max(y.len());
+    let dim = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |at| dims[at]);
+    (0..rank)
+        .map(|axis| match (dim(x, axis), dim(y, axis)) {
+            (a, b) if a == b || b == 1 => Some(a),
+            (1, b) => Some(b),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Values at the places of a larger shape.
+fn stretch(x: &Array, dims: &[usize]) -> Array {
+    if x.dims == dims {
+        return x.clone();
+    }
+    let own = crate::array::strides(&x.dims);
+    let first = dims.len() - x.dims.len();
+    let strides: Vec<_> = (0..dims.len())
+        .map(|axis| axis.checked_sub(first).map_or(0, |at| if x.dims[at] == 1 { 0 } else { own[at] }))
+        .collect();
+    gather(x, dims, &strides)
+}
+
+fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    if sorted.iter().copied().ne(0..x.dims.len()) {
+        return Err(format!("{order:?} is not an order of {} axes", x.dims.len()));
+    }
+    let own = crate::array::strides(&x.dims);
+    let dims: Vec<_> = order.iter().map(|&axis| x.dims[axis]).collect();
+    let strides: Vec<_> = order.iter().map(|&axis| own[axis]).collect();
+    Ok(gather(x, &dims, &strides))
+}
+
+/// The tensor of these dims whose elements along each axis are that far apart in `x`.
+fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
+    let total: usize = dims.iter().product();
+    let mut index = vec![0; dims.len()];
+    let mut places = Vec::with_capacity(total);
+    for _ in 0..total {
+        places.push(index.iter().zip(strides).map(|(at, stride)| at * stride).sum::<usize>());
+        for (at, &dim) in index.iter_mut().zip(dims).rev() {
+            *at += 1;
+            if *at < dim {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    let data = match &x.data {
+        Data::Ints(values) => Data::Ints(places.iter().map(|&at| values[at]).collect()),
+        Data::Floats(values) => Data::Floats(places.iter().map(|&at| values[at]).collect()),
+    };
+    Array { element_type: x.element_type, dims: dims.to_vec(), data }
+}
+
+/// A type in which a literal that meets nothing else is written.
+pub(super) fn default_type(whole: bool) -> ElementType {
+    if whole { ElementType::I64 } else { ElementType::F32 }
+}

@@ -1,0 +1,124 @@
+//! Why a pattern does not match.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::Rule;
+use super::apply::{graphs, root_of};
+use super::matching::{self, Miss, Subject};
+use crate::diagnostic::LayerRef;
+use crate::graph::{FindError, Graph, Layer, Model, Place};
+use crate::notation::pointer;
+use crate::ops;
+
+/// What a rule makes of a layer: whether its pattern matches there, and if not, where in the rule it stops and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The rule.
+    pub rule: String,
+    /// The layer that was looked at; `None` if the model does not have the operation of the pattern's root.
+    pub layer: Option<LayerRef>,
+    /// Whether the pattern matches there.
+    pub matches: bool,
+    /// The first thing that does not fit.
+    pub reason: Option<String>,
+    text: String,
+    operation: String,
+    span: std::ops::Range<usize>,
+}
+
+impl Display for Explanation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.layer {
+            Some(layer) if layer.path.is_empty() => write!(f, "{} {} `{}`", self.operation, layer.id, layer.name)?,
+            Some(layer) => write!(f, "{} {} `{}` in {}", self.operation, layer.id, layer.name, layer.path)?,
+            None => f.write_str(&self.rule)?,
+        }
+        match &self.reason {
+            Some(reason) => f.write_str(&pointer(&self.text, self.span.clone(), reason)),
+            None => write!(f, "\n  {}\n  matches", self.text),
+        }
+    }
+}
+
+impl Model {
+    /// Says why a rule does not match: at a layer, named as [`find`](Self::find) takes it, or where the most of the pattern
+    /// fits. Types and shapes are those of the last [`infer`](crate::infer()).
+    ///
+    /// # Errors
+    /// [`FindError`] where no layer or several have that name.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, rewrite::Rule};
+    /// let model = Model::from_text("
+    ///     x = Parameter : f32[8]
+    ///     y = Clamp(x) {min=0, max=5}
+    ///     r = Result(y)
+    /// ")?;
+    /// let rule: Rule = "Clamp(x) {min=0, max=6} => Relu(x)".parse()?;
+    /// assert_eq!(model.explain(&rule, None)?.to_string(), "\
+    /// Clamp 1 `y`
+    ///   Clamp(x) {min=0, max=6} => Relu(x)
+    ///                    ^^^^^ Clamp 1 `y` has max=5");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self, rule: &Rule, layer: Option<&str>) -> Result<Explanation, FindError> {
+        let root = root_of(rule);
+        let head = root.map_or(0..rule.text.len(), |root| root.head.clone());
+        let operation = root.map_or("", |root| root.operation.as_str());
+        let look = |place: &Place, graph: &Graph, layer: &Layer| {
+            let miss = matching::miss(&Subject::new(graph, self.weights()), rule, layer);
+            let explanation = |reason, span| Explanation {
+                rule: rule.name().to_owned(),
+                layer: Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path_of(place) }),
+                matches: miss.is_none(),
+                reason,
+                text: rule.text.clone(),
+                operation: layer.ty().to_owned(),
+                span,
+            };
+            match &miss {
+                None => (usize::MAX, explanation(None, head.clone())),
+                Some(Miss { progress, span, reason }) => (*progress, explanation(Some(reason.clone()), span.clone())),
+            }
+        };
+        if let Some(name) = layer {
+            let (place, id) = self.find(name)?;
+            let found = self.graph_at(&place).and_then(|graph| Some((graph, graph.layer(id)?)));
+            let (graph, layer) = found.ok_or_else(|| FindError::Unknown(name.to_owned()))?;
+            return Ok(look(&place, graph, layer).1);
+        }
+        let is_root =
+            |layer: &Layer| ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name()) == operation;
+        let mut best: Option<(usize, Explanation)> = None;
+        for (place, graph) in graphs(self) {
+            for layer in graph.layers().filter(|layer| is_root(layer)) {
+                let (progress, explanation) = look(&place, graph, layer);
+                if best.as_ref().is_none_or(|(most, _)| progress > *most) {
+                    best = Some((progress, explanation));
+                }
+            }
+        }
+        Ok(best.map(|(_, explanation)| explanation).unwrap_or_else(|| Explanation {
+            rule: rule.name().to_owned(),
+            layer: None,
+            matches: false,
+            reason: Some(format!("the model does not have a layer {operation}")),
+            text: rule.text.clone(),
+            operation: String::new(),
+            span: head.clone(),
+        }))
+    }
+
+    /// The names of the bodies around a graph: `loop/body`.
+    pub(super) fn path_of(&self, place: &Place) -> String {
+        let (mut graph, mut path) = (self.graph(), Vec::new());
+        for &(owner, at) in place.steps() {
+            let Some(layer) = graph.layer(owner) else { break };
+            let Some(body) = layer.bodies().get(at) else { break };
+            path.push(format!("{}/{}", layer.name(), body.name()));
+            graph = body.graph();
+        }
+        path.join("/")
+    }
+}

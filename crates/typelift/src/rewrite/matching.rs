@@ -1,0 +1,430 @@
+//! Finding where a pattern fits.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use compact_str::CompactString;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::Rule;
+use super::parse::rows_of;
+use super::term::{AttributeTerm, AttributeValue, LayerTerm, Side, TermKind};
+use crate::array::{self, Array};
+use crate::graph::{Graph, Layer, LayerId, Output};
+use crate::notation::Literal;
+use crate::ops::{self, AttrKind, LayerKind, Operation};
+use crate::weights::Weights;
+
+/// Reading of one constant stops here: no rule asks for more numbers.
+const MOST_STEPS: usize = 1 << 14;
+
+/// What a match binds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bindings {
+    /// By name.
+    pub(super) tensors: SmallVec<[Option<Output>; 4]>,
+    /// By variable.
+    pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
+    /// The layers that were matched, with the term of each; the root first.
+    pub(super) layers: SmallVec<[(LayerId, usize); 4]>,
+}
+
+/// Where a pattern stops to fit, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Miss {
+    pub(super) progress: usize,
+    pub(super) span: Range<usize>,
+    pub(super) reason: String,
+}
+
+/// A graph with what matching finds out about it.
+pub(super) struct Subject<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) weights: &'a Weights,
+    constants: RefCell<FxHashMap<LayerId, Option<Array>>>,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
+        Self { graph, weights, constants: RefCell::default() }
+    }
+
+    fn holds(&self, layer: &Layer, literal: &Literal) -> bool {
+        let mut constants = self.constants.borrow_mut();
+        let array = constants.entry(layer.id()).or_insert_with(|| small_constant(layer, self.weights));
+        array.as_ref().is_some_and(|array| literal.is_held_by(array))
+    }
+}
+
+/// The values of a Constant that has few enough to be worth a look.
+pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
+    let count = layer.outputs().first()?.shape().element_count()?;
+    (count <= array::MAX_ELEMENTS as u64).then(|| constant(layer, weights)).flatten()
+}
+
+/// The values of a Constant.
+pub(super) fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
+    let output = layer.outputs().first()?;
+    let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+    let length = usize::try_from(array::stored_size(output.element_type(), output.shape().element_count()?)?).ok()?;
+    let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
+    Array::decode(output.element_type(), dims, &bytes)
+}
+
+/// How closely to look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Everything that a rule asks for.
+    Whole,
+    /// What can be seen before types and shapes are inferred.
+    Structure,
+}
+
+/// Whether the pattern of a rule fits with its root at this layer, and what it binds then.
+pub(super) fn at(subject: &Subject, rule: &Rule, layer: &Layer, look: Look) -> Option<Bindings> {
+    let mut search = Search::new(subject, rule, look, false);
+    search.run(layer).then_some(search.bound)
+}
+
+/// Why the pattern does not fit there; `None` if it does.
+pub(super) fn miss(subject: &Subject, rule: &Rule, layer: &Layer) -> Option<Miss> {
+    let mut search = Search::new(subject, rule, Look::Whole, true);
+    if search.run(layer) { None } else { search.miss }
+}
+
+/// One attempt to fit a pattern.
+struct Search<'a> {
+    subject: &'a Subject<'a>,
+    rule: &'a Rule,
+    look: Look,
+    explains: bool,
+    bound: Bindings,
+    /// What must still fit, the next last.
+    goals: Vec<(usize, Output)>,
+    /// How many terms fit so far.
+    progress: usize,
+    steps: usize,
+    miss: Option<Miss>,
+}
+
+impl<'a> Search<'a> {
+    fn new(subject: &'a Subject<'a>, rule: &'a Rule, look: Look, explains: bool) -> Self {
+        let bound = Bindings {
+            tensors: SmallVec::from_elem(None, rule.names.len()),
+            variables: SmallVec::from_elem(None, rule.variables.len()),
+            layers: SmallVec::new(),
+        };
+        Self { subject, rule, look, explains, bound, goals: Vec::new(), progress: 0, steps: 0, miss: None }
+    }
+
+    fn side(&self) -> &'a Side {
+        &self.rule.pattern
+    }
+
+    fn run(&mut self, layer: &Layer) -> bool {
+        let Some(&root) = self.side().roots.first() else { return false };
+        let TermKind::Layer(term) = &self.side().terms[root].kind else { return false };
+        let outputs = &self.side().outputs;
+        if !outputs.is_empty() && outputs.len() != layer.outputs().len() {
+            let found = layer.outputs().len();
+            return self.refuse(term.head.clone(), || format!("has {found} outputs"));
+        }
+        for (port, &name) in outputs.iter().enumerate() {
+            self.bound.tensors[name] = Some(layer.id().output(port));
+        }
+        if outputs.is_empty() && layer.outputs().len() > 1 {
+            let used = (0..layer.outputs().len()).filter(|&port| port != term.output);
+            let other =
+                used.into_iter().find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
+            if let Some(other) = other {
+                return self
+                    .refuse(term.head.clone(), || format!("has an output {other} that is used; write `(a, b) = …`"));
+            }
+        }
+        self.layer(root, term, layer, layer.id().output(term.output))
+    }
+
+    /// Records why a term does not fit, if it got as far as any other.
+    fn refuse(&mut self, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
+        if self.explains && self.miss.as_ref().is_none_or(|miss| miss.progress < self.progress) {
+            self.miss = Some(Miss { progress: self.progress, span, reason: reason() });
+        }
+        false
+    }
+
+    /// Fits what is left. Where it cannot, everything is as before.
+    fn solve(&mut self) -> bool {
+        let Some((at, tensor)) = self.goals.pop() else { return self.finish() };
+        self.steps += 1;
+        self.progress += 1;
+        let fits = self.steps < MOST_STEPS && self.goal(at, tensor);
+        self.progress -= 1;
+        if !fits {
+            self.goals.push((at, tensor));
+        }
+        fits
+    }
+
+    fn goal(&mut self, at: usize, tensor: Output) -> bool {
+        let term = &self.side().terms[at];
+        let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
+        match &term.kind {
+            TermKind::Any => self.constrained(at, tensor) && self.solve(),
+            TermKind::Name { name, constant } => {
+                if *constant && ops::kind(layer) != LayerKind::Constant {
+                    return self.refuse(term.span.clone(), || format!("{} is not a constant", self_describe(layer)));
+                }
+                if !self.constrained(at, tensor) {
+                    return false;
+                }
+                match self.bound.tensors[*name] {
+                    Some(bound) if bound != tensor => {
+                        let text = &self.rule.names[*name].text;
+                        self.refuse(term.span.clone(), || {
+                            format!("{} is another tensor than the other `{text}`", self_describe(layer))
+                        })
+                    }
+                    Some(_) => self.solve(),
+                    None => {
+                        self.bound.tensors[*name] = Some(tensor);
+                        let fits = self.solve();
+                        if !fits {
+                            self.bound.tensors[*name] = None;
+                        }
+                        fits
+                    }
+                }
+            }
+            TermKind::Literal(literal) => {
+                if ops::kind(layer) != LayerKind::Constant {
+                    return self.refuse(term.span.clone(), || format!("{} is not a constant", self_describe(layer)));
+                }
+                if !self.subject.holds(layer, literal) {
+                    let weights = self.subject.weights;
+                    return self.refuse(term.span.clone(), || {
+                        format!("{} holds {}", self_describe(layer), value_of(layer, weights))
+                    });
+                }
+                self.solve()
+            }
+            TermKind::Layer(inner) => {
+                if self.layer(at, inner, layer, tensor) {
+                    return true;
+                }
+                if !inner.optional {
+                    return false;
+                }
+                let Some(&first) = inner.inputs.first() else { return false };
+                self.goals.push((first, tensor));
+                let fits = self.solve();
+                if !fits {
+                    self.goals.pop();
+                }
+                fits
+            }
+            TermKind::Compute(..) => false,
+        }
+    }
+
+    /// Whether a tensor has the type and the shape that a term asks for.
+    fn constrained(&mut self, at: usize, tensor: Output) -> bool {
+        let term = &self.side().terms[at];
+        if self.look == Look::Structure || term.element_type.is_none() && term.shape.is_none() {
+            return true;
+        }
+        let Some(port) = self.subject.graph.output(tensor) else { return false };
+        let fits = term.element_type.is_none_or(|ty| ty == port.element_type())
+            && term.shape.as_ref().is_none_or(|shape| shape.relaxes(port.shape()));
+        fits || {
+            let layer = self.subject.graph.layer(tensor.layer);
+            let (ty, shape) = (port.element_type(), port.shape().clone());
+            self.refuse(term.span.clone(), || {
+                format!("{} is {ty}{shape}", layer.map(self_describe).unwrap_or_default())
+            })
+        }
+    }
+
+    fn layer(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
+        let marks = (self.goals.len(), self.bound.layers.len(), self.bound.variables.clone());
+        let fits = self.layer_alone(at, term, layer, tensor) && self.inputs(term, layer);
+        if !fits {
+            self.goals.truncate(marks.0);
+            self.bound.layers.truncate(marks.1);
+            self.bound.variables = marks.2;
+        }
+        fits
+    }
+
+    /// Everything about the layer but what feeds it.
+    fn layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
+        let row = ops::lookup(layer.ty(), layer.version());
+        if !is_operation(term, layer, row) {
+            return self.refuse(term.head.clone(), || {
+                let border = match ops::kind(layer) {
+                    LayerKind::Parameter => "; a pattern does not cross the border of a body or a model",
+                    _ => "",
+                };
+                format!("{} is here{border}", self_describe(layer))
+            });
+        }
+        if tensor.port != term.output {
+            return self.refuse(term.head.clone(), || {
+                format!("output {} of {} is used here", tensor.port, self_describe(layer))
+            });
+        }
+        for attribute in &term.attributes {
+            if !self.attribute(attribute, layer, row) {
+                return false;
+            }
+        }
+        if !self.constrained(at, tensor) {
+            return false;
+        }
+        self.bound.layers.push((layer.id(), at));
+        true
+    }
+
+    fn attribute(&mut self, term: &AttributeTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
+        let default = row.and_then(|row| row.default_of(&term.name));
+        let Some(value) = layer.attribute(&term.name).or(default) else {
+            return self.refuse(term.span.clone(), || format!("{} does not have it", self_describe(layer)));
+        };
+        let kind = row.and_then(|row| row.attribute(&term.name)).map(|attribute| attribute.kind);
+        let same = match &term.value {
+            AttributeValue::Text(text) => same_value(text, value, kind),
+            &AttributeValue::Variable(at) => match &self.bound.variables[at] {
+                Some(bound) => same_value(bound, value, kind),
+                None => {
+                    self.bound.variables[at] = Some(value.into());
+                    true
+                }
+            },
+        };
+        let name = &term.name;
+        same || self.refuse(term.span.clone(), || format!("{} has {name}={value}", self_describe(layer)))
+    }
+
+    /// The inputs, those of a commutative operation in both orders.
+    fn inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
+        let producers = self.subject.graph.producers(layer.id());
+        let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().copied().collect();
+        let Some(feeds) = feeds.filter(|feeds| feeds.len() == term.inputs.len()) else {
+            let found = producers.iter().flatten().count();
+            return self.refuse(term.head.clone(), || format!("{} has {found} inputs", self_describe(layer)));
+        };
+        let row = ops::lookup(layer.ty(), layer.version());
+        let commutes = row.is_some_and(Operation::is_commutative) && feeds.len() == 2 && feeds[0] != feeds[1];
+        let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
+        let mark = self.goals.len();
+        for order in orders {
+            // The first input is looked at first.
+            for (at, &input) in term.inputs.iter().enumerate().rev() {
+                let feed = order.get(at).map_or(feeds[at], |&at| feeds[at]);
+                self.goals.push((input, feed));
+            }
+            if self.solve() {
+                return true;
+            }
+            self.goals.truncate(mark);
+        }
+        false
+    }
+
+    /// Whether layers inside the match are used by nothing else, and the rule's own condition holds.
+    fn finish(&mut self) -> bool {
+        let graph = self.subject.graph;
+        for &(layer, at) in self.bound.layers.iter().skip(1) {
+            let TermKind::Layer(term) = &self.side().terms[at].kind else { continue };
+            if term.shared {
+                continue;
+            }
+            let outputs = graph.layer(layer).map_or(0, |layer| layer.outputs().len());
+            let mut uses = (0..outputs).flat_map(|port| graph.consumers(layer.output(port)));
+            let other = uses.find(|input| self.bound.layers.iter().all(|(inside, _)| *inside != input.layer));
+            if let Some(other) = other {
+                self.progress += self.side().terms.len();
+                let describe = |id| graph.layer(id).map(self_describe).unwrap_or_default();
+                let (head, operation) = (term.head.clone(), &term.operation);
+                self.refuse(head, || {
+                    format!(
+                        "{} is also used by {}; write `{operation}&` to allow it",
+                        describe(layer),
+                        describe(other.layer)
+                    )
+                });
+                self.progress -= self.side().terms.len();
+                return false;
+            }
+        }
+        if self.look == Look::Structure {
+            return true;
+        }
+        let Some(condition) = &self.rule.condition else { return true };
+        match condition(&super::Match::new(self.subject.graph, self.subject.weights, self.rule, &self.bound)) {
+            Ok(()) => true,
+            Err(reason) => {
+                self.progress += 2 * self.side().terms.len();
+                let root = self.side().roots.first().map_or(0..0, |&root| self.side().terms[root].span.clone());
+                self.refuse(root, || reason);
+                self.progress -= 2 * self.side().terms.len();
+                false
+            }
+        }
+    }
+}
+
+/// Whether a layer is what a term asks for.
+fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
+    match (row, &term.version) {
+        (Some(row), None) => row.name() == term.operation,
+        (Some(row), Some(version)) => {
+            row.name() == term.operation
+                && ops::lookup(&term.operation, version).is_some_and(|wanted| wanted.revision() == row.revision())
+        }
+        (None, version) => {
+            layer.ty() == term.operation
+                && version.as_ref().is_none_or(|version| version == layer.version())
+                && (version.is_some() || rows_of(term).is_empty())
+        }
+    }
+}
+
+/// Whether two texts are one value of an attribute.
+fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
+    if wanted == value {
+        return true;
+    }
+    let truth = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    };
+    match kind {
+        Some(AttrKind::Bool) => truth(wanted).is_some() && truth(wanted) == truth(value),
+        Some(AttrKind::Text) => false,
+        Some(AttrKind::Enum(_) | AttrKind::Type) => wanted.eq_ignore_ascii_case(value),
+        _ => {
+            let items = |text: &str| text.split(',').map(|item| item.trim().to_owned()).collect::<Vec<_>>();
+            let (wanted, value) = (items(wanted), items(value));
+            let same = |(a, b): (&String, &String)| {
+                a == b
+                    || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b || a as f32 == b as f32)
+            };
+            wanted.len() == value.len() && wanted.iter().zip(&value).all(same)
+        }
+    }
+}
+
+/// ``Clamp 27 `Clamp_37` ``
+pub(super) fn self_describe(layer: &Layer) -> String {
+    format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
+}
+
+fn value_of(layer: &Layer, weights: &Weights) -> String {
+    match small_constant(layer, weights) {
+        Some(array) if array.len() <= 16 => crate::notation::print_values(&array),
+        Some(_) => "other values".to_owned(),
+        None => "values that are not known".to_owned(),
+    }
+}
