@@ -152,7 +152,8 @@ impl Args {
                     .help("give -o OUT.xml, and they are written beside it"));
             }
             Some(target) => {
-                let options = WriteOptions { canonical: self.output.canonical, refresh_ports: script.edits_interface() };
+                let options =
+                    WriteOptions { canonical: self.output.canonical, refresh_ports: script.edits_interface() };
                 target.write(&model, options, page)?;
                 page.said += &summary;
             }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::build::Build;
 use super::matching::{self, Bindings, Look, Subject};
 use super::term::{LayerTerm, TermKind};
-use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
+use super::{Draft, Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
 use crate::diagnostic::{Diagnostic, LayerRef};
 use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind};
@@ -384,7 +384,10 @@ fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Re
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
             match replacement {
-                Replacement::Layer(draft) => edit.morph(root, draft.new, &draft.inputs)?,
+                Replacement::Layer(draft) => {
+                    let Draft { new, inputs } = *draft;
+                    edit.morph(root, new, &inputs)?;
+                }
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor)?,
             }
             return Ok(added);

@@ -273,12 +273,12 @@ impl<'a> Search<'a> {
                 format!("output {} of {} is used here", tensor.port, self_describe(layer))
             });
         }
-        for attribute in &term.attributes {
-            if !self.attribute(attribute, layer, row) {
-                return false;
-            }
-        }
-        if !self.constrained(at, tensor) {
+        // A layer of the right operation is nearer to a match than one of another.
+        self.progress += 1;
+        let fits = term.attributes.iter().all(|attribute| self.attribute(attribute, layer, row))
+            && self.constrained(at, tensor);
+        self.progress -= 1;
+        if !fits {
             return false;
         }
         self.bound.layers.push((layer.id(), at));

@@ -324,14 +324,14 @@ impl Draft {
 #[derive(Clone, Debug)]
 pub enum Replacement {
     /// The root becomes this layer.
-    Layer(Draft),
+    Layer(Box<Draft>),
     /// Whoever uses the root's first output uses this tensor.
     Tensor(Output),
 }
 
 impl From<Draft> for Replacement {
     fn from(draft: Draft) -> Self {
-        Self::Layer(draft)
+        Self::Layer(Box::new(draft))
     }
 }
 
@@ -412,7 +412,7 @@ pub enum RewriteError {
         error: String,
     },
     /// Rules match what they make, for ever.
-    #[error("{} match what they make, for ever: last at {}", list(.rules), place(.layer))]
+    #[error("{} never stop: what they make matches again, last at {}", list(.rules), place(.layer))]
     Endless {
         /// The rules.
         rules: Vec<String>,

@@ -166,7 +166,7 @@ impl Script {
         cursor.skip_space();
         let start = cursor.at;
         let word = cursor.word();
-        let is_statement = cursor.peek().is_some_and(char::is_whitespace) && !cursor.sees("=>");
+        let is_statement = cursor.peek().is_none_or(char::is_whitespace) && !cursor.sees("=>");
         let statement = match word {
             "rename" if is_statement => {
                 Statement::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? }
@@ -415,7 +415,7 @@ fn before_input(
         if let Some((ty, shape)) = given {
             let shape = shape.unwrap_or_else(|| old_shape.clone());
             edit.set_attribute(id, "element_type", ty.name())?;
-            edit.set_attribute(id, "shape", &shape.to_attribute().to_string())?;
+            edit.set_attribute(id, "shape", shape.to_attribute().to_string())?;
             edit.graph.set_outputs(id, [(ty, shape)])?;
         }
         let uses: Vec<_> = edit.consumers(made).collect();
