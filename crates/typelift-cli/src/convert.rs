@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
 use typelift::passes::{
-    self, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass,
-    UNIQUE_TENSOR_NAMES,
+    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
+    Pass, UNIQUE_TENSOR_NAMES,
 };
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     openvino: OpenVinoArgs,
     /// Print what would be done, and write no model
-    #[arg(long, conflicts_with_all = ["output", "in_place"])]
+    #[arg(long)]
     dry_run: bool,
     /// Write what is done to this file as JSON, or - for standard output; of several models an array, in which those that
     /// are refused are missing
@@ -130,41 +130,45 @@ impl Args {
 
     /// Converts one model.
     fn convert(&self, input: &Input, page: &mut Page) -> Result<Conversion, Failure> {
-        let target = Target::new(&self.output, input)?;
+        let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
         let mut changes = Vec::new();
+        let mut interface = Vec::new();
         if let Some(model) = model {
+            interface = model.interface_types();
             let changed = self.changes.apply(model)?;
             changes = self.interface.convert_inputs(model)?;
             changes.extend(input::infer(model, diagnostics, &changed, self.rules()));
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
+        let before = model.as_ref().map_or(0, |model| promotions(model.graph()));
+        let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
+        if let Some(model) = model.as_mut().filter(|_| !diagnostics.has_errors()) {
+            self.lower(model, diagnostics, &mut changes, before)?;
+        }
         let (Some(model), false) = (model, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
             return Ok(Conversion { totals: None, plan: None });
         };
-        let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
-        let before = promotions(model.graph());
-        let (lower, tidy) = match self {
-            Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            Self { eliminate_converts: true, .. } => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
-            _ => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
-        };
-        changes.extend(run_pass(model, lower)?);
-        let after = promotions(model.graph());
-        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
-        if before > after || !self.keep_noop_converts {
-            changes.extend(run_pass(model, tidy)?);
-        }
         changes.extend(self.interface.convert_outputs(model)?);
-        let plan = Plan::new(&diagnostics.file, changes);
+        if refresh_ports {
+            let noted =
+                changes.iter().filter(|change| change.action == Action::Retyped && change.layer.path.is_empty());
+            let noted: Vec<_> = noted.map(|change| change.layer.id).collect();
+            let retyped = model.retyped_since(&interface).into_iter();
+            changes.extend(retyped.filter(|change| !noted.contains(&change.layer.id)));
+        }
+        if !self.changes.is_empty() {
+            diagnostics.list.extend(model.narrowed());
+        }
+        let plan = Plan::new(&diagnostics.file, changes, model);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-        let totals = plan.totals(before, after);
-        let rounding = plan.rounding().map(|line| format!("; {line}")).unwrap_or_default();
-        let summary = format!("{}: {totals}{rounding}\n", diagnostics.file);
+        let totals = plan.totals(before, promotions(model.graph()));
+        let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).map(|remark| format!("; {remark}"));
+        let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if let Some(target) = &target {
             let options = WriteOptions { canonical: self.output.canonical, refresh_ports };
             target.write(model, options, page)?;
@@ -173,6 +177,32 @@ impl Args {
             page.printed = format!("{plan}{summary}");
         }
         Ok(Conversion { totals: Some(totals), plan: self.report.is_some().then_some(plan) })
+    }
+
+    /// Replaces each ConvertPromoteTypes of a typed model, and removes the Converts that do nothing.
+    fn lower(
+        &self,
+        model: &mut Model,
+        diagnostics: &mut Diagnostics,
+        changes: &mut Vec<Change>,
+        before: usize,
+    ) -> Result<(), Failure> {
+        let is_aligned = !changes.is_empty();
+        let (lower, tidy) = match self {
+            Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            Self { eliminate_converts: true, .. } => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+            _ => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+        };
+        changes.extend(run_pass(model, lower)?);
+        let is_lowered = before > promotions(model.graph());
+        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
+        if is_lowered || !self.keep_noop_converts {
+            changes.extend(run_pass(model, tidy)?);
+        }
+        if is_aligned && is_lowered {
+            diagnostics.list.extend(typelift::infer(model).into_iter().filter(Diagnostic::is_error));
+        }
+        Ok(())
     }
 
     /// Commands that would succeed where this one did not.

@@ -13,18 +13,37 @@ use crate::listing::Clean;
 #[derive(Serialize)]
 pub(crate) struct Plan {
     file: String,
-    converts: Vec<Change>,
+    converts: Vec<Entry>,
+}
+
+/// A change, with the line of the file that has the layer, or its source if it is new.
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    change: Change,
+    line: Option<usize>,
+}
+
+impl std::ops::Deref for Entry {
+    type Target = Change;
+
+    fn deref(&self) -> &Change {
+        &self.change
+    }
 }
 
 impl Plan {
     /// From what passes did one after the other; what one put in and a later one took out is no change.
-    pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
+    pub(crate) fn new(file: &str, changes: Vec<Change>, model: &Model) -> Self {
         let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
         let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
         let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
         let passing = |change: &Change| inserted.contains(&key(change)) && removed.contains(&key(change));
-        let lasting = changes.into_iter().filter(|change| !passing(change));
-        Self { file: file.to_owned(), converts: lasting.collect() }
+        let lasting: Vec<_> = changes.iter().filter(|change| !passing(change)).cloned().collect();
+        let lines = (!lasting.is_empty()).then(|| typelift::span::Lines::new(model.source().clone()));
+        let line = |change: &Change| Some(lines.as_ref()?.line_column(change.span()?.start).0);
+        let entries = lasting.into_iter().map(|change| Entry { line: line(&change), change });
+        Self { file: file.to_owned(), converts: entries.collect() }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -34,7 +53,7 @@ impl Plan {
 
     /// One line on the constants that are rounded to the precision of their new types, and lose nothing else.
     pub(crate) fn rounding(&self) -> Option<String> {
-        let audits = self.converts.iter().filter_map(Change::audit);
+        let audits = self.converts.iter().filter_map(|entry| entry.audit());
         let rounded: Vec<_> = audits.filter(|audit| audit.changed() > 0 && audit.lost() == 0).collect();
         let worst = rounded.iter().map(|audit| audit.worst_relative_error).fold(0.0, f64::max);
         let constants = match rounded.len() {
@@ -43,6 +62,19 @@ impl Plan {
             count => format!("{count} constants are"),
         };
         Some(format!("{constants} rounded to the precision of the new type, by {:.1e} of the value at most", worst))
+    }
+
+    /// The outputs of the model that have another type than in the file.
+    pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
+        let is_output = |entry: &&Entry| {
+            let id = entry.layer.id;
+            entry.action == Action::Retyped
+                && entry.layer.path.is_empty()
+                && model.outputs().any(|layer| layer.id() == id)
+        };
+        let named =
+            |entry: &Entry| format!("output `{}` is {}, was {}", Clean(&entry.layer.name), entry.to, entry.from);
+        self.converts.iter().filter(is_output).map(named).collect()
     }
 
     /// Counts what is done, where there were so many ConvertPromoteTypes `before`, and are so many `after`.

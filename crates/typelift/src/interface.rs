@@ -7,7 +7,7 @@ use petgraph::visit::{Bfs, EdgeRef};
 use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, split_names};
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
@@ -243,7 +243,7 @@ impl Model {
             let reason = format!("the model works with {from}, as before");
             changes.add(Action::Inserted, layer, [element_type, from], reason);
         }
-        Ok(changes.list)
+        Ok(self.with_sources(changes))
     }
 
     /// Lets the model give another element type at an output and compute what it did: one Convert before the Result, which
@@ -286,7 +286,87 @@ impl Model {
             let reason = format!("the model is to give {element_type} here");
             changes.add(Action::Retyped, layer, [from, element_type], reason);
         }
-        Ok(changes.list)
+        Ok(self.with_sources(changes))
+    }
+
+    fn with_sources(&self, mut changes: Changes) -> Vec<Change> {
+        for change in changes.list.iter_mut().filter(|change| change.action == Action::Inserted) {
+            let source = self.graph.producers(change.layer.id).first().copied().flatten();
+            change.come_from(source.and_then(|source| self.graph.layer(source.layer)));
+        }
+        changes.list
+    }
+
+    /// The element types of the model's outputs, and of its inputs, as they are known now.
+    #[must_use]
+    pub fn interface_types(&self) -> Vec<(LayerId, ElementType)> {
+        let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.element_type()));
+        let taken = |layer: &Layer| {
+            let source = self.graph.producers(layer.id()).first().copied().flatten()?;
+            Some((layer.id(), self.graph.output(source)?.element_type()))
+        };
+        self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
+    }
+
+    /// The inputs and outputs that had other types `before`.
+    #[must_use]
+    pub fn retyped_since(&self, before: &[(LayerId, ElementType)]) -> Vec<Change> {
+        let before: HashMap<_, _> = before.iter().copied().collect();
+        let mut changes = Changes::default();
+        for (id, to) in self.interface_types() {
+            let from = before.get(&id).copied().filter(|&from| ![to, ElementType::Dynamic].contains(&from));
+            if let Some((from, layer)) = from.zip(self.graph.layer(id)) {
+                let what = if ops::kind(layer) == LayerKind::Parameter { "takes" } else { "gives" };
+                changes.add(
+                    Action::Retyped,
+                    layer,
+                    [from, to],
+                    format!("the model {what} {to} here, and the file says {from}"),
+                );
+            }
+        }
+        changes.list
+    }
+
+    /// A warning for each kind of trouble that integers bring where the file has other types: an average, a power, a
+    /// product or a difference that is computed with integers, and integers that are narrower. Types must be inferred.
+    #[must_use]
+    pub fn narrowed(&self) -> Vec<Diagnostic> {
+        let mut computed = Vec::new();
+        let mut narrower = Vec::new();
+        let mut graphs = vec![(&self.graph, String::new())];
+        while let Some((graph, path)) = graphs.pop() {
+            for layer in graph.layers() {
+                for body in layer.bodies() {
+                    let separator = if path.is_empty() { "" } else { "/" };
+                    graphs.push((&body.graph, format!("{path}{separator}{}/{}", layer.name(), body.name())));
+                }
+                let Some(port) = layer.outputs().first() else { continue };
+                let (Some(was), is) = (port.declared, port.element_type) else { continue };
+                let wraps = ops::lookup(layer.ty(), layer.version()).is_some_and(ops::Operation::can_wrap);
+                if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
+                    computed.push((layer, path.clone(), was, is));
+                } else if was.is_integer() && is.is_integer() && is.bits() < was.bits() && layer.inputs().is_empty() {
+                    narrower.push((layer, path.clone(), was, is));
+                }
+            }
+        }
+        let warn = |found: &[(&Layer, String, ElementType, ElementType)], what: &str| {
+            let (layer, path, was, is) = found.first()?;
+            let span = crate::xml::locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
+            let message = format!("{} `{}` {what} {is}, where the file has {was}", layer.ty(), layer.name());
+            let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values can wrap around");
+            let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.clone() };
+            let others = found[1..].iter().take(SHOWN_AT_ENDS).map(|(layer, _, was, is)| {
+                format!("so is {} `{}`: {is}, where the file has {was}", layer.ty(), layer.name())
+            });
+            let mut warning = Diagnostic { layer: Some(layer), notes: others.collect(), ..warning };
+            if found.len() > SHOWN_AT_ENDS + 1 {
+                warning.notes.push(format!("and {} more", found.len() - SHOWN_AT_ENDS - 1));
+            }
+            Some(warning.help("`--input-type` takes the type and computes what the file does"))
+        };
+        [warn(&narrower, "is"), warn(&computed, "is computed with")].into_iter().flatten().collect()
     }
 }
 

@@ -405,6 +405,32 @@ impl Operation {
         self.tied_when_run
     }
 
+    /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
+    pub(crate) fn can_wrap(&self) -> bool {
+        const ARITHMETIC: &[&str] = &[
+            "Add",
+            "AvgPool",
+            "Convolution",
+            "CumSum",
+            "Divide",
+            "Einsum",
+            "GroupConvolution",
+            "MVN",
+            "MatMul",
+            "Multiply",
+            "NormalizeL2",
+            "Power",
+            "ReduceL1",
+            "ReduceL2",
+            "ReduceMean",
+            "ReduceProd",
+            "ReduceSum",
+            "SquaredDifference",
+            "Subtract",
+        ];
+        ARITHMETIC.contains(&self.name)
+    }
+
     /// Whether `input` is the main input, which is the first one, or tied to it.
     pub fn is_main(&self, input: usize) -> bool {
         input == 0

@@ -8,7 +8,7 @@ use super::declared::{self, Correction, Known, Repair};
 use super::{Action, Change, Changes, remove_unused};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Input, Layer, LayerId, Model, Output};
-use crate::infer::{self, Plan, Retyped, Wanted};
+use crate::infer::{self, Place, Plan, Retyped, Wanted};
 use crate::ops::{self, LayerKind, kind};
 
 /// What inputs become that must agree in element type and do not.
@@ -87,12 +87,13 @@ pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> (Vec<Diagnos
 }
 
 fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &mut Changes) -> Vec<Diagnostic> {
+    let relaxed = make_plain(model, changes);
     let mut diagnostics = infer::infer(model);
     if !diagnostics.iter().any(Diagnostic::is_error) && !differs_when_run(&model.graph) {
         return diagnostics;
     }
     let changed = retyped_inputs(model);
-    let Repair { plans, corrections, refusals, .. } = declared::find(model, &Known { changed, ..Known::default() });
+    let Repair { plans, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
     if !refusals.is_empty() {
         let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
         diagnostics.retain(|found| !is_refused(found));
@@ -115,6 +116,45 @@ fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &m
         changes.rewrite(graph, |graph, changes| apply(graph, &plan, changes));
     }
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
+}
+
+/// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
+/// inputs of any types, and make what their ports declare. Returns them.
+fn make_plain(model: &mut Model, changes: &mut Changes) -> HashSet<(Place, LayerId)> {
+    let mut relaxed = HashSet::default();
+    let mut places = vec![Place::new()];
+    while let Some(place) = places.pop() {
+        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
+        let mut found = Vec::new();
+        for layer in graph.petgraph().node_weights() {
+            places
+                .extend((0..layer.bodies().len()).map(|at| place.iter().copied().chain([(layer.id(), at)]).collect()));
+            if layer.version() == "type_relaxed_opset" {
+                found.extend(plain_version(layer).map(|version| (layer.id(), version)));
+            }
+        }
+        for (id, version) in found {
+            if let Some(layer) = graph.node(id).and_then(|node| graph.weight_mut(node)) {
+                (layer.version, layer.edited) = (version.as_str().into(), true);
+                let ty = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
+                let reason = format!("type_relaxed_opset is for OpenVINO's plugins alone; {version} has the operation");
+                changes.add(Action::Corrected, layer, [ty, ty], reason);
+                relaxed.insert((place.clone(), id));
+            }
+        }
+    }
+    relaxed
+}
+
+/// The oldest operation set whose revision of the operation has all that the layer has.
+fn plain_version(layer: &Layer) -> Option<String> {
+    let fits = |row: &&&'static ops::Operation| {
+        row.input_counts().contains(&layer.inputs().len())
+            && layer.attributes().iter().all(|written| row.attribute(written.name()).is_some())
+    };
+    let revisions = ops::revisions(layer.ty());
+    let row = revisions.iter().filter(fits).min_by_key(|row| row.revision()).or(revisions.first())?;
+    Some(format!("opset{}", row.opsets().next()?))
 }
 
 /// The inputs of the model that were given another type than the file says.

@@ -52,12 +52,13 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, with_noops: bool) {
     if promotions.is_empty() {
         return;
     }
+    let shared = if with_noops { HashMap::default() } else { added_converts(graph) };
     let wires = graph.unwire();
     let mut lowered = HashMap::<LayerId, StandIns>::default();
     for promotion in promotions {
         // It goes before its Converts come, so that they find its place in the storage.
         if let Ok(layer) = graph.remove(promotion.id) {
-            let stand_ins = lower(graph, layer, &promotion, &lowered, changes);
+            let stand_ins = lower(graph, layer, &promotion, (&lowered, &shared), changes);
             lowered.insert(promotion.id, stand_ins);
         }
     }
@@ -87,7 +88,7 @@ fn lower(
     graph: &mut Graph,
     layer: Layer,
     promotion: &Promotion,
-    lowered: &HashMap<LayerId, StandIns>,
+    (lowered, shared): (&HashMap<LayerId, StandIns>, &HashMap<(Output, ElementType), Output>),
     changes: &mut Changes,
 ) -> StandIns {
     let Layer { id, name, outputs, rt_info, .. } = layer;
@@ -102,6 +103,11 @@ fn lower(
         if promotion.passes[port] {
             hand_over_names(graph, &output, source);
             stand_ins[port] = Some(StandIn::Operand(source));
+            continue;
+        }
+        if let Some(&made) = shared.get(&(source, output.element_type)) {
+            hand_over_names(graph, &output, made);
+            stand_ins[port] = Some(StandIn::Operand(made));
             continue;
         }
         let Some((producer, input)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
@@ -119,6 +125,17 @@ fn lower(
         stand_ins[port] = Some(StandIn::Convert(convert));
     }
     stand_ins
+}
+
+/// What the Converts make that alignment put in, by the tensor and the type: one of a tensor to a type is enough.
+fn added_converts(graph: &Graph) -> HashMap<(Output, ElementType), Output> {
+    let added =
+        graph.petgraph().node_weights().filter(|layer| layer.span.is_none() && kind(layer) == LayerKind::Convert);
+    let made = added.filter_map(|layer| {
+        let source = graph.producers(layer.id).first().copied().flatten()?;
+        Some(((source, layer.outputs.first()?.element_type), Output { layer: layer.id, port: 0 }))
+    });
+    made.collect()
 }
 
 /// Every ConvertPromoteTypes whose type is known, producers first.

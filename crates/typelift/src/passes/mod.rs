@@ -39,6 +39,10 @@ pub struct Change {
     pub to: ElementType,
     /// Why.
     pub reason: String,
+    /// The layer whose tensor an inserted Convert converts.
+    pub source: Option<LayerRef>,
+    /// Where the file has the layer, or its source if it is new.
+    span: Option<Span>,
     /// The constant behind which a Convert was put that can lose something. Few have one.
     constant: Option<Box<Constant>>,
 }
@@ -64,6 +68,19 @@ impl Change {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
+    /// Takes down the layer whose tensor a new Convert converts.
+    pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
+        let Some(layer) = producer else { return };
+        self.span = layer.span;
+        self.source = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.layer.path.clone() });
+    }
+
+    /// The bytes of the file that are about the layer, or about its source if it is new.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        self.span
+    }
+
     /// A warning where values of a constant are really lost; one that is only rounded to the precision of the type is not.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
@@ -81,7 +98,7 @@ impl Change {
 impl Serialize for Change {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let losses = |fidelity: Fidelity| fidelity.losses().map(Loss::name).collect::<Vec<_>>();
-        let mut fields = serializer.serialize_struct("Change", 7)?;
+        let mut fields = serializer.serialize_struct("Change", 8)?;
         fields.serialize_field("action", &self.action)?;
         fields.serialize_field("layer", &self.layer)?;
         fields.serialize_field("from", self.from.name())?;
@@ -91,6 +108,7 @@ impl Serialize for Change {
             Some(audit) => fields.serialize_field("audit", audit)?,
             None => fields.skip_field("audit")?,
         }
+        fields.serialize_field("source", &self.source)?;
         fields.serialize_field("reason", &self.reason)?;
         fields.end()
     }
@@ -348,6 +366,7 @@ impl Changes {
         for change in self.list[before..].iter_mut().filter(|change| change.action == Action::Inserted) {
             let source = graph.producers(change.layer.id).first().copied().flatten();
             let producer = source.and_then(|source| graph.layer(source.layer));
+            change.come_from(producer);
             let Some(constant) = producer.filter(|layer| ops::is_constant(layer)) else { continue };
             change.constant = Audit::of(constant, &self.weights, change.to).map(|audit| {
                 let layer =
@@ -364,8 +383,10 @@ impl Changes {
         [from, to]: [ElementType; 2],
         reason: impl Into<String>,
     ) {
+        let span = layer.span;
         let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
-        self.list.push(Change { action, layer, from, to, reason: reason.into(), constant: None });
+        let (reason, span) = (reason.into(), span);
+        self.list.push(Change { action, layer, from, to, reason, source: None, span, constant: None });
     }
 }
 

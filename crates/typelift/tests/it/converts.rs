@@ -342,6 +342,11 @@ fn truth_values_collapse() {
         "worst_absolute_error": 6.0,
         "worst_relative_error": 0.8571428571428571
       },
+      "source": {
+        "id": 0,
+        "name": "w",
+        "path": ""
+      },
       "reason": "LogicalAnd 2 `both` takes i32 from `w` and boolean from `b`: the operation takes what is not zero for true"
     }
     "#);
