@@ -29,7 +29,7 @@ pub(crate) struct Inputs {
     /// Its weights, where they are not in the .bin beside it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
-    /// Work on so many models at a time; as many as there are cores unless given
+    /// Number of models to work on in parallel [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }

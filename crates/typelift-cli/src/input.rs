@@ -75,7 +75,7 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     }
     Err(match ElementType::from_port_name(value) {
         Some(ty) => format!("`{value}` is how ports spell it; write `{ty}`"),
-        None => format!("`{value}` is no element type; they are f32, f16, bf16, i64, i32, u8, boolean, …"),
+        None => format!("`{value}` is not an element type; they are f32, f16, bf16, i64, i32, u8, boolean, …"),
     })
 }
 

@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod convert;
 mod dot;
+mod explain;
 mod failure;
 mod findings;
 mod infer;
@@ -53,6 +54,7 @@ enum Verb {
     Rewrite(rewrite::Args),
     Infer(infer::Args),
     Check(check::Args),
+    Explain(explain::Args),
     Show(show::Args),
     Promote(promote::Args),
     Why(why::Args),
@@ -94,6 +96,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Rewrite(args) => rewrite::run(&args, &mut terminal),
         Verb::Infer(args) => infer::run(&args, &mut terminal),
         Verb::Check(args) => check::run(&args, &mut terminal),
+        Verb::Explain(args) => explain::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),

@@ -77,7 +77,7 @@ impl Plan {
         self.converts.iter().filter(is_output).map(named).collect()
     }
 
-    /// Counts what is done, where there were so many ConvertPromoteTypes `before`, and are so many `after`.
+    /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes.
     pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         Totals { replaced: before.saturating_sub(after), left: after, changes }

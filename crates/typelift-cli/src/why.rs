@@ -13,9 +13,9 @@ use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::Terminal;
 
-/// So many lines are enough to read; JSON has all.
+/// How many lines text output shows; JSON has all.
 const MOST_LINES: usize = 200;
-/// So many sources are named.
+/// How many sources are named.
 const MOST_SOURCES: usize = 8;
 
 /// Tell how a tensor came to its element type

@@ -436,7 +436,7 @@ pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
     }
 }
 
-/// The nearest number with so many bits after the first one, the even one of two; `beyond` where it is larger than the
+/// The nearest number with this many bits after the first one, the even one of two; `beyond` where it is larger than the
 /// largest of the type, whose smallest exponent is `lowest`.
 fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {

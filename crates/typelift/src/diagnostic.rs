@@ -70,11 +70,11 @@ codes! {
     InputFedTwice "input-fed-twice" Error;
     /// An input port is fed by no edge.
     UnconnectedInput "unconnected-input" Error;
-    /// Layers feed each other in a circle.
+    /// Layers form a cycle.
     Cycle "cycle" Error;
     /// A body, or the map of its ports, is missing or names what is not there.
     InvalidBody "invalid-body" Error;
-    /// An `rt_info` attribute that may stand once stands twice.
+    /// An `rt_info` attribute that may appear once appears twice.
     DuplicateRtInfo "duplicate-rt-info" Error;
     /// A constant's offset, size, shape and the weights file do not fit together.
     InvalidConstant "invalid-constant" Error;
@@ -107,7 +107,7 @@ codes! {
     DuplicateTensorName "duplicate-tensor-name" Warning;
     /// Two ports of a layer have one id.
     DuplicatePortId "duplicate-port-id" Warning;
-    /// An attribute stands twice in one element; the first counts.
+    /// An attribute appears twice in one element; the first counts.
     DuplicateAttribute "duplicate-attribute" Warning;
     /// Text or elements outside the root are ignored.
     ContentOutsideRoot "content-outside-root" Warning;
@@ -133,7 +133,7 @@ codes! {
     OddDimension "odd-dimension" Warning;
     /// A constant's `size` is larger than its type and shape need.
     OversizedConstant "oversized-constant" Warning;
-    /// A constant's offset is no multiple of its element size, and no constant ends there.
+    /// A constant's offset is not a multiple of its element size, and no constant ends there.
     UnalignedConstant "unaligned-constant" Warning;
     /// Two constants share some of their bytes.
     OverlappingConstants "overlapping-constants" Warning;

@@ -9,7 +9,7 @@ use crate::array::{self, Array, Data};
 use crate::graph::Layer;
 use crate::weights::Weights;
 
-/// So many values are read from the weights at a time: a multiple of what any type packs into whole bytes.
+/// The number of values read from the weights at a time: a multiple of what any type packs into whole bytes.
 const CHUNK: u64 = 1 << 16;
 
 /// What a conversion does to the values of a constant, counted.

@@ -2,7 +2,10 @@
 
 mod cli;
 mod documents;
+mod english;
+mod explain;
 mod files;
 mod fixtures;
+mod formats;
 mod packaging;
 mod security;

@@ -21,7 +21,7 @@ use crate::spelling::nearest;
 use crate::weights::Weights;
 use crate::xml;
 
-/// So many places of one diagnostic are pointed at, and so many unknown attributes of one layer.
+/// Limit on the places that one diagnostic points at, and on the unknown attributes reported of one layer.
 const PLACES: usize = 8;
 
 /// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
@@ -304,7 +304,7 @@ impl<'a> Check<'a> {
                 let layers = if more == 1 { "layer that feeds" } else { "layers that feed" };
                 lint = lint.note(format!("with it go {more} {layers} nothing else"));
             }
-            self.diagnostics.push(lint.help("add a Result for its output, or take it out"));
+            self.diagnostics.push(lint.help("add a Result for its output, or remove it"));
         }
     }
 
@@ -335,8 +335,8 @@ impl<'a> Check<'a> {
             let known: Vec<_> = operation.attribute_names().collect();
             let help = match (nearest(name, known.iter().copied()), known.is_empty()) {
                 (Some(meant), _) => format!("write `{meant}` if that is meant"),
-                (None, true) => "it has no attributes at all: take it out".to_owned(),
-                (None, false) => format!("take it out; its attributes are {}", known.join(", ")),
+                (None, true) => "it has no attributes at all: remove it".to_owned(),
+                (None, false) => format!("remove it; its attributes are {}", known.join(", ")),
             };
             self.diagnostics.push(lint.help(help));
         }
@@ -489,8 +489,8 @@ impl<'a> Check<'a> {
         self.unreferenced_weights(model, &holes, length);
     }
 
-    /// Constants at an offset that is no multiple of their element's size. OpenVINO writes them so where each begins at the
-    /// end of another, and that is no news.
+    /// Constants at an offset that is not a multiple of their element's size. OpenVINO writes them so where each begins at the
+    /// end of another, and that is not reported.
     fn unaligned_constants(&mut self, constants: &[Constant]) {
         let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
         for Constant { place: Place { layer, reference }, start, .. } in constants {
@@ -499,7 +499,7 @@ impl<'a> Check<'a> {
             if size < 2 || start % size == 0 || ends.contains(start) {
                 continue;
             }
-            let message = format!("offset {start} is no multiple of {size}, the bytes of one {ty}");
+            let message = format!("offset {start} is not a multiple of {size}, the bytes of one {ty}");
             let lint =
                 Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
             let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");

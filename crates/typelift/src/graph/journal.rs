@@ -1,6 +1,6 @@
 //! A batch of edits under way: what was done, so that all of it can be undone, or made final at once.
 //!
-//! petgraph walks the list of a tensor's uses to take one of them out. So a batch only marks wires and layers as gone, and
+//! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
 //! takes them out together at its end.
 
 use petgraph::Direction::Incoming;
@@ -43,7 +43,7 @@ impl Journal {
     }
 }
 
-/// Up to so many wires are taken out one by one; with more, all wires are put back without those that are gone.
+/// Up to this many wires are removed one by one; beyond that, the remaining wires are rebuilt.
 const FEW: usize = 32;
 
 impl Graph {

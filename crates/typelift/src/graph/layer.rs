@@ -32,7 +32,7 @@ pub struct Layer {
     pub(crate) edited: bool,
     /// Whether inputs come from elsewhere than the file says, so that the text of their ports may be outdated.
     pub(crate) rewired: bool,
-    /// Whether an edge that should end at it could not be followed, which was reported: what else it lacks is no news.
+    /// True if an edge to this layer could not be followed, which was reported: suppresses follow-up errors.
     pub(crate) broken: bool,
     /// Whether the batch of edits under way took it out.
     pub(super) gone: bool,

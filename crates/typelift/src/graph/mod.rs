@@ -216,7 +216,7 @@ impl Graph {
     /// Every node after those that feed it, or the layers of one circle.
     ///
     /// # Errors
-    /// The layers that feed each other in a circle, in the order of the wires.
+    /// The layers that form a cycle, in the order of the wires.
     pub(crate) fn topological_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         // Files list producers first, as a rule; then the order of the file is one.
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
@@ -307,7 +307,7 @@ impl Graph {
         self.storage.node_weight_mut(node)
     }
 
-    /// Takes down text that does not count, and could where another layer comes or goes.
+    /// Records the span of an ignored layer or edge that could take effect once a layer is added or removed.
     pub(crate) fn ignore(&mut self, span: Span) {
         self.ignored.push(span);
     }

@@ -18,11 +18,11 @@ pub enum Violation {
     /// Two wires end at one input.
     #[error("two wires end at input {} of layer {}", .0.port, .0.layer)]
     FedTwice(Input),
-    /// An input is fed by nothing while a later one is fed.
-    #[error("input {} of layer {} is fed by nothing", .0.port, .0.layer)]
+    /// An input is not connected while a later one is fed.
+    #[error("input {} of layer {} is not connected", .0.port, .0.layer)]
     Unconnected(Input),
-    /// Layers feed each other in a circle.
-    #[error("layers {} feed each other in a circle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    /// Layers form a cycle.
+    #[error("layers {} form a cycle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Circle(Vec<LayerId>),
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Aligner {
     bodies: BTreeMap<Place, Plan>,
     /// The Parameters of bodies that got another type.
     retyped: Vec<Retyped>,
-    /// Whether a body is given other types than it declares, and both have to do.
+    /// Whether a body is given other types than it declares, and both must be valid.
     leaves_entrances: bool,
 }
 
@@ -347,7 +347,7 @@ impl Walk {
         (any, needed)
     }
 
-    /// Takes down that a body is given other types than it declares.
+    /// Records that a body is given other types than it declares.
     pub(super) fn leave_entrances(&mut self) {
         if let Some(aligner) = &mut self.aligner {
             aligner.leaves_entrances = true;

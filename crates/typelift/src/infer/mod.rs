@@ -89,7 +89,7 @@ fn has_constants(graph: &Graph) -> bool {
     graph.petgraph().node_weights().any(has)
 }
 
-/// So many layers of bodies may be inferred again, and one more for each byte of the file. No real model comes near.
+/// Limit on re-inferred body layers, to which each byte of the file adds one. Real models stay far below it.
 const MIN_ALLOWANCE: usize = 1 << 20;
 
 /// What one run of inference carries along.
@@ -580,7 +580,7 @@ impl Surroundings for Walk {
 
     fn spend(&mut self, layers: usize) -> Result<(), Fault> {
         self.allowance = self.allowance.checked_sub(layers).ok_or_else(|| {
-            Fault::other(Code::InvalidBody, "inference of this layer goes on and on")
+            Fault::other(Code::InvalidBody, "inference of this layer does not converge")
                 .rule("bodies are inferred again until their shapes settle")
         })?;
         Ok(())
@@ -678,7 +678,7 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         count => format!("{count} are"),
     };
     let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty));
-    Err(fault.help("add the missing <edge>, or take out the ones too many"))
+    Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 
 /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
@@ -689,5 +689,5 @@ fn check_output_count(graph: &Graph, node: NodeIndex, count: usize, version: IrV
         return Ok(());
     }
     let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
-    Err(Fault::other(Code::UnknownPort, message).help("take out the ports too many, and edges that start there"))
+    Err(Fault::other(Code::UnknownPort, message).help("remove the extra ports, and edges that start there"))
 }

@@ -771,7 +771,7 @@ impl<'a> Names<'a> {
     fn used_outputs(&self, lines: &[LayerText]) -> HashMap<LayerId, usize> {
         let mut used = HashMap::new();
         for name in lines.iter().flat_map(|line| &line.inputs).filter_map(|input| input.name.as_deref()) {
-            // No operation has so many outputs; the error is found where the input is connected.
+            // No operation has that number of outputs; the error is found where the input is connected.
             if let Some(output) = self.find(name).filter(|output| output.port < 1 << 16) {
                 let count = used.entry(output.layer).or_default();
                 *count = output.port.saturating_add(1).max(*count);

@@ -107,7 +107,10 @@ impl Attr {
         let (code, message) = match self.kind {
             AttrKind::Bool => {
                 let stays = self.default.unwrap_or("unset");
-                (Code::InvalidBoolean, format!("attribute `{}` is `{text}`, no boolean: it stays {stays}", self.name))
+                (
+                    Code::InvalidBoolean,
+                    format!("attribute `{}` is `{text}`, not a boolean: it stays {stays}", self.name),
+                )
             }
             _ => {
                 (Code::TrailingJunk, format!("attribute `{}` is `{text}`, of which only the numbers count", self.name))

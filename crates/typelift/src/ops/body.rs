@@ -241,7 +241,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
             }
             let dim = axis.and_then(|axis| shape.dims_mut()?.get_mut(axis));
             let Some(dim) = dim else { return Err(no_axis(&[], slices.axis, &joints.value(cx, exit.result).1)) };
-            // As in OpenVINO, -1 is no number of iterations.
+            // As in OpenVINO, -1 is not a number of iterations.
             let iterations = iterations.filter(|&iterations| iterations != -1);
             *dim = iterations.map_or(Dim::ANY, |count| Dim::from(count.wrapping_mul(slices.part_size)));
         }
@@ -414,7 +414,7 @@ impl Joints {
         let (layer, body) = (cx.layer, self.body);
         let kept = cx.around.iterations(layer, body);
         *kept = known.or(*kept);
-        // As in OpenVINO, -1 is no number of iterations.
+        // As in OpenVINO, -1 is not a number of iterations.
         Ok(kept.filter(|&iterations| iterations != -1))
     }
 

@@ -85,7 +85,8 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     if planes > 1 && cx.inputs.len() == 1 {
         height = (height * Dim::fixed(2)).checked_div(3).unwrap_or(Dim::ANY);
         if height.is_empty() {
-            let message = format!("the height of the plane {} of `{}` is no multiple of 3", cx.shape(0), cx.layer.ty());
+            let message =
+                format!("the height of the plane {} of `{}` is not a multiple of 3", cx.shape(0), cx.layer.ty());
             return Err(Fault::shapes(&[0], message).rule("brightness takes two thirds of it, colour one"));
         }
         image = Shape::from_iter([batch, height, width]);

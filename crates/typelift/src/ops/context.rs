@@ -180,7 +180,7 @@ pub(crate) trait Surroundings {
         results: [(usize, LayerId); 2],
     ) -> Option<ElementType>;
 
-    /// Accounts for work that a rule does for each of so many layers, and that could have to be done over and over.
+    /// Accounts for work on this many layers that a rule may repeat.
     ///
     /// # Errors
     /// It is too much.
@@ -280,7 +280,7 @@ impl<'a> Context<'a> {
         types.dedup();
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         Fault::types(inputs, format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty))
-            .rule("OpenVINO converts nothing by itself")
+            .rule("OpenVINO does not convert types implicitly")
             .help("put a Convert before the input whose type should change")
     }
 

@@ -410,7 +410,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses an input whose dim is no multiple of a number of groups.
+/// Refuses an input whose dim is not a multiple of a number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
     match divide(length, cx.int(groups)?) {

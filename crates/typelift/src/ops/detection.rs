@@ -189,7 +189,8 @@ impl Detection<'_, '_> {
             None => Err(Fault::shapes(&[input], "the shapes do not tell the number of classes")),
             Some(_) => {
                 let role = DETECTION_ROLES[input].0;
-                let message = format!("the last axis of the {role} is {length} long, which is no multiple of {part}");
+                let message =
+                    format!("the last axis of the {role} is {length} long, which is not a multiple of {part}");
                 Err(Fault::shapes(&[input], message))
             }
         }

@@ -162,7 +162,7 @@ impl Network {
         Ok(())
     }
 
-    /// Checks runs of inputs, each so many of one rank.
+    /// Checks runs of inputs, each a number of inputs of one rank.
     fn check_ranks(&self, cx: &Context, runs: &[(usize, usize)]) -> Result<(), Fault> {
         let ranks = runs.iter().flat_map(|&(count, rank)| std::iter::repeat_n(rank, count));
         ranks.enumerate().try_for_each(|(input, rank)| check_rank(cx, input, "inputs", &[rank]))

@@ -268,7 +268,7 @@ fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Vec<i64>) -> Result<Shape, F
     if axes.is_empty() {
         return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, and its list of axes is empty"));
     }
-    // An axis that stands twice counts once; twice in two spellings, it widens the rank that negative ones count from.
+    // An axis that appears twice counts once; twice in two spellings, it widens the rank that negative ones count from.
     axes.sort_unstable();
     axes.dedup();
     let rank = dims.len() + axes.len();

@@ -136,7 +136,7 @@ impl Ranges {
             let axis = checked_axis(cx, self.first + 3, axis, dims.len())?;
             let (Some(dim), Some(cut)) = (dims.get_mut(axis), cut.get_mut(axis)) else { continue };
             if std::mem::replace(cut, true) {
-                let message = format!("axis {axis} stands twice among the axes of `{}`", cx.layer.ty());
+                let message = format!("axis {axis} appears twice among the axes of `{}`", cx.layer.ty());
                 return Err(Fault::value(&[self.first + 3], message));
             }
             let at = |ends: &Option<Vec<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());

@@ -20,7 +20,7 @@ enum Fault {
 }
 
 thread_local! {
-    /// What is to happen, after so many more steps.
+    /// What is to happen, after this number of steps.
     static FAULT: Cell<Option<(usize, Fault)>> = const { Cell::new(None) };
 }
 
@@ -116,7 +116,7 @@ fn a_disk_that_fails_at_any_step_mixes_nothing() {
     }
 }
 
-/// Does one thing in a process of its own, which dies after so many steps. Whether it died.
+/// Does one thing in a process of its own, which dies after this number of steps. Whether it died.
 fn dies(action: &str, steps: usize, folder: &Path) -> bool {
     let mut child = Command::new(env::current_exe().unwrap());
     child.args(["--exact", "save::tests::child", "--test-threads=1"]).current_dir(folder);

@@ -29,13 +29,13 @@ use crate::weights::Weights;
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
 const MAX_DEPTH: usize = 64;
 
-/// A layer has at most so many bodies; those of all known operations have two.
+/// The most bodies that a layer can have; known operations have at most two.
 const MAX_BODIES: usize = 64;
 
-/// So many layers, ports or attributes are listed one by one in what is said of them.
+/// How many layers, ports or attributes a message lists one by one.
 const SHOWN: usize = 8;
 
-/// So many diagnostics of one code are listed: one takes many times the memory of the few bytes that can cause it.
+/// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
 const MAX_OF_A_KIND: usize = 1000;
 
 /// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
@@ -285,7 +285,7 @@ struct Read<'a> {
     /// The layers around the body being read.
     path: Vec<CompactString>,
     version: IrVersion,
-    /// Whether a layer of the current graph could not be taken in, so that edges to it are no news.
+    /// True if a layer of the current graph could not be read: suppresses errors about edges to it.
     damaged: bool,
     /// The layers of the current graph at which an edge ends that could not be taken in.
     lost: Vec<LayerId>,
@@ -423,7 +423,7 @@ impl<'a> Read<'a> {
             let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
             self.report(lint.help(match second {
                 true => "if two models were joined in one file, put each in a file of its own",
-                false => "move it into <net>, or take it out",
+                false => "move it into <net>, or remove it",
             }));
         }
         Ok(Some(model))
@@ -689,7 +689,7 @@ impl<'a> Read<'a> {
         let declared = precision.and_then(|text| {
             let found = ElementType::from_port_name(text);
             if found.is_none() {
-                let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is no element type"));
+                let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
                 let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
                 self.report_of(layer, lint);
             }
@@ -713,7 +713,8 @@ impl<'a> Read<'a> {
             Some(text) => {
                 let found = ElementType::from_port_name(text);
                 if found.is_none() {
-                    let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is no element type of a port"));
+                    let refusal =
+                        Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an element type of a port"));
                     let mut refusal =
                         refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
                     let meant = ElementType::from_name(text).or_else(|| spelling::element_type(text));
@@ -775,7 +776,7 @@ impl<'a> Read<'a> {
             }
             _ => {
                 let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
-                let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is no dimension"));
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is not a dimension"));
                 let span = self.tokens.span_since(element);
                 self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
                 Ok(Dim::ANY)
@@ -954,7 +955,7 @@ impl<'a> Read<'a> {
                 list.push(format!("{} more", circle.len() - names.len()));
             }
             let list = list.join(" -> ");
-            let mut refusal = Diagnostic::new(Code::Cycle, format!("layers feed each other in a circle: {list}"));
+            let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {list}"));
             for (at, layer) in names.iter().enumerate() {
                 refusal = refusal
                     .at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
@@ -962,7 +963,7 @@ impl<'a> Read<'a> {
             if let Some(first) = names.first() {
                 self.report_of(
                     first,
-                    refusal.help("take out the edge that leads back; loops are written as Loop bodies"),
+                    refusal.help("remove the edge that leads back; loops are written as Loop bodies"),
                 );
             }
         }
@@ -1052,7 +1053,7 @@ impl<'a> Read<'a> {
                 if self.damaged || layer.broken || fed_count == 0 {
                     break;
                 }
-                let message = format!("input {port} of layer {} `{}` is fed by nothing", layer.id, layer.name);
+                let message = format!("input {port} of layer {} `{}` is not connected", layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::UnconnectedInput, message);
                 let refusal =
                     refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
@@ -1100,14 +1101,14 @@ impl<'a> Read<'a> {
                     }
                     Some((known, _)) if seen.contains(known) => {
                         let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
-                        Some(refusal.at(child.tag_span, "the second").help("take one of them out"))
+                        Some(refusal.at(child.tag_span, "the second").help("remove one of them"))
                     }
                     Some((_, false)) => {
                         let refusal = Diagnostic::new(
                             Code::InvalidValue,
                             format!("rt_info has `{name}`, which OpenVINO cannot read"),
                         );
-                        Some(refusal.at(child.tag_span, "meant for use inside OpenVINO only").help("take it out"))
+                        Some(refusal.at(child.tag_span, "meant for use inside OpenVINO only").help("remove it"))
                     }
                     Some((known, true)) => {
                         seen.push(known);
@@ -1223,7 +1224,7 @@ impl<'a> Read<'a> {
 
     #[cold]
     fn duplicate_attribute(&mut self, element: &Element, name: &str) {
-        let message = format!("attribute `{name}` stands twice in <{}>", element.name());
+        let message = format!("attribute `{name}` appears twice in <{}>", element.name());
         self.report(Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "the first one counts"));
     }
 

@@ -450,7 +450,7 @@ impl<'a> Splice<'a> {
                 None if written.is_empty() => {}
                 None => {
                     self.delete(Span { end, ..tokens.span_of(key) });
-                    // One that stands twice must not count then.
+                    // One that appears twice must not count then.
                     continue;
                 }
             }

@@ -40,7 +40,7 @@ impl Element<'_> {
         if is_name(name) {
             return Ok(());
         }
-        Err(Diagnostic::new(Code::XmlSyntax, format!("`{name}` is no name")).at(self.tag_span, "in this element"))
+        Err(Diagnostic::new(Code::XmlSyntax, format!("`{name}` is not a name")).at(self.tag_span, "in this element"))
     }
 }
 

@@ -1,0 +1,48 @@
+//! `typelift explain`: what a finding means.
+
+use typelift::Code;
+
+use crate::Status;
+use crate::check::find_code;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// The page with a section for each code.
+const PAGE: &str = include_str!("../../../docs/diagnostics.md");
+
+/// Explain a finding, with an example that is wrong and one that is right
+///
+/// Prints the section of docs/diagnostics.md on a code, the word in brackets of a finding. Without a code, lists them all.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift explain stale-port
+  typelift explain")]
+pub(crate) struct Args {
+    /// The code of the finding, such as type-mismatch
+    #[arg(value_name = "CODE", value_parser = find_code)]
+    code: Option<Code>,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let text = match args.code {
+        Some(code) => section(code).unwrap_or_default().to_owned() + "\n",
+        None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", summary(code))).collect(),
+    };
+    terminal.print(&text)?;
+    Ok(Status::Done)
+}
+
+/// The section of the page on a code, with its heading.
+fn section(code: Code) -> Option<&'static str> {
+    let start = PAGE.find(&format!("\n## {code}\n"))? + 1;
+    let rest = PAGE.get(start..)?;
+    let end = rest.find("\n## ").unwrap_or(rest.len());
+    rest.get(..end).map(str::trim_end)
+}
+
+/// The first sentence of the section on a code.
+fn summary(code: Code) -> &'static str {
+    let text = section(code).and_then(|section| section.split_once("\n\n")).map_or("", |(_, text)| text);
+    let line = text.lines().next().unwrap_or_default();
+    line.split_inclusive(". ").next().unwrap_or_default().trim_end()
+}

@@ -1,0 +1,67 @@
+//! Phrases that were rewritten in plain English stay out of messages, help, comments and documents.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+/// Each phrase, in lower case, with what to write.
+const PHRASES: &[(&str, &str)] = &[
+    ("takes down a ", "records a"),
+    ("takes down the ", "records the"),
+    ("takes down text", "records text"),
+    ("take down a ", "record a"),
+    ("goes on and on", "does not converge"),
+    ("have to do.", "must be valid"),
+    (" so many ", "a number, a limit, this many"),
+    ("stands twice", "appears twice"),
+    ("fed by nothing", "is not connected"),
+    ("in a circle", "a cycle"),
+    ("the ones too many", "the extra ones"),
+    ("ports too many", "extra ports"),
+    ("is no news", "suppresses follow-up errors, is not reported"),
+    ("are no news", "suppresses errors about"),
+    ("converts nothing by itself", "does not convert types implicitly"),
+    ("from where it came from", "a fresh copy"),
+    ("how to tell it", "output format"),
+    ("tell every error", "report every error"),
+    ("is no element type", "is not an element type"),
+    ("is no dimension", "is not a dimension"),
+    ("is no multiple", "is not a multiple"),
+    ("is no boolean", "is not a boolean"),
+    ("is no name", "is not a name"),
+    ("is no type", "is not a type"),
+    ("is no number of", "is not a number of"),
+];
+
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known)) {
+                found.push(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_rewritten_stays_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = vec![root.join("README.md")];
+    files(&root.join("docs"), &["md"], &mut all);
+    for source in ["typelift-promote", "typelift", "typelift-cli"] {
+        files(&root.join("crates").join(source).join("src"), &["rs"], &mut all);
+    }
+    assert!(all.len() > 80);
+    let mut found = String::new();
+    for file in all {
+        let text = std::fs::read_to_string(&file).unwrap().to_lowercase();
+        for (number, line) in text.lines().enumerate() {
+            for (phrase, plain) in PHRASES.iter().filter(|(phrase, _)| line.contains(phrase)) {
+                found += &format!("{}:{}: `{phrase}`: write {plain}\n", file.display(), number + 1);
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+}
