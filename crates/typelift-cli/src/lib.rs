@@ -6,6 +6,7 @@ mod batch;
 mod check;
 mod completions;
 mod convert;
+mod diff;
 mod dot;
 mod explain;
 mod failure;
@@ -55,6 +56,7 @@ enum Verb {
     Infer(infer::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Diff(diff::Args),
     Show(show::Args),
     Promote(promote::Args),
     Why(why::Args),
@@ -97,6 +99,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Infer(args) => infer::run(&args, &mut terminal),
         Verb::Check(args) => check::run(&args, &mut terminal),
         Verb::Explain(args) => explain::run(&args, &mut terminal),
+        Verb::Diff(args) => diff::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),

@@ -123,6 +123,7 @@
 mod array;
 mod check;
 pub mod diagnostic;
+pub mod diff;
 mod file;
 pub mod graph;
 mod infer;
@@ -144,6 +145,7 @@ pub mod xml;
 
 pub use check::{check, check_after, unknown_operations};
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+pub use diff::diff;
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use interface::{End, InterfaceError, trace_changes};

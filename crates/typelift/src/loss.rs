@@ -10,7 +10,7 @@ use crate::graph::Layer;
 use crate::weights::Weights;
 
 /// The number of values read from the weights at a time: a multiple of what any type packs into whole bytes.
-const CHUNK: u64 = 1 << 16;
+pub(crate) const CHUNK: u64 = 1 << 16;
 
 /// What a conversion does to the values of a constant, counted.
 ///

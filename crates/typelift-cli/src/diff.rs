@@ -1,0 +1,273 @@
+//! `typelift diff`: what differs in meaning between two models.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use typelift::diff::{Change, ChangeKind, Consequence, Diff};
+
+use crate::Status;
+use crate::failure::Failure;
+use crate::input::{self, Input, Loaded};
+use crate::listing::Clean;
+use crate::remedy::Fixes;
+use crate::render::{self, Show};
+use crate::terminal::{self, Page, Terminal};
+
+/// How many renamed layers are listed.
+const NAMES_LISTED: usize = 8;
+/// How many kinds of consequences are listed below a change.
+const CONSEQUENCES_LISTED: usize = 4;
+
+/// Show what differs in meaning between two models
+///
+/// Ids, the order of layers, port numbers and the layout of the file do not count. Layers are matched by name, else by what
+/// they compute from and lead to. Types and shapes are the inferred ones. What only follows from a change is folded under it.
+///
+/// Exits with status 0 if nothing differs, and 1 if something does.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift diff old.xml new.xml
+  typelift diff --ignore names exported.xml rewritten.xml
+  typelift diff --format json old.xml new.xml | jq -r '.changes[].path'")]
+pub(crate) struct Args {
+    /// The first model's .xml, or - for standard input
+    #[arg(value_name = "A.xml")]
+    before: PathBuf,
+    /// The second model's .xml, or - for standard input
+    #[arg(value_name = "B.xml")]
+    after: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Kinds of changes that do not count
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    ignore: Vec<Kind>,
+    /// List every consequence and every renamed layer
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A line for each change
+    Text,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Added,
+    Removed,
+    Operation,
+    Attribute,
+    Type,
+    Shape,
+    Input,
+    Constant,
+    Names,
+}
+
+impl From<Kind> for ChangeKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Added => Self::Added,
+            Kind::Removed => Self::Removed,
+            Kind::Operation => Self::Operation,
+            Kind::Attribute => Self::Attribute,
+            Kind::Type => Self::Type,
+            Kind::Shape => Self::Shape,
+            Kind::Input => Self::Input,
+            Kind::Constant => Self::Constant,
+            Kind::Names => Self::Names,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    if input::is_dash(&args.before) && input::is_dash(&args.after) {
+        return Err(Failure::new("only one of the two models can come from standard input"));
+    }
+    let (before, after) = (load(&args.before)?, load(&args.after)?);
+    for loaded in [&before, &after] {
+        terminal.say(&render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly));
+    }
+    let (Some(first), Some(second)) = (&before.model, &after.model) else { return Ok(Status::Faulty) };
+    let mut diff = typelift::diff(first, second);
+    diff.changes.retain(|change| !args.ignore.iter().any(|&kind| change.kind == kind.into()));
+    let printed = match args.format {
+        Format::Json => terminal::json(&diff)?,
+        Format::Text => text(&diff, &args.before, &args.after, args.all),
+    };
+    terminal.show(&Page { said: String::new(), printed, styled: args.format == Format::Text })?;
+    Ok(Status::of(!diff.is_same()))
+}
+
+fn load(file: &Path) -> Result<Loaded, Failure> {
+    let mut loaded = Input { file: file.to_owned(), bin: None, member: None }.read()?;
+    if let Some(model) = &mut loaded.model {
+        input::infer(model, &mut loaded.diagnostics, &[], None);
+    }
+    Ok(loaded)
+}
+
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const CHANGED: Style = AnsiColor::Yellow.on_default();
+const FAINT: Style = Style::new().dimmed();
+
+fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
+    let mut text = String::new();
+    let (renamed, changes): (Vec<_>, Vec<_>) =
+        diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);
+    if !diff.is_same() {
+        let _ = writeln!(text, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
+        let _ = writeln!(text, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
+    }
+    for change in &changes {
+        let _ = writeln!(text, "{}", headline(change));
+        consequences(change, all, &mut text);
+    }
+    for change in renamed.iter().take(NAMES_LISTED) {
+        let _ = writeln!(text, "{}", headline(change));
+    }
+    if renamed.len() > NAMES_LISTED {
+        let rest = count(renamed.len() - NAMES_LISTED, "more layer");
+        let _ = writeln!(text, "{FAINT}  and {rest} with other names; --all lists them{FAINT:#}");
+    }
+    if diff.unread > 0 {
+        let constants = count(diff.unread, "constant");
+        let _ = writeln!(text, "{constants} compared by type and shape only: the weights of a model are missing");
+    }
+    if !diff.is_same() {
+        let _ = writeln!(text, "{}", summary(diff));
+    }
+    text
+}
+
+/// `~ sum (Add 3, line 12): input 1: x -> y`
+fn headline(change: &Change) -> String {
+    let (sign, style) = match change.kind {
+        ChangeKind::Added => ('+', ADDED),
+        ChangeKind::Removed => ('-', REMOVED),
+        _ => ('~', CHANGED),
+    };
+    let path = Clean(&change.path);
+    let text = |text: &Option<String>| Clean(text.as_deref().unwrap_or("none")).to_string();
+    if matches!(change.kind, ChangeKind::Added | ChangeKind::Removed) {
+        let what = text(if change.after.is_some() { &change.after } else { &change.before });
+        return format!("{style}{sign} {path} = {what}{style:#}");
+    }
+    let line = change.after_line.map_or(String::new(), |line| format!(", line {line}"));
+    let place = format!("({} {}{line})", Clean(&change.operation), change.layer.id);
+    let subject = match (change.kind, &change.subject) {
+        (ChangeKind::Names, None) => "name ".to_owned(),
+        (ChangeKind::Names, Some(_)) => "tensor names ".to_owned(),
+        (ChangeKind::Attribute | ChangeKind::Input, Some(subject)) => format!("{} ", Clean(subject)),
+        (kind, Some(subject)) => format!("{} of {} ", word(kind), Clean(subject)),
+        (ChangeKind::Constant, None) => String::new(),
+        (kind, None) => format!("{} ", word(kind)),
+    };
+    let (before, after) = (text(&change.before), text(&change.after));
+    let what = match &change.values {
+        Some(values) if change.kind == ChangeKind::Constant && before == after => format!("{values} differ in {after}"),
+        Some(values) => format!("{subject}{before} → {after} ({values})"),
+        None if change.kind == ChangeKind::Constant && before == after => format!("other bytes in {after}"),
+        None => format!("{subject}{before} → {after}"),
+    };
+    format!("{style}{sign} {path}{style:#} {FAINT}{place}{FAINT:#}: {what}")
+}
+
+fn word(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Removed => "removed",
+        ChangeKind::Operation => "operation",
+        ChangeKind::Attribute => "attribute",
+        ChangeKind::Type => "type",
+        ChangeKind::Shape => "shape",
+        ChangeKind::Input => "input",
+        ChangeKind::Constant => "constant",
+        ChangeKind::Names => "names",
+    }
+}
+
+/// What follows from a change, alike ones counted: `and 31 layers after it are f64`.
+fn consequences(change: &Change, all: bool, text: &mut String) {
+    if all {
+        for Consequence { kind, path, subject, before, after } in &change.follows {
+            let subject = match (kind, subject) {
+                (ChangeKind::Input, Some(subject)) => subject.clone(),
+                (_, Some(subject)) => format!("{} of {subject}", word(*kind)),
+                (_, None) => word(*kind).to_owned(),
+            };
+            let shown = |side: &Option<String>| Clean(side.as_deref().unwrap_or("none")).to_string();
+            let _ =
+                writeln!(text, "{FAINT}    {}: {subject} {} → {}{FAINT:#}", Clean(path), shown(before), shown(after));
+        }
+        return;
+    }
+    let mut alike = BTreeMap::<(u8, &str, &str), Vec<&Consequence>>::new();
+    for follow in &change.follows {
+        let key = match follow.kind {
+            ChangeKind::Added | ChangeKind::Removed => (0, "with", ""),
+            ChangeKind::Input => (1, "input", ""),
+            ChangeKind::Type => (2, follow.after.as_deref().unwrap_or(""), follow.before.as_deref().unwrap_or("")),
+            _ => (3, "shape", ""),
+        };
+        alike.entry(key).or_default().push(follow);
+    }
+    let mut lines: Vec<_> = alike.into_iter().map(|(key, follows)| (key, layers(&follows), follows[0])).collect();
+    lines.sort_by_key(|((kind, ..), layers, _)| (*kind, std::cmp::Reverse(*layers)));
+    let rest = lines.len().saturating_sub(CONSEQUENCES_LISTED);
+    for ((kind, after, before), number, first) in lines.into_iter().take(CONSEQUENCES_LISTED) {
+        let path = Clean(&first.path);
+        let line = match (kind, number) {
+            (0, 1) => format!("with its constant {path}"),
+            (0, _) => format!("with its {number} constants"),
+            (1, 1) => format!("at {} of {path}", first.subject.as_deref().unwrap_or("the input")),
+            (1, _) => format!("at the inputs of {number} layers"),
+            (2, 1) => format!("and {path} is {after} instead of {before}"),
+            (2, _) => format!("and {number} layers after it are {after} instead of {before}"),
+            (_, 1) => format!("and {path} has another shape"),
+            _ => format!("and {number} layers after it have other shapes"),
+        };
+        let _ = writeln!(text, "{FAINT}    {line}{FAINT:#}");
+    }
+    if rest > 0 {
+        let _ = writeln!(text, "{FAINT}    and more; --all lists everything{FAINT:#}");
+    }
+}
+
+/// The number of layers that some consequences are about.
+fn layers(follows: &[&Consequence]) -> usize {
+    follows.iter().map(|follow| follow.path.as_str()).collect::<std::collections::HashSet<_>>().len()
+}
+
+/// `4 changes: 1 added, 3 attributes`
+fn summary(diff: &Diff) -> String {
+    let of = |kind| diff.changes.iter().filter(|change| change.kind == kind).count();
+    let kinds = [
+        (ChangeKind::Added, "added", "added"),
+        (ChangeKind::Removed, "removed", "removed"),
+        (ChangeKind::Operation, "operation", "operations"),
+        (ChangeKind::Attribute, "attribute", "attributes"),
+        (ChangeKind::Type, "type", "types"),
+        (ChangeKind::Shape, "shape", "shapes"),
+        (ChangeKind::Input, "input", "inputs"),
+        (ChangeKind::Constant, "constant", "constants"),
+        (ChangeKind::Names, "with other names", "with other names"),
+    ];
+    let parts = kinds.into_iter().filter_map(|(kind, one, many)| match of(kind) {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{number} {many}")),
+    });
+    format!("{}: {}", count(diff.changes.len(), "change"), parts.collect::<Vec<_>>().join(", "))
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

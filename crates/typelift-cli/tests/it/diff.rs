@@ -1,0 +1,147 @@
+//! `typelift diff`: what differs, once each, and nothing else.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cli::{folder, model, run};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+/// The changes that `diff` reports, and its exit status.
+fn changes(before: &Path, after: &Path) -> (i32, Vec<Value>) {
+    let arguments = ["diff", "--format", "json", before.to_str().unwrap(), after.to_str().unwrap()];
+    let run = run(Path::new("."), &arguments);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = document["changes"].as_array().unwrap().clone();
+    assert_eq!(document["same"], changes.is_empty());
+    (run.status, changes)
+}
+
+#[test]
+fn openvinos_own_rewrite_shows_nothing_but_names() {
+    let mut compared = 0;
+    for entry in fs::read_dir(testdata("oracle/diff/rewritten")).unwrap() {
+        let rewritten = entry.unwrap().path();
+        if rewritten.extension().is_some_and(|extension| extension == "xml") {
+            let original = testdata("models").join(rewritten.file_name().unwrap());
+            let (status, changes) = changes(&original, &rewritten);
+            assert!(changes.iter().all(|change| change["kind"] == "names"), "{}: {changes:?}", rewritten.display());
+            assert_eq!(status, i32::from(!changes.is_empty()));
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 5);
+}
+
+#[test]
+fn openvinos_own_lowering_is_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let lowered = folder.path().join("lowered.xml");
+    for name in ["bert", "gpt2_kv", "index_arith", "loop_py", "lstm_ti", "mixed_dtypes_torch"] {
+        let original = testdata(&format!("models/{name}.promote.xml"));
+        // OpenVINO's file uses the weights of the original.
+        let reference = folder.path().join("reference.xml");
+        fs::copy(testdata(&format!("models/{name}.promote.ref.xml")), &reference).unwrap();
+        fs::copy(original.with_extension("bin"), reference.with_extension("bin")).unwrap();
+        let arguments = [original.to_str().unwrap(), "--keep-noop-converts", "-o", lowered.to_str().unwrap()];
+        assert_eq!(run(folder.path(), &[&["convert"], &arguments[..]].concat()).status, 0);
+        let (_, changes) = changes(&reference, &lowered);
+        assert!(changes.iter().all(|change| change["kind"] == "names"), "{name}: {changes:?}");
+    }
+}
+
+/// `loop_py` of the test models with one text of it replaced, and what that changes.
+const ONE_CHANGE: &[(&str, &str, &str, &str)] = &[
+    (r#"name="Multiply_7" type="Multiply""#, r#"name="Multiply_7" type="Add""#, "operation", "Loop_23/body/Multiply_7"),
+    (r#"name="Multiply_7""#, r#"name="renamed""#, "names", "Loop_23/body/renamed"),
+    (r#"keep_dims="false""#, r#"keep_dims="true""#, "attribute", "Loop_23/body/ReduceMax_11"),
+];
+
+#[test]
+fn one_change_of_the_text_is_one_change() {
+    let original = testdata("models/loop_py.xml");
+    let text = fs::read_to_string(&original).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let changed = folder.path().join("changed.xml");
+    fs::copy(original.with_extension("bin"), changed.with_extension("bin")).unwrap();
+    for (from, to, kind, path) in ONE_CHANGE {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        fs::write(&changed, text.replace(from, to)).unwrap();
+        let (status, changes) = changes(&original, &changed);
+        assert_eq!(status, 1);
+        let found: Vec<_> = changes.iter().map(|change| (&change["kind"], &change["path"])).collect();
+        assert_eq!(found, [(&Value::from(*kind), &Value::from(*path))], "{to}: {changes:?}");
+    }
+}
+
+#[test]
+fn text_is_for_people() {
+    let folder = folder();
+    let path = folder.path();
+    let after = model("f64", 1).replace("type=\"Add\"", "type=\"Multiply\"");
+    fs::write(path.join("after.xml"), after).unwrap();
+    fs::write(path.join("after.bin"), 1.25_f32.to_le_bytes()).unwrap();
+    let run = run(path, &["diff", "model.xml", "after.xml"]);
+    assert_eq!(run.status, 1);
+    insta::assert_snapshot!(run.stdout);
+    assert_eq!(crate::cli::run(path, &["diff", "model.xml", "model.xml"]).stdout, "");
+}
+
+#[test]
+fn a_lowered_model_shows_its_converts() {
+    let folder = folder();
+    let path = folder.path();
+    run(path, &["convert", "model.xml", "-o", "lowered.xml"]);
+    insta::assert_snapshot!(run(path, &["diff", "--all", "model.xml", "lowered.xml"]).stdout);
+}
+
+#[test]
+fn layers_without_their_names_are_matched_by_what_they_compute() {
+    let original = testdata("models/bert.promote.xml");
+    let mut text = fs::read_to_string(&original).unwrap();
+    let anonymous = tempfile::tempdir().unwrap();
+    let path = anonymous.path().join("anonymous.xml");
+    fs::copy(original.with_extension("bin"), path.with_extension("bin")).unwrap();
+    let (mut at, mut number) = (0, 0);
+    while let Some(found) = text[at..].find("\" name=\"").filter(|_| number < 10_000) {
+        let start = at + found + "\" name=\"".len();
+        let end = start + text[start..].find('"').unwrap();
+        let new = format!("n{number}");
+        text.replace_range(start..end, &new);
+        (at, number) = (start + new.len(), number + 1);
+    }
+    fs::write(&path, text).unwrap();
+    let (status, changes) = changes(&original, &path);
+    assert_eq!(status, 1);
+    assert!(changes.len() > 100);
+    assert!(changes.iter().all(|change| change["kind"] == "names"), "{changes:?}");
+}
+
+#[test]
+fn constants_are_compared_by_their_bytes() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("after.xml"), model("f16", 1)).unwrap();
+    fs::write(path.join("after.bin"), 1.25_f32.to_le_bytes()).unwrap();
+    let (_, found) = changes(&path.join("model.xml"), &path.join("after.xml"));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["kind"], "constant");
+    assert_eq!((&found[0]["before"], &found[0]["after"]), (&"f32[] = [1.5]".into(), &"f32[] = [1.25]".into()));
+    assert_eq!(found[0]["values"], serde_json::json!({"changed": 1, "of": 1, "largest": 0.25}));
+    fs::remove_file(path.join("after.bin")).unwrap();
+    assert_eq!(changes(&path.join("model.xml"), &path.join("after.xml")), (0, Vec::new()));
+}
+
+#[test]
+fn standard_input_can_be_one_model() {
+    let folder = folder();
+    let input = fs::read(folder.path().join("model.xml")).unwrap();
+    let run = |arguments: &[&str]| crate::cli::run_with(folder.path(), arguments, &input);
+    assert_eq!(run(&["diff", "-", "-"]).status, 2);
+    assert_eq!(run(&["diff", "model.xml", "-"]).status, 0);
+}

@@ -1,0 +1,232 @@
+//! Which layer of one graph is which layer of the other.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::side::{Side, hash_of};
+
+/// The layers of two graphs that are the same, each by its number in the other.
+pub(super) struct Pairs {
+    pub(super) of_before: Vec<Option<usize>>,
+    pub(super) of_after: Vec<Option<usize>>,
+}
+
+/// Matches by name where names are unique and the operation is the same, then by what layers compute from and lead to, then
+/// by name alone.
+pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
+    let pairs = Pairs { of_before: vec![None; before.len()], of_after: vec![None; after.len()] };
+    let mut matching = Matching { before, after, labels: None, pairs };
+    matching.by_name(true);
+    if !matching.is_complete() {
+        matching.by_structure();
+    }
+    matching.by_name(false);
+    matching.pairs
+}
+
+struct Matching<'s, 'a> {
+    before: &'s Side<'a>,
+    after: &'s Side<'a>,
+    /// Hashes of what each layer does with its inputs, once they are needed.
+    labels: Option<(Vec<u64>, Vec<u64>)>,
+    pairs: Pairs,
+}
+
+/// Which layers of equal hash are matched.
+#[derive(Clone, Copy, PartialEq)]
+enum Among {
+    /// Only where each graph has one.
+    One,
+    /// As many as both graphs have: by name, then in the order of the graph.
+    All,
+}
+
+impl Matching<'_, '_> {
+    fn is_complete(&self) -> bool {
+        self.pairs.of_before.iter().all(Option::is_some) || self.pairs.of_after.iter().all(Option::is_some)
+    }
+
+    fn count(&self) -> usize {
+        self.pairs.of_before.iter().flatten().count()
+    }
+
+    fn is_free(&self, a: usize, b: usize) -> bool {
+        self.pairs.of_before[a].is_none() && self.pairs.of_after[b].is_none()
+    }
+
+    fn put(&mut self, a: usize, b: usize) {
+        self.pairs.of_before[a] = Some(b);
+        self.pairs.of_after[b] = Some(a);
+    }
+
+    fn by_name(&mut self, same_operation: bool) {
+        let (before, after) = (self.before, self.after);
+        let (names, others) = (unique(before), unique(after));
+        let pairs: Vec<_> = names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect();
+        for (a, b) in pairs {
+            if self.is_free(a, b) && (!same_operation || before.operation(a) == after.operation(b)) {
+                self.put(a, b);
+            }
+        }
+    }
+
+    fn by_structure(&mut self) {
+        let labels = |side: &Side<'_>, pairs: &[Option<usize>]| {
+            let label = |at: usize| if pairs[at].is_some() { 0 } else { side.label(at) };
+            (0..side.len()).map(label).collect()
+        };
+        let before = labels(self.before, &self.pairs.of_before);
+        self.labels = Some((before, labels(self.after, &self.pairs.of_after)));
+        // Each round follows from new anchors; real models need two or three.
+        for _ in 0..8 {
+            let count = self.count();
+            self.by_hash(true, true, Among::All);
+            self.by_hash(true, false, Among::One);
+            self.by_hash(false, true, Among::One);
+            if self.count() == count {
+                self.spread(true);
+            }
+            if self.count() == count || self.is_complete() {
+                break;
+            }
+        }
+        self.spread(false);
+        self.by_hash(true, false, Among::All);
+        self.spread(false);
+        // What is left takes another's place, whatever it does.
+        let place =
+            |side: &Side<'_>, at: usize| if side.feeds[at].is_empty() { hash_of(&side.operation(at)) } else { 0 };
+        let places = |side: &Side<'_>| (0..side.len()).map(|at| place(side, at)).collect();
+        self.labels = Some((places(self.before), places(self.after)));
+        self.by_hash(true, true, Among::One);
+    }
+
+    /// Matches layers with the same label and the same hash of all that they compute from, or lead to.
+    fn by_hash(&mut self, from: bool, to: bool, among: Among) {
+        let Some((labels_before, labels_after)) = &self.labels else { return };
+        let keys = |side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>| -> Vec<(u64, u64)> {
+            let forward = if from { forward(side, labels, token) } else { vec![0; side.len()] };
+            let backward = if to { backward(side, labels, token) } else { vec![0; side.len()] };
+            forward.into_iter().zip(backward).collect()
+        };
+        let keys_before = keys(self.before, labels_before, &|at| self.pairs.of_before[at]);
+        let keys_after = keys(self.after, labels_after, &|at| self.pairs.of_after[at].map(|_| at));
+        let mut groups = FxHashMap::<_, (Vec<usize>, Vec<usize>)>::default();
+        for at in (0..self.before.len()).filter(|&at| self.pairs.of_before[at].is_none()) {
+            groups.entry(keys_before[at]).or_default().0.push(at);
+        }
+        for at in (0..self.after.len()).filter(|&at| self.pairs.of_after[at].is_none()) {
+            groups.entry(keys_after[at]).or_default().1.push(at);
+        }
+        for (a, b) in groups.into_values() {
+            if among == Among::All || a.len() == 1 && b.len() == 1 {
+                self.put_group(&a, &b);
+            }
+        }
+    }
+
+    /// Matches layers that cannot be told apart: those with the same name first.
+    fn put_group(&mut self, a: &[usize], b: &[usize]) {
+        let mut by_name = FxHashMap::<&str, Vec<usize>>::default();
+        for &at in b.iter().rev() {
+            by_name.entry(self.after.layers[at].name()).or_default().push(at);
+        }
+        for &at in a {
+            if let Some(other) = by_name.get_mut(self.before.layers[at].name()).and_then(Vec::pop) {
+                self.put(at, other);
+            }
+        }
+        let rest: Vec<usize> = b.iter().copied().filter(|&at| self.pairs.of_after[at].is_none()).collect();
+        let left = a.iter().copied().filter(|&at| self.pairs.of_before[at].is_none()).collect::<Vec<_>>();
+        for (at, other) in left.into_iter().zip(rest) {
+            self.put(at, other);
+        }
+    }
+
+    /// Matches what feeds and what uses matched layers at the same ports: layers that do the same, or only with the same
+    /// operation.
+    fn spread(&mut self, strict: bool) {
+        let mut pending: Vec<(usize, usize)> =
+            self.pairs.of_before.iter().enumerate().filter_map(|(a, b)| Some((a, (*b)?))).collect();
+        while let Some((a, b)) = pending.pop() {
+            let (before, after) = (self.before, self.after);
+            let mut found = Vec::new();
+            for (&feed, &other) in before.feeds[a].iter().zip(&after.feeds[b]) {
+                if let (Some((a, port)), Some((b, other))) = (feed, other)
+                    && port == other
+                {
+                    found.push((a, b));
+                }
+            }
+            let mut users = FxHashMap::<_, (Vec<usize>, Vec<usize>)>::default();
+            for use_ in before.uses[a].iter().filter(|use_| self.pairs.of_before[use_.layer].is_none()) {
+                let key = (use_.output, use_.input, self.label(0, use_.layer, strict));
+                users.entry(key).or_default().0.push(use_.layer);
+            }
+            if !users.is_empty() {
+                for use_ in after.uses[b].iter().filter(|use_| self.pairs.of_after[use_.layer].is_none()) {
+                    let key = (use_.output, use_.input, self.label(1, use_.layer, strict));
+                    users.entry(key).or_default().1.push(use_.layer);
+                }
+            }
+            found.extend(users.into_values().filter_map(|(a, b)| match (&a[..], &b[..]) {
+                (&[a], &[b]) => Some((a, b)),
+                _ => None,
+            }));
+            for (a, b) in found {
+                if self.is_free(a, b) && self.label(0, a, strict) == self.label(1, b, strict) {
+                    self.put(a, b);
+                    pending.push((a, b));
+                }
+            }
+        }
+    }
+
+    fn label(&self, side: usize, at: usize, strict: bool) -> u64 {
+        match (&self.labels, side) {
+            (Some((labels, _)), 0) if strict => labels[at],
+            (Some((_, labels)), _) if strict => labels[at],
+            (_, 0) => hash_of(&self.before.operation(at)),
+            _ => hash_of(&self.after.operation(at)),
+        }
+    }
+}
+
+/// The layers whose name nobody else has.
+fn unique<'a>(side: &Side<'a>) -> FxHashMap<&'a str, usize> {
+    let mut names = FxHashMap::<&str, Option<usize>>::default();
+    for (at, layer) in side.layers.iter().enumerate() {
+        names.entry(layer.name()).and_modify(|at| *at = None).or_insert(Some(at));
+    }
+    names.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
+}
+
+/// A hash of a layer's neighbour: a matched one by what it is matched with.
+fn neighbour(token: Option<usize>, hash: u64, ports: impl Hash) -> u64 {
+    hash_of(&(token, if token.is_some() { 0 } else { hash }, ports))
+}
+
+/// Hashes of layers and all that they compute from.
+fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
+    let mut hashes = labels.to_vec();
+    for at in 0..side.len() {
+        let feeds =
+            side.feeds[at].iter().map(|feed| feed.map(|(from, port)| neighbour(token(from), hashes[from], port)));
+        hashes[at] = hash_of(&(labels[at], feeds.collect::<Vec<_>>()));
+    }
+    hashes
+}
+
+/// Hashes of layers and all that they lead to.
+fn backward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
+    let mut hashes = labels.to_vec();
+    for at in (0..side.len()).rev() {
+        let user =
+            |use_: &super::side::Use| neighbour(token(use_.layer), hashes[use_.layer], (use_.output, use_.input));
+        let mut users: Vec<u64> = side.uses[at].iter().map(user).collect();
+        users.sort_unstable();
+        hashes[at] = hash_of(&(labels[at], users));
+    }
+    hashes
+}

@@ -1,0 +1,240 @@
+//! One of the two graphs, laid out for comparison: layers by their place in a topological order.
+
+use std::hash::{Hash, Hasher};
+
+use petgraph::visit::NodeIndexable as _;
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, PortMapEntry};
+use crate::ops::{self, AttrKind, LayerKind, Operation};
+use crate::promote::ElementType;
+use crate::shape::Shape;
+use crate::weights::Weights;
+
+/// The layer and the output that feed an input.
+pub(super) type Feed = Option<(usize, usize)>;
+
+/// An input of a layer that uses an output.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub(super) output: usize,
+    pub(super) layer: usize,
+    pub(super) input: usize,
+}
+
+/// A graph whose layers are numbered so that each comes after those that feed it.
+pub(super) struct Side<'a> {
+    pub(super) weights: &'a Weights,
+    pub(super) layers: Vec<&'a Layer>,
+    pub(super) operations: Vec<Option<&'static Operation>>,
+    pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
+    pub(super) uses: Vec<Vec<Use>>,
+    /// Whether a layer leads to a Result or an Assign.
+    pub(super) alive: Vec<bool>,
+    /// What ties the Parameters and Results of a body to the layer around it; of a model, their order.
+    pub(super) roles: FxHashMap<usize, u64>,
+    /// Whether it is the graph of a body.
+    pub(super) in_body: bool,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(graph: &'a Graph, weights: &'a Weights, within: Option<(&Layer, &Body)>) -> Self {
+        // A graph with a cycle has no order; that of the file does as well as any.
+        let order = graph.topological_order().unwrap_or_else(|_| graph.written_order());
+        let mut place = vec![usize::MAX; graph.petgraph().node_bound()];
+        for (at, node) in order.iter().enumerate() {
+            place[node.index()] = at;
+        }
+        let layers: Vec<&Layer> = order.iter().filter_map(|&node| graph.weight(node)).collect();
+        let feeds: Vec<SmallVec<[Feed; 3]>> = order
+            .iter()
+            .map(|&node| {
+                graph.feeds(node).iter().map(|feed| feed.map(|(node, port)| (place[node.index()], port))).collect()
+            })
+            .collect();
+        let mut uses = vec![Vec::new(); layers.len()];
+        for (layer, feeds) in feeds.iter().enumerate() {
+            for (input, feed) in feeds.iter().enumerate() {
+                if let &Some((source, output)) = feed {
+                    uses[source].push(Use { output, layer, input });
+                }
+            }
+        }
+        let operations = layers.iter().map(|layer| ops::lookup(layer.ty(), layer.version())).collect();
+        let mut side = Self {
+            weights,
+            operations,
+            alive: Vec::new(),
+            roles: FxHashMap::default(),
+            in_body: within.is_some(),
+            layers,
+            feeds,
+            uses,
+        };
+        side.alive = side.find_alive();
+        side.roles = side.find_roles(within);
+        side
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The operation, whatever its revision, as layers are matched by it.
+    pub(super) fn operation(&self, at: usize) -> &'a str {
+        match self.operations[at] {
+            Some(operation) => operation.name(),
+            None => self.layers[at].ty(),
+        }
+    }
+
+    pub(super) fn is_constant(&self, at: usize) -> bool {
+        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Constant)
+    }
+
+    pub(super) fn is_parameter(&self, at: usize) -> bool {
+        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
+    }
+
+    /// Whether every value that it computes from is a constant.
+    pub(super) fn find_folded(&self) -> Vec<bool> {
+        let mut folded = vec![false; self.len()];
+        for at in 0..self.len() {
+            let from_constants = |feed: &Feed| feed.is_some_and(|(source, _)| folded[source]);
+            folded[at] =
+                self.is_constant(at) || !self.feeds[at].is_empty() && self.feeds[at].iter().all(from_constants);
+        }
+        folded
+    }
+
+    fn find_alive(&self) -> Vec<bool> {
+        let mut alive: Vec<bool> = self.layers.iter().map(|layer| ops::start(layer).is_some()).collect();
+        for at in (0..self.len()).rev() {
+            alive[at] |= self.uses[at].iter().any(|use_| alive[use_.layer]);
+        }
+        alive
+    }
+
+    fn find_roles(&self, within: Option<(&Layer, &Body)>) -> FxHashMap<usize, u64> {
+        let mut roles = FxHashMap::default();
+        match within {
+            Some((layer, body)) => {
+                let by_id: FxHashMap<LayerId, usize> =
+                    self.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+                for entry in body.port_map() {
+                    if let Some(&at) = by_id.get(&entry.internal_layer_id) {
+                        let outer = (entry.direction == Direction::Input, outer_port(layer, entry), entry.purpose());
+                        // A Result can leave by several ports; their order in the file does not count.
+                        let role: &mut u64 = roles.entry(at).or_default();
+                        *role = role.wrapping_add(hash_of(&outer));
+                    }
+                }
+            }
+            None => {
+                let mut ends: Vec<usize> =
+                    (0..self.len()).filter(|&at| ops::start(self.layers[at]).is_some()).collect();
+                ends.sort_by_key(|&at| self.layers[at].span());
+                let mut counts = FxHashMap::<&str, u64>::default();
+                for at in ends {
+                    let count = counts.entry(self.operation(at)).or_default();
+                    roles.insert(at, *count + 1);
+                    *count += 1;
+                }
+            }
+        }
+        roles
+    }
+
+    /// An attribute as OpenVINO understands it, so that texts that mean the same compare equal; its default where the file has
+    /// none.
+    pub(super) fn meaning(&self, at: usize, name: &str) -> Option<String> {
+        let attr = self.operations[at].and_then(|operation| operation.attribute(name));
+        let text = self.layers[at].attribute(name).or_else(|| attr.and_then(|attr| attr.default))?;
+        Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
+    }
+
+    /// The names of the attributes that say what a layer does, sorted.
+    pub(super) fn attribute_names(&self, at: usize) -> impl Iterator<Item = &'a str> + use<'a> {
+        let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
+            Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
+            Some(LayerKind::Parameter) => &["element_type", "shape"],
+            _ => &[],
+        };
+        let names = self.layers[at].attributes().iter().map(|attribute| attribute.name());
+        names.filter(move |name| !skipped.contains(name))
+    }
+
+    /// A hash of what a layer does with its inputs.
+    pub(super) fn label(&self, at: usize) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.operation(at).hash(&mut hasher);
+        self.roles.get(&at).hash(&mut hasher);
+        let layer = self.layers[at];
+        (layer.inputs().len(), layer.outputs().len(), layer.bodies().len()).hash(&mut hasher);
+        // Attributes at their defaults may be written or not.
+        let known = self.operations[at];
+        let mut attributes: Vec<(&str, String)> = self
+            .attribute_names(at)
+            .filter_map(|name| Some((name, self.meaning(at, name)?)))
+            .filter(|(name, value)| match known {
+                Some(operation) => operation
+                    .attribute(name)
+                    .is_some_and(|attr| attr.default.is_none_or(|default| meaning_as(attr.kind, default) != *value)),
+                None => true,
+            })
+            .collect();
+        attributes.sort();
+        attributes.hash(&mut hasher);
+        if self.is_constant(at) || self.is_parameter(at) && !self.in_body {
+            layer.outputs().first().map(ToString::to_string).hash(&mut hasher);
+        }
+        if self.is_constant(at) {
+            super::values::bytes_of(layer, self.weights).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+/// The position of the port of the layer around a body that an entry of the port map names.
+pub(super) fn outer_port(layer: &Layer, entry: &PortMapEntry) -> Option<usize> {
+    let is_it = |id: u64| i64::try_from(id) == Ok(entry.external_port_id);
+    match entry.direction {
+        Direction::Input => layer.inputs().iter().position(|port| is_it(port.id())),
+        Direction::Output => layer.outputs().iter().position(|port| is_it(port.id())),
+    }
+}
+
+pub(super) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn meaning_as(kind: AttrKind, text: &str) -> String {
+    let trimmed = text.trim();
+    let number = |text: &str| match text.trim().parse::<f32>() {
+        Ok(value) => value.to_string(),
+        Err(_) => text.trim().to_owned(),
+    };
+    let list = |item: &dyn Fn(&str) -> String| trimmed.split(',').map(item).collect::<Vec<_>>().join(",");
+    match kind {
+        AttrKind::Bool => match trimmed.to_ascii_lowercase().as_str() {
+            "1" | "yes" => "true".to_owned(),
+            "0" | "no" => "false".to_owned(),
+            other => other.to_owned(),
+        },
+        AttrKind::Int | AttrKind::Unsigned => {
+            trimmed.parse::<i128>().map_or_else(|_| trimmed.to_owned(), |value| value.to_string())
+        }
+        AttrKind::Float => number(trimmed),
+        AttrKind::Floats => list(&number),
+        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Texts => list(&|item| item.trim().to_owned()),
+        AttrKind::Enum(_) => trimmed.to_ascii_lowercase(),
+        AttrKind::Type => ElementType::from_name(trimmed).map_or_else(|| trimmed.to_owned(), |ty| ty.name().to_owned()),
+        AttrKind::Shape => {
+            Shape::parse_lenient(trimmed).map_or_else(|_| trimmed.to_owned(), |(shape, _)| shape.to_string())
+        }
+        AttrKind::Text => text.to_owned(),
+    }
+}
