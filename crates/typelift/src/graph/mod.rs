@@ -3,6 +3,7 @@
 mod edit;
 mod find;
 mod journal;
+pub(crate) mod kind;
 mod layer;
 mod model;
 mod verify;

@@ -16,12 +16,12 @@ use typelift_promote::ElementType;
 use super::tokens::{Element, Tokens, decode};
 use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::{LayerRef, Severity};
+use crate::graph::kind::{LayerKind, start};
 use crate::graph::{
     Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
 };
 use crate::number::integer_prefix;
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
-use crate::ops::{LayerKind, start};
 use crate::shape::{Dim, Shape};
 use crate::spelling::{self, nearest};
 use crate::weights::Weights;
