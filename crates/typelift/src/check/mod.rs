@@ -278,7 +278,7 @@ impl<'a> Check<'a> {
             for (_, (layer, port)) in earlier.iter().take(PLACES) {
                 lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
             }
-            self.diagnostics.push(lint.help("take it out of `names` where it is not meant"));
+            self.diagnostics.push(lint.help("remove it from `names` where it is not meant"));
         }
     }
 
