@@ -105,7 +105,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(!diff.is_same()))
 }
 
-fn load(file: &Path) -> Result<Loaded, Failure> {
+/// Reads a model and infers its types and shapes.
+pub(crate) fn load(file: &Path) -> Result<Loaded, Failure> {
     let mut loaded = Input { file: file.to_owned(), bin: None, member: None }.read()?;
     if let Some(model) = &mut loaded.model {
         input::infer(model, &mut loaded.diagnostics, &[], None);

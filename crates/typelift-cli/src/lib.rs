@@ -23,6 +23,7 @@ mod render;
 mod rewrite;
 mod show;
 mod terminal;
+mod view;
 mod why;
 
 use std::ffi::OsString;
@@ -59,6 +60,7 @@ enum Verb {
     Diff(diff::Args),
     Show(show::Args),
     Promote(promote::Args),
+    View(view::Args),
     Why(why::Args),
     Completions(completions::Args),
     #[command(hide = true)]
@@ -102,6 +104,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Diff(args) => diff::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
+        Verb::View(args) => view::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),
         Verb::Completions(args) => completions::run(&args, &mut terminal),
         Verb::Man(args) => completions::man(&args),

@@ -10,3 +10,4 @@ mod fixtures;
 mod formats;
 mod packaging;
 mod security;
+mod view;

@@ -1,0 +1,163 @@
+//! `typelift view`: a model as one page for a browser.
+
+mod block;
+mod layout;
+mod scene;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use typelift::diff::ChangeKind;
+use typelift::{Diagnostic, Severity};
+
+use crate::Status;
+use crate::failure::Failure;
+use crate::input::{self, Input};
+use crate::output;
+use crate::remedy::Fixes;
+use crate::render::{self, Show};
+use crate::terminal::Terminal;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Draw a model as a page for a browser
+///
+/// One HTML file that needs nothing from elsewhere: the graph with element types as colours, the Converts and what they can
+/// lose, the findings of `check` at their layers, a search, and for each tensor why it has its type. Constants are part of
+/// the layers that use them; bodies and blocks that repeat open with a click. With a second model, the page shows that one
+/// with what `diff` finds.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift view model.xml -o model.html
+  typelift view old.xml new.xml -o changes.html")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// A second model, to show what differs from the first
+    #[arg(value_name = "B.xml")]
+    other: Option<PathBuf>,
+    /// The page to write, or - for standard output
+    #[arg(short, value_name = "OUT.html")]
+    output: PathBuf,
+}
+
+/// All that the page shows.
+#[derive(Serialize)]
+struct Document {
+    title: String,
+    file: String,
+    /// The file that it is compared with.
+    before: Option<String>,
+    layers: usize,
+    scenes: Vec<scene::Scene>,
+    steps: Vec<scene::Step>,
+    findings: Vec<Finding>,
+    changes: Vec<Change>,
+}
+
+/// Something that `check` found.
+#[derive(Serialize)]
+struct Finding {
+    code: &'static str,
+    severity: Severity,
+    message: String,
+    help: Vec<String>,
+    /// The path of its layer, as scenes have it.
+    path: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Change {
+    kind: ChangeKind,
+    path: String,
+    text: String,
+    follows: usize,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let files = [Some(&args.input.file), args.other.as_ref()];
+    if files.into_iter().flatten().any(|file| !input::is_dash(file) && output::same_file(file, &args.output)) {
+        return Err(Failure::new(format!("cannot write `{}`: it is the model to read", args.output.display())));
+    }
+    let before = match &args.other {
+        Some(_) => Some(crate::diff::load(&args.input.file)?),
+        None => None,
+    };
+    let mut shown = match &args.other {
+        Some(other) => Input { file: other.clone(), bin: None, member: None }.read()?,
+        None => args.input.read()?,
+    };
+    if let Some(model) = &mut shown.model {
+        input::infer(model, &mut shown.diagnostics, &[], None);
+    }
+    terminal.say(&render::text(&shown.diagnostics, &Fixes::default(), Show::Briefly));
+    let Some(model) = &shown.model else { return Ok(Status::Faulty) };
+    let found = typelift::check_after(model, std::mem::take(&mut shown.diagnostics.list));
+    let faulty = found.iter().any(Diagnostic::is_error);
+    let changes = match &before {
+        Some(before) => {
+            let Some(first) = &before.model else { return Ok(Status::Faulty) };
+            typelift::diff(first, model).changes.iter().map(change).collect()
+        }
+        None => Vec::new(),
+    };
+    let shown_file = args.other.as_ref().unwrap_or(&args.input.file);
+    let document = Document {
+        title: if model.name().is_empty() { shown_file.display().to_string() } else { model.name().to_owned() },
+        file: shown_file.display().to_string(),
+        before: before.map(|_| args.input.file.display().to_string()),
+        layers: model.graph().len(),
+        scenes: scene::scenes(model),
+        steps: scene::steps(model),
+        findings: found.iter().map(finding).collect(),
+        changes,
+    };
+    let page = page(&document)?;
+    if input::is_dash(&args.output) {
+        terminal.print(&page)?;
+    } else {
+        output::write_report(&args.output, &page)?;
+    }
+    Ok(Status::of(faulty))
+}
+
+fn change(change: &typelift::diff::Change) -> Change {
+    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    let subject = change.subject.as_ref().map_or(String::new(), |subject| format!("{subject} "));
+    let figures = change.values.map_or(String::new(), |values| format!(" ({values})"));
+    let text = match change.kind {
+        ChangeKind::Added => side(&change.after),
+        ChangeKind::Removed => side(&change.before),
+        _ => format!("{subject}{} → {}{figures}", side(&change.before), side(&change.after)),
+    };
+    Change { kind: change.kind, path: change.path.clone(), text, follows: change.follows.len() }
+}
+
+fn finding(diagnostic: &Diagnostic) -> Finding {
+    let path = diagnostic.layer.as_ref().map(|layer| match layer.path.is_empty() {
+        true => layer.name.clone(),
+        false => format!("{}/{}", layer.path, layer.name),
+    });
+    Finding {
+        code: diagnostic.code.name(),
+        severity: diagnostic.severity,
+        message: diagnostic.message.clone(),
+        help: diagnostic.help.clone(),
+        path,
+    }
+}
+
+/// The page with everything in it. Nothing that a model says can end the script that it is in.
+fn page(document: &Document) -> Result<String, Failure> {
+    let data = serde_json::to_string(document).map_err(|error| Failure::new(error.to_string()))?;
+    let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let title = document.title.replace('&', "&amp;").replace('<', "&lt;");
+    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];
+    let mut page = PAGE.to_owned();
+    for (place, text) in parts {
+        page = page.replacen(place, text, 1);
+    }
+    Ok(page)
+}

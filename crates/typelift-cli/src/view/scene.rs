@@ -1,0 +1,406 @@
+//! The pictures of a model: one of its graph, one of each body, and one of each block that repeats.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use typelift::ops::{self, LayerKind};
+use typelift::promote::fidelity;
+use typelift::{Graph, Layer, LayerId, Model, Output};
+
+use super::block;
+use super::layout::{self, Picture};
+
+/// An arrow across more ranks than this is drawn as two stubs.
+const FAR: usize = 10;
+/// A constant with at most this many values shows them.
+const FEW_VALUES: u64 = 6;
+/// Looking for reasons ends after this time: the page says which command gives them.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// One picture.
+#[derive(Serialize)]
+pub(super) struct Scene {
+    /// What it shows: the model, `loop/body`, or a block.
+    pub(super) title: String,
+    /// The scene that it opens from.
+    pub(super) parent: Option<usize>,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+}
+
+/// A box.
+#[derive(Serialize)]
+struct Node {
+    /// `None` for a block.
+    id: Option<LayerId>,
+    name: String,
+    path: String,
+    op: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    x: f64,
+    y: f64,
+    w: f64,
+    h: f64,
+    /// Element types and shapes of its outputs.
+    outputs: Vec<(&'static str, String)>,
+    inputs: Vec<Entry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<(String, String)>,
+    /// From and to which type it converts, and what that can lose; empty where it loses nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    convert: Option<(String, String, String)>,
+    /// The scenes inside it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    opens: Vec<usize>,
+    /// How many layers a block has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<usize>,
+}
+
+/// What comes into a layer.
+#[derive(Clone, Serialize)]
+struct Entry {
+    /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
+    from: Option<String>,
+    text: String,
+    /// Whether the picture has no arrow for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stub: bool,
+}
+
+#[derive(Serialize)]
+struct Edge {
+    from: usize,
+    to: usize,
+    #[serde(rename = "type")]
+    element_type: &'static str,
+    shape: String,
+}
+
+/// Why a tensor has its type: one step, which leads to others.
+#[derive(Serialize)]
+pub(super) struct Step {
+    path: String,
+    output: usize,
+    rule: String,
+    #[serde(rename = "type")]
+    element_type: &'static str,
+    from: Vec<(Option<usize>, String, usize)>,
+}
+
+/// A graph that is yet to be drawn.
+struct Pending<'a> {
+    graph: &'a Graph,
+    title: String,
+    prefix: String,
+    /// The scene and the layer that it opens from.
+    parent: Option<(usize, String)>,
+}
+
+/// The pictures of a model, that of its graph first.
+pub(super) fn scenes(model: &Model) -> Vec<Scene> {
+    let mut scenes: Vec<Scene> = Vec::new();
+    let title = if model.name().is_empty() { "model".to_owned() } else { model.name().to_owned() };
+    let mut pending = vec![Pending { graph: model.graph(), title, prefix: String::new(), parent: None }];
+    while let Some(next) = pending.pop() {
+        let boxes = Boxes::new(model, next.graph, &next.prefix);
+        let parent = next.parent.as_ref().map(|(scene, _)| *scene);
+        let first = scenes.len();
+        scenes.extend(boxes.draw(next.title, parent, first));
+        if let Some((scene, path)) = &next.parent
+            && let Some(node) = scenes[*scene].nodes.iter_mut().find(|node| node.path == *path)
+        {
+            node.opens.push(first);
+        }
+        for layer in next.graph.layers() {
+            let path = format!("{}{}", next.prefix, layer.name());
+            let holds = |scene: &usize| scenes[*scene].nodes.iter().any(|node| node.path == path);
+            let holder = (!layer.bodies().is_empty()).then(|| (first..scenes.len()).find(holds)).flatten();
+            for body in layer.bodies() {
+                let title = format!("{path}/{}", body.name());
+                let parent = holder.map(|scene| (scene, path.clone()));
+                pending.push(Pending { graph: body.graph(), prefix: format!("{title}/"), title, parent });
+            }
+        }
+    }
+    scenes
+}
+
+/// The layers of a graph that get a box, and what is between them.
+struct Boxes {
+    nodes: Vec<Node>,
+    arrows: Vec<(usize, usize, Output, &'static str, String)>,
+}
+
+impl Boxes {
+    fn new(model: &Model, graph: &Graph, prefix: &str) -> Self {
+        let folded = constants(graph);
+        let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new() };
+        let mut numbers = HashMap::<LayerId, usize>::new();
+        let shown: Vec<&Layer> = graph.layers().filter(|layer| !folded.contains(&layer.id())).collect();
+        numbers.extend(shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)));
+        for layer in shown {
+            let at = boxes.nodes.len();
+            let producers = graph.producers(layer.id());
+            let mut inputs = Vec::new();
+            for feed in producers.iter().flatten() {
+                let (Some(source), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
+                match numbers.get(&feed.layer) {
+                    Some(&from) => {
+                        let (ty, shape) = (port.element_type().name(), port.shape().to_string());
+                        boxes.arrows.push((from, at, *feed, ty, shape));
+                        let from = Some(format!("{prefix}{}", source.name()));
+                        inputs.push(Entry { from, text: format!("{} {port}", source.name()), stub: false });
+                    }
+                    None => inputs.push(Entry { from: None, text: constant(model, source, port), stub: false }),
+                }
+            }
+            boxes.nodes.push(node(model, graph, layer, prefix, inputs));
+        }
+        boxes
+    }
+
+    /// The scene, then one for each block in it.
+    fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene> {
+        let pairs: Vec<(usize, usize)> = self.arrows.iter().map(|arrow| (arrow.0, arrow.1)).collect();
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let blocks = block::blocks(&names, &pairs);
+        let mut order: Vec<&String> = Vec::new();
+        for block in blocks.iter().flatten() {
+            if !order.contains(&block) {
+                order.push(block);
+            }
+        }
+        let scene_of: HashMap<&String, usize> = order.iter().enumerate().map(|(at, &name)| (name, at + 1)).collect();
+        let mut parts: Vec<(Vec<Node>, Vec<Edge>)> = (0..=order.len()).map(|_| (Vec::new(), Vec::new())).collect();
+        // Where each layer is drawn: its scene and its place there.
+        let mut places = Vec::new();
+        for (node, block) in self.nodes.into_iter().zip(&blocks) {
+            let scene = block.as_ref().map_or(0, |block| scene_of[block]);
+            places.push((scene, parts[scene].0.len()));
+            parts[scene].0.push(node);
+        }
+        let own = parts[0].0.len();
+        for (at, name) in order.iter().enumerate() {
+            let layers = parts[at + 1].0.len();
+            let block = of_block(name, layers, first + at + 1);
+            parts[0].0.push(block);
+        }
+        let mut seen = HashSet::new();
+        for (from, to, feed, element_type, shape) in self.arrows {
+            let ((scene, a), (other, b)) = (places[from], places[to]);
+            let edge = |from, to, shape| Edge { from, to, element_type, shape };
+            if scene == other {
+                parts[scene].1.push(edge(a, b, shape));
+            } else {
+                let (a, b) =
+                    (if scene == 0 { a } else { own + scene - 1 }, if other == 0 { b } else { own + other - 1 });
+                if other > 0 {
+                    let (_, place) = places[to];
+                    let source = self_path(&parts, places[from]);
+                    for entry in
+                        parts[other].0[place].inputs.iter_mut().filter(|entry| entry.from.as_ref() == Some(&source))
+                    {
+                        entry.stub = true;
+                    }
+                }
+                if seen.insert((a, b, feed)) {
+                    parts[0].1.push(edge(a, b, shape));
+                }
+            }
+        }
+        let mut scenes = Vec::new();
+        for (at, (nodes, edges)) in parts.into_iter().enumerate() {
+            let (title, parent) = if at == 0 { (title.clone(), parent) } else { (order[at - 1].clone(), Some(first)) };
+            scenes.push(placed(title, parent, nodes, edges));
+        }
+        scenes
+    }
+}
+
+fn self_path(parts: &[(Vec<Node>, Vec<Edge>)], (scene, at): (usize, usize)) -> String {
+    parts[scene].0[at].path.clone()
+}
+
+/// The layers that compute from constants alone: they are part of what uses them.
+fn constants(graph: &Graph) -> HashSet<LayerId> {
+    let mut folded = HashSet::new();
+    let mut waiting: Vec<LayerId> =
+        graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
+    while let Some(id) = waiting.pop() {
+        // A constant that is the whole model stays.
+        let is_used = graph.users(id).next().is_some();
+        if is_used && folded.insert(id) {
+            for user in graph.users(id) {
+                let producers = graph.producers(user);
+                let is_end =
+                    graph.layer(user).is_none_or(|layer| ops::start(layer).is_some() || !layer.bodies().is_empty());
+                if !is_end && producers.iter().all(|feed| feed.is_some_and(|feed| folded.contains(&feed.layer))) {
+                    waiting.push(user);
+                }
+            }
+        }
+    }
+    folded
+}
+
+/// A constant as text, with its values where they are few.
+fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort) -> String {
+    let few = port.shape().element_count().is_some_and(|count| count <= FEW_VALUES);
+    let values = few.then(|| layer.numbers(model.weights())).flatten();
+    let values = values.map(|values| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!(" = {}", values.join(", "))
+    });
+    format!("{} {port}{}", layer.name(), values.unwrap_or_default())
+}
+
+fn node(model: &Model, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<Entry>) -> Node {
+    let outputs: Vec<_> =
+        layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
+    let feeds: Vec<_> =
+        graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed)).collect();
+    let kind = ops::kind(layer);
+    let convert = match (kind, feeds.first(), layer.outputs().first()) {
+        (LayerKind::Convert | LayerKind::ConvertLike | LayerKind::ConvertPromoteTypes, Some(from), Some(to)) => {
+            let (from, to) = (from.element_type(), to.element_type());
+            let lost =
+                fidelity(from, to).filter(|lost| !lost.is_exact()).map_or(String::new(), |lost| lost.to_string());
+            Some((from.name().to_owned(), to.name().to_owned(), lost))
+        }
+        _ => None,
+    };
+    let widest = [layer.ty().chars().count() + 2, short(layer.name()).chars().count()]
+        .into_iter()
+        .chain(outputs.iter().take(1).map(|(ty, shape)| ty.len() + shape.chars().count()))
+        .max()
+        .unwrap_or(8);
+    Node {
+        id: Some(layer.id()),
+        name: layer.name().to_owned(),
+        path: format!("{prefix}{}", layer.name()),
+        op: layer.ty().to_owned(),
+        line: layer.span().map(|span| span.line_column(model.source()).0),
+        x: 0.0,
+        y: 0.0,
+        w: (widest as f64 * 7.2 + 28.0).clamp(96.0, 260.0),
+        h: 58.0,
+        outputs,
+        inputs,
+        attributes: layer.attributes().iter().map(|a| (a.name().to_owned(), a.value().to_owned())).collect(),
+        convert,
+        opens: Vec::new(),
+        layers: None,
+    }
+}
+
+/// The end of a long name, which says most.
+fn short(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+fn of_block(name: &str, layers: usize, scene: usize) -> Node {
+    Node {
+        id: None,
+        name: name.to_owned(),
+        path: name.to_owned(),
+        op: "block".to_owned(),
+        line: None,
+        x: 0.0,
+        y: 0.0,
+        w: (name.chars().count() as f64 * 7.2 + 40.0).clamp(140.0, 280.0),
+        h: 66.0,
+        outputs: Vec::new(),
+        inputs: Vec::new(),
+        attributes: Vec::new(),
+        convert: None,
+        opens: vec![scene],
+        layers: Some(layers),
+    }
+}
+
+/// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
+fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
+    let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    let ranks = ranks(nodes.len(), &pairs);
+    let is_far = |edge: &Edge| ranks[edge.to].saturating_sub(ranks[edge.from]) > FAR && nodes.len() > 4 * FAR;
+    let (far, edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
+    for edge in &far {
+        let source = nodes[edge.from].path.clone();
+        let text = format!("{} {}{}", nodes[edge.from].name, edge.element_type, edge.shape);
+        let is_it = |entry: &&mut Entry| entry.from.as_ref() == Some(&source);
+        match nodes[edge.to].inputs.iter_mut().find(is_it) {
+            Some(entry) => entry.stub = true,
+            None => nodes[edge.to].inputs.push(Entry { from: Some(source), text, stub: true }),
+        }
+    }
+    let mut arrows: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    arrows.sort_unstable();
+    arrows.dedup();
+    let sizes: Vec<(f64, f64)> = nodes.iter().map(|node| (node.w, node.h)).collect();
+    for (node, (x, y)) in nodes.iter_mut().zip(layout::places(&Picture { sizes: &sizes, arrows: &arrows })) {
+        (node.x, node.y) = (x.round(), y.round());
+    }
+    Scene { title, parent, nodes, edges }
+}
+
+/// How far each box is from the start, by the longest way.
+fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
+    let (mut waits, mut next) = (vec![0_usize; count], vec![Vec::new(); count]);
+    for &(from, to) in arrows {
+        waits[to] += 1;
+        next[from].push(to);
+    }
+    let mut ranks = vec![0; count];
+    let mut ready: Vec<usize> = (0..count).filter(|&at| waits[at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        for &to in &next[at] {
+            ranks[to] = ranks[to].max(ranks[at] + 1);
+            waits[to] -= 1;
+            if waits[to] == 0 {
+                ready.push(to);
+            }
+        }
+    }
+    ranks
+}
+
+/// Why each tensor has its type, as far as there is time to ask.
+pub(super) fn steps(model: &Model) -> Vec<Step> {
+    let start = Instant::now();
+    let mut known = HashMap::<(String, usize), usize>::new();
+    let mut steps = Vec::<Step>::new();
+    // What is near the outputs explains most of what is above it.
+    let names: Vec<&str> = model.graph().layers().map(Layer::name).collect();
+    for name in names.into_iter().rev().take_while(|_| start.elapsed() < PATIENCE) {
+        if known.contains_key(&(name.to_owned(), 0)) {
+            continue;
+        }
+        let Ok(derivation) = typelift::why(model, name) else { continue };
+        let path = |step: &typelift::why::Step| match step.layer.path.is_empty() {
+            true => step.layer.name.clone(),
+            false => format!("{}/{}", step.layer.path, step.layer.name),
+        };
+        for step in &derivation.steps {
+            let key = (path(step), step.output);
+            if known.contains_key(&key) {
+                continue;
+            }
+            let source = |source: &typelift::why::Source| {
+                let step = derivation.steps.get(source.step)?;
+                Some((source.input, path(step), step.output))
+            };
+            known.insert(key.clone(), steps.len());
+            steps.push(Step {
+                path: key.0,
+                output: key.1,
+                rule: step.rule.to_string(),
+                element_type: step.element_type.name(),
+                from: step.from.iter().filter_map(source).collect(),
+            });
+        }
+    }
+    steps
+}
