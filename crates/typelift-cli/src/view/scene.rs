@@ -199,7 +199,7 @@ impl Boxes {
                     (if scene == 0 { a } else { own + scene - 1 }, if other == 0 { b } else { own + other - 1 });
                 if other > 0 {
                     let (_, place) = places[to];
-                    let source = self_path(&parts, places[from]);
+                    let source = path_at(&parts, places[from]);
                     for entry in
                         parts[other].0[place].inputs.iter_mut().filter(|entry| entry.from.as_ref() == Some(&source))
                     {
@@ -220,7 +220,8 @@ impl Boxes {
     }
 }
 
-fn self_path(parts: &[(Vec<Node>, Vec<Edge>)], (scene, at): (usize, usize)) -> String {
+/// The path of a layer that is drawn there.
+fn path_at(parts: &[(Vec<Node>, Vec<Edge>)], (scene, at): (usize, usize)) -> String {
     parts[scene].0[at].path.clone()
 }
 
@@ -285,7 +286,8 @@ fn node(model: &Model, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<E
         line: layer.span().map(|span| span.line_column(model.source()).0),
         x: 0.0,
         y: 0.0,
-        w: (widest as f64 * 7.2 + 28.0).clamp(96.0, 260.0),
+        // A Convert has what it loses beside its name.
+        w: (widest as f64 * 7.2 + 28.0).clamp(if convert.is_some() { 150.0 } else { 96.0 }, 260.0),
         h: 58.0,
         outputs,
         inputs,
