@@ -10,6 +10,8 @@ use crate::listing::Clean;
 
 pub(crate) fn print(model: &Model) -> String {
     let mut out = format!("digraph {} {{\n", quoted(model.name()));
+    // Limits on its search, without which Graphviz does not finish graphs of a thousand layers.
+    out += "  graph [nslimit=2, nslimit1=2, mclimit=0.5]\n";
     out += "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10]\n";
     out += "  edge [fontname=\"Helvetica\", fontsize=9]\n";
     graph(model.graph(), "", 1, &mut out);
