@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use typelift::ops::Release;
 
 use crate::Status;
 use crate::batch::{Frame, Inputs};
@@ -25,6 +26,7 @@ use crate::terminal::{self, Page, Terminal};
 #[command(after_help = "Examples:
   typelift check model.xml
   typelift check models --deny warnings
+  typelift check --target 2023.3 model.xml
   typelift check --deny stale-port,unreachable-layer --allow unaligned-constant model.xml
   typelift check --format json model.xml | jq '.diagnostics[].code'
   typelift check --format sarif models > typelift.sarif")]
@@ -40,6 +42,9 @@ pub(crate) struct Args {
     /// Do not report these findings; errors cannot be allowed
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = parse_allowed)]
     allow: Vec<Kinds>,
+    /// Report as errors what this OpenVINO release does not read, such as 2023.3
+    #[arg(long, value_name = "RELEASE")]
+    target: Option<Release>,
     /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
     #[arg(long)]
     all: bool,
@@ -142,7 +147,9 @@ impl Args {
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
             input::infer(model, diagnostics, &[], None);
-            diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
+            let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
+            let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
+            diagnostics.list = typelift::check_after(model, found);
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
         let fixes = model.as_ref().map(|model| Fixes::find(input, model, diagnostics)).unwrap_or_default();
@@ -164,7 +171,9 @@ impl Args {
 
     fn text(&self, diagnostics: &mut Diagnostics, fixes: &Fixes, denied: usize) -> String {
         // It is the last one, so that fixes keep their positions.
-        diagnostics.list.retain(|diagnostic| self.all || diagnostic.code != Code::RequiredRelease);
+        diagnostics
+            .list
+            .retain(|diagnostic| self.all || self.target.is_some() || diagnostic.code != Code::RequiredRelease);
         let show = if self.all { Show::All } else { Show::Folded };
         let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
         format!(

@@ -133,7 +133,8 @@ impl Args {
         };
         let file = diagnostics.file.clone();
         if let Some(layer) = &self.explain {
-            typelift::infer(&mut model);
+            // What is wrong with it is reported by `check`; explaining needs the types alone.
+            let _reported_by_check = typelift::infer(&mut model);
             page.printed = explain(script, &model, layer)?;
             return Ok(Some(Document { file, applied: Vec::new() }));
         }

@@ -35,7 +35,7 @@ pub enum ShapeRule {
 pub(crate) const MANY: usize = usize::MAX;
 
 impl Operation {
-    /// Whether it takes so many operands.
+    /// Whether it takes this number of operands.
     pub fn takes(&self, operands: usize) -> bool {
         (self.least..=self.most).contains(&operands)
     }

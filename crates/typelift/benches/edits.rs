@@ -20,10 +20,13 @@ type Edited = Result<(), EditError>;
 /// Edits of each of four kinds.
 const EACH: usize = 25_000;
 
+/// Makes this many edits.
+type Edits = fn(&mut Edit, usize) -> Edited;
+
 fn main() {
     // `cargo test` runs benches too, to see that they work.
     let scale = if std::env::args().any(|argument| argument == "--bench") { 1 } else { 1_000 };
-    let subjects: [(&str, String, fn(&mut Edit, usize) -> Edited); 2] = [
+    let subjects: [(&str, String, Edits); 2] = [
         ("chain, 200,000 layers", deep(200_000 / scale), edit_chain),
         ("one tensor, 66,000 uses", uses(66_000 / scale), edit_uses),
     ];

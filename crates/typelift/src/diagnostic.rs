@@ -96,6 +96,8 @@ codes! {
     WrongOpset "wrong-opset" Error;
     /// No operation set has the operation, and its name is a misspelling or another program's word for one that they have.
     MisnamedOperation "misnamed-operation" Error;
+    /// The OpenVINO release that was asked for does not read it.
+    NewerThanTarget "newer-than-target" Error;
 
     /// The operation or its opset is not known here; it goes through as declared.
     UnknownOperation "unknown-operation" Warning;

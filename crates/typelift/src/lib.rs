@@ -143,7 +143,7 @@ pub mod weights;
 pub mod why;
 pub mod xml;
 
-pub use check::{check, check_after, unknown_operations};
+pub use check::{check, check_after, check_target, unknown_operations};
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};

@@ -2,6 +2,9 @@
 
 mod lints;
 mod order;
+mod target;
+
+pub use target::check_target;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -14,7 +17,7 @@ use typelift_promote::ElementType;
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
 use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
-use crate::ops::{self, LayerKind, Operation};
+use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling::nearest;
@@ -154,8 +157,7 @@ struct Check<'a> {
     constants: Vec<Constant<'a>>,
     /// The layers of each operation and version that OpenVINO does not have, by name and version.
     strangers: BTreeMap<(&'a str, &'a str), Vec<Place<'a>>>,
-    /// The newest operation set that a layer names, and the first layer that does.
-    newest: Option<(u8, Place<'a>)>,
+    newest: Option<Newest<'a>>,
     /// Whether a constant does not say where its bytes are.
     has_misplaced_constants: bool,
     weights: &'a Weights,
@@ -309,11 +311,7 @@ impl<'a> Check<'a> {
     }
 
     fn operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
-        if let Some(opset) = opset_of(layer)
-            && self.newest.as_ref().is_none_or(|(newest, _)| opset > *newest)
-        {
-            self.newest = Some((opset, self.place(layer)));
-        }
+        self.requirements(layer);
         if operation.layer_kind() == LayerKind::Constant {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
             match (number("offset"), number("size"), layer.attribute("value")) {
@@ -560,24 +558,47 @@ impl<'a> Check<'a> {
         );
     }
 
+    /// Records what a layer requires, if no other layer requires a newer release.
+    fn requirements(&mut self, layer: &'a Layer) {
+        for Requirement { release, feature } in ops::requirements(layer) {
+            if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
+                self.newest = Some(Newest { release, layers: Vec::new(), more: 0 });
+            }
+            let place = self.place(layer);
+            match self.newest.as_mut().filter(|newest| newest.release == release) {
+                Some(newest) if newest.layers.len() < PLACES => newest.layers.push((place, feature)),
+                Some(newest) => newest.more += 1,
+                None => {}
+            }
+        }
+    }
+
+    /// The note on the oldest release that reads the model, with what requires it.
     fn required_release(&mut self, model: &Model) {
-        // The format's version 11 came with the eighth operation set.
-        let format = if model.version == IrVersion::V11 { 8 } else { 1 };
-        let note = |opset| {
-            let message = format!("OpenVINO {} is the oldest that reads this model", ops::release_of(opset));
-            Diagnostic::new(Code::RequiredRelease, message)
+        let format = Release::of_format(model.version);
+        let newest = self.newest.take().filter(|newest| newest.release > format);
+        let Newest { release, layers, more } =
+            newest.unwrap_or(Newest { release: format, layers: Vec::new(), more: 0 });
+        let message = match release {
+            Release::OLDEST => format!("every OpenVINO from {release} on reads this model"),
+            release => format!("OpenVINO {release} is the oldest that reads this model"),
         };
-        let note = match &self.newest {
-            Some((opset, Place { layer, reference })) if *opset > format => {
-                let label = format!("`{}` of opset{opset} demands it", layer.ty());
-                Diagnostic { layer: Some(reference.clone()), ..note(*opset) }
-                    .at(self.locate(layer, "layer", "version"), label)
-            }
-            _ => {
-                let label = format!("version {} of the format demands it", if format == 8 { 11 } else { 10 });
-                note(format).at(xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", "version"), label)
-            }
-        };
+        let mut note = Diagnostic::new(Code::RequiredRelease, message);
+        if layers.is_empty() {
+            let version = xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", "version");
+            note = note.at(version, format!("version {} of the format requires it", model.version.number()));
+        }
+        note.layer = layers.first().map(|(place, _)| place.reference.clone());
+        for (Place { layer, .. }, feature) in &layers {
+            let span = match feature {
+                Feature::Attribute(attribute) => self.locate(layer, "data", attribute.name()),
+                _ => self.locate(layer, "layer", "version"),
+            };
+            note = note.at(span, format!("{feature} requires it"));
+        }
+        if more > 0 {
+            note = note.note(format!("{more} more layers require it"));
+        }
         self.diagnostics.push(note);
     }
 
@@ -626,6 +647,15 @@ fn legacy_output(ty: ElementType) -> ElementType {
         ElementType::I32 | ElementType::I64 | ElementType::U32 | ElementType::U64 => ElementType::I32,
         _ => ElementType::F32,
     }
+}
+
+/// The newest release that layers require.
+struct Newest<'a> {
+    release: Release,
+    /// The first layers that require it, each with what does.
+    layers: Vec<(Place<'a>, Feature<'a>)>,
+    /// How many more there are.
+    more: usize,
 }
 
 /// What the tensors that lead to a layer are, the worst counting.
@@ -680,11 +710,6 @@ impl std::fmt::Display for Declared {
 
 fn tensor(port: &OutputPort) -> String {
     format!("{}{}", port.element_type(), port.shape())
-}
-
-/// The operation set that a layer names.
-fn opset_of(layer: &Layer) -> Option<u8> {
-    layer.version().strip_prefix("opset")?.parse().ok()
 }
 
 /// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.

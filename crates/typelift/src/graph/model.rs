@@ -20,6 +20,17 @@ pub enum IrVersion {
     V11,
 }
 
+impl IrVersion {
+    /// The number that the file gives.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::V10 => 10,
+            Self::V11 => 11,
+        }
+    }
+}
+
 /// An OpenVINO model.
 ///
 /// It keeps the text it was read from, so that what nobody changed is written as it was.

@@ -71,7 +71,7 @@ impl Attr {
     /// The reason why the reader refuses it.
     fn read(&self, text: &str, lists: &mut Lists) -> Result<(Value, bool), Fault> {
         match self.kind {
-            // A text that is no boolean leaves the default.
+            // A text that is not a boolean leaves the default.
             AttrKind::Bool => {
                 let value = parse_bool(text);
                 Ok((Value::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))

@@ -34,6 +34,7 @@ mod quantization;
 mod range;
 mod recurrent;
 mod reduction;
+mod release;
 mod reorder;
 mod reshape;
 mod roi;
@@ -55,6 +56,7 @@ pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Sur
 pub(crate) use convert::promotion;
 pub(crate) use kind::is_constant;
 pub use kind::{LayerKind, kind, start};
+pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
 pub(crate) use stranger::{Stranger, describe_stranger};
 
 use rustc_hash::FxHashMap;
@@ -461,6 +463,14 @@ impl Operation {
         self.attributes.iter().map(|attribute| attribute.name)
     }
 
+    /// Its attributes that hold one of a list of words, each with that list.
+    pub fn enumerations(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> + use<> {
+        self.attributes.iter().filter_map(|attribute| match attribute.kind {
+            AttrKind::Enum(words) => Some((attribute.name, words)),
+            _ => None,
+        })
+    }
+
     /// Its attributes that are element types.
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
@@ -551,27 +561,4 @@ const BEFORE_OPSETS: &[&str] = &[
 /// How a file spells the operation `name`.
 pub(crate) fn file_spelling(name: &'static str) -> &'static str {
     SPELLINGS.iter().find(|(_, class)| *class == name).map_or(name, |(spelling, _)| spelling)
-}
-
-/// The first OpenVINO release that reads an operation set.
-pub(crate) fn release_of(opset: u8) -> &'static str {
-    match opset {
-        0..=1 => "2020.1",
-        2 => "2020.2",
-        3 => "2020.4",
-        4 => "2021.1",
-        5 => "2021.2",
-        6 => "2021.3",
-        7 => "2021.4",
-        8 => "2022.1",
-        9 => "2022.2",
-        10 => "2022.3",
-        11 => "2023.0",
-        12 => "2023.1",
-        13 => "2023.2",
-        14 => "2024.0",
-        15 => "2024.5",
-        16 => "2025.0",
-        _ => "2026.0",
-    }
 }

@@ -83,12 +83,15 @@ fn rewrite(graph: &mut Graph, changes: &mut Changes, with_noops: bool) {
     remove_unused(graph, unused, changes);
 }
 
+/// Converts that are there already, by the tensor and the type that they convert it to.
+type Shared = HashMap<(Output, ElementType), Output>;
+
 /// Puts something in the place of each output of `layer`, which is out of the graph.
 fn lower(
     graph: &mut Graph,
     layer: Layer,
     promotion: &Promotion,
-    (lowered, shared): (&HashMap<LayerId, StandIns>, &HashMap<(Output, ElementType), Output>),
+    (lowered, shared): (&HashMap<LayerId, StandIns>, &Shared),
     changes: &mut Changes,
 ) -> StandIns {
     let Layer { id, name, outputs, rt_info, .. } = layer;

@@ -68,7 +68,7 @@ impl Change {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
-    /// Takes down the layer whose tensor a new Convert converts.
+    /// Records the layer whose tensor a new Convert converts.
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;

@@ -13,9 +13,9 @@ use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, Place}
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 
-/// A layer made from layers that rules made, so many times over, is made for ever.
+/// A layer that was made from layers that rules made, this many times over, would be made for ever.
 const MOST_GENERATIONS: u32 = 32;
-/// Rules that match what they make may make the graph so many times larger, and no more.
+/// Limit on the growth of a graph by rules that match what they make, as a multiple.
 const MOST_GROWTH: usize = 8;
 
 impl Model {

@@ -392,7 +392,8 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
     let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
     if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
         model.set_input(name, None, Some(shape)).map_err(|error| error.to_string())?;
-        crate::infer(model);
+        // What the shape breaks is found once all statements are applied.
+        let _found_later = crate::infer(model);
     }
     if port.is_none_or(|(old, _)| old != ty) {
         model.convert_input(name, ty).map_err(|error| error.to_string())?;

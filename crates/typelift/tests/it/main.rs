@@ -25,6 +25,7 @@ mod notation;
 mod operations;
 mod opzoo;
 mod recorded;
+mod releases;
 mod rewrite;
 mod rewrites;
 mod rooms;

@@ -132,8 +132,8 @@ fn converting_twice_changes_nothing_more() {
         let canonical =
             write(&Model::from_xml(once.as_str()).unwrap(), WriteOptions { canonical: true, refresh_ports: true });
         assert_eq!(
-            describe(&Model::from_xml(once).unwrap().graph(), &Weights::none()),
-            describe(&Model::from_xml(canonical).unwrap().graph(), &Weights::none()),
+            describe(Model::from_xml(once).unwrap().graph(), &Weights::none()),
+            describe(Model::from_xml(canonical).unwrap().graph(), &Weights::none()),
             "{}",
             path.display()
         );

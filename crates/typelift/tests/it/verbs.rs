@@ -89,7 +89,10 @@ fn edit(graph: &mut Edit, verb: u8, [first, second, third]: [&Index; 3]) -> Resu
         7 => graph.remove(id),
         8 => graph.remove_unused([id, a.layer]).map(|_| ()),
         9 => graph.rename(&format!("t{}", a.layer), &format!("t{}", b.layer)),
-        10 => graph.rename(&graph.layer(id).unwrap().name().to_owned(), "renamed"),
+        10 => {
+            let name = graph.layer(id).unwrap().name().to_owned();
+            graph.rename(&name, "renamed")
+        }
         11 => graph.set_names(a, vec![format!("new{}", b.layer)]),
         12 if third.index(4) == 0 => graph.cut(a).map(|_| ()),
         13 => graph.constant_of(&[2], &[1_f32, third.index(3) as f32]).map(|_| ()),

@@ -41,7 +41,7 @@ pub(crate) fn diagnose(source: Arc<String>, weights: Option<Vec<u8>>) -> Vec<Dia
     let reading = xml::parse(source);
     let mut diagnostics = reading.diagnostics;
     if let Some(mut model) = reading.model {
-        model.set_weights(weights.map_or(Weights::none(), |bytes| Weights::from_bytes(bytes)));
+        model.set_weights(weights.map_or(Weights::none(), Weights::from_bytes));
         diagnostics.extend(infer(&mut model));
         diagnostics.extend(check(&model));
     }

@@ -1,0 +1,80 @@
+//! What a release of OpenVINO does not read of a model.
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::{Graph, Layer, Model};
+use crate::ops::{self, Feature, Operation, Release, Requirement};
+use crate::xml;
+
+/// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
+/// format, operations, values of attributes, element types; bodies included.
+///
+/// # Examples
+/// ```
+/// # let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+/// let found = typelift::check_target(&model, "2021.4".parse().unwrap());
+/// assert_eq!(found[0].to_string(), "error[newer-than-target]: version 11 of the format needs OpenVINO 2022.1, and the target is 2021.4");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+#[must_use]
+pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let format = Release::of_format(model.version());
+    if format > target {
+        let span = xml::locate(model.source(), model.graph.span.unwrap_or_default(), "net", "version");
+        found
+            .push(refusal(&format!("version {} of the format", model.version().number()), format, target).at(span, ""));
+    }
+    let mut graphs: Vec<(&Graph, String)> = vec![(model.graph(), String::new())];
+    while let Some((graph, path)) = graphs.pop() {
+        for layer in graph.layers() {
+            let newer = ops::requirements(layer).filter(|requirement| requirement.release > target);
+            // An operation that is not read has no attributes and outputs that could be.
+            let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
+            found.extend(first.map(|requirement| of_layer(model, layer, &path, requirement, target)));
+            let within = |body: &str| match path.as_str() {
+                "" => format!("{}/{body}", layer.name()),
+                path => format!("{path}/{}/{body}", layer.name()),
+            };
+            graphs.extend(layer.bodies().iter().map(|body| (body.graph(), within(body.name()))));
+        }
+    }
+    found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
+    found
+}
+
+fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, target: Release) -> Diagnostic {
+    let Requirement { release, feature } = requirement;
+    let (element, attribute) = match feature {
+        Feature::Attribute(attribute) => ("data", attribute.name()),
+        _ => ("layer", "version"),
+    };
+    let span = xml::locate(model.source(), layer.span().unwrap_or_default(), element, attribute);
+    let what = match feature {
+        Feature::Operation { .. } => format!("{feature}"),
+        _ => format!("{feature} of `{}`", layer.name()),
+    };
+    let mut diagnostic = refusal(&what, release, target).at(span, format!("`{}` needs it", layer.name()));
+    diagnostic.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() });
+    if matches!(feature, Feature::Operation { .. }) {
+        diagnostic.help.extend(older(layer, target));
+    }
+    diagnostic
+}
+
+/// Which operation set has the operation for the target, as the same revision or as an earlier one.
+fn older(layer: &Layer, target: Release) -> Option<String> {
+    let own = ops::lookup(layer.ty(), layer.version())?;
+    let rows = ops::revisions(layer.ty()).iter();
+    let reads = |row: &Operation, opset| Release::of_operation(row, opset).is_some_and(|release| release <= target);
+    let (row, opset) = rows
+        .flat_map(|row| row.opsets().map(move |opset| (row, opset)))
+        .filter(|(row, opset)| reads(row, *opset))
+        .max_by_key(|(row, opset)| (row.revision(), *opset))?;
+    let same = row.revision() == own.revision();
+    let revision = if same { "the same revision of it" } else { "an earlier revision of it" };
+    Some(format!("OpenVINO {target} has {revision} in opset{opset}"))
+}
+
+fn refusal(what: &str, needed: Release, target: Release) -> Diagnostic {
+    Diagnostic::new(Code::NewerThanTarget, format!("{what} needs OpenVINO {needed}, and the target is {target}"))
+}

@@ -1,0 +1,247 @@
+//! Which OpenVINO release first reads an operation, an element type, an attribute value, a version of the format.
+//!
+//! Taken from the released packages: `testdata/oracle/releases` has their answers and the script that asks.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use super::{Operation, lookup};
+use crate::graph::{Attribute, IrVersion, Layer};
+
+/// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
+///
+/// # Examples
+/// ```
+/// use typelift::ops::Release;
+/// let release: Release = "2023.3".parse()?;
+/// assert!(release < "2024.0".parse()?);
+/// assert_eq!(release.to_string(), "2023.3");
+/// # Ok::<(), typelift::ops::UnknownRelease>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    year: u16,
+    number: u8,
+}
+
+/// A text that names no release that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not an OpenVINO release from {first} to {last}, such as 2023.3", first = Release::OLDEST, last = Release::NEWEST)]
+pub struct UnknownRelease(String);
+
+impl Release {
+    /// The oldest release that was asked. What it reads, older ones may read too.
+    pub const OLDEST: Self = Self::new(2021, 3);
+    /// The newest release that was asked.
+    pub const NEWEST: Self = Self::new(2026, 4);
+
+    const fn new(year: u16, number: u8) -> Self {
+        Self { year, number }
+    }
+
+    /// The first release that reads files of a version of the format.
+    #[must_use]
+    pub fn of_format(version: IrVersion) -> Self {
+        match version {
+            IrVersion::V10 => Self::OLDEST,
+            IrVersion::V11 => Self::new(2022, 1),
+        }
+    }
+
+    /// The first release that reads an element type.
+    #[must_use]
+    pub fn of_element_type(element_type: ElementType) -> Self {
+        match element_type {
+            // Releases before it refuse a port whose type is open.
+            ElementType::Dynamic => Self::new(2023, 0),
+            ElementType::Nf4 => Self::new(2023, 2),
+            ElementType::String => Self::new(2023, 3),
+            ElementType::F8E4M3 | ElementType::F8E5M2 => Self::new(2024, 0),
+            ElementType::U2 | ElementType::U3 | ElementType::U6 => Self::new(2024, 1),
+            ElementType::F4E2M1 | ElementType::F8E8M0 => Self::new(2024, 3),
+            _ => Self::OLDEST,
+        }
+    }
+
+    /// The first release that reads an operation in an operation set; `None` if none does.
+    #[must_use]
+    pub fn of_operation(operation: &Operation, opset: u8) -> Option<Self> {
+        if !operation.opsets().any(|known| known == opset) {
+            return None;
+        }
+        let early = EARLY.iter().find(|row| row.0 == operation.name() && row.1 == opset);
+        Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
+    }
+
+    /// The release that has an operation set whole.
+    fn of_opset(opset: u8) -> Self {
+        match opset {
+            0..=7 => Self::OLDEST,
+            8 => Self::new(2022, 1),
+            9 => Self::new(2022, 2),
+            10 => Self::new(2022, 3),
+            11 => Self::new(2023, 0),
+            12 => Self::new(2023, 1),
+            13 => Self::new(2023, 2),
+            14 => Self::new(2024, 0),
+            15 => Self::new(2024, 5),
+            16 => Self::new(2026, 0),
+            _ => Self::new(2026, 4),
+        }
+    }
+
+    /// The first release that reads a value of an attribute of an operation; [`OLDEST`](Self::OLDEST) if every release that
+    /// reads the operation does.
+    #[must_use]
+    pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
+        let late = LATE_VALUES.iter().find(|row| {
+            row.operations.contains(&operation.name())
+                && row.attribute == attribute
+                && row.value.eq_ignore_ascii_case(value)
+        });
+        late.map_or(Self::OLDEST, |row| row.release)
+    }
+}
+
+/// Operations that are read earlier, or later, than the rest of their operation set.
+const EARLY: &[(&str, u8, Release)] = &[
+    ("Einsum", 7, Release::new(2021, 4)),
+    ("FakeConvert", 13, Release::new(2023, 3)),
+    ("ScaledDotProductAttention", 13, Release::new(2023, 3)),
+    ("Col2Im", 15, Release::new(2024, 2)),
+    ("Convert", 15, Release::new(2024, 2)),
+    ("EmbeddingBagOffsets", 15, Release::new(2024, 2)),
+    ("EmbeddingBagPacked", 15, Release::new(2024, 2)),
+    ("ROIAlignRotated", 15, Release::new(2024, 2)),
+    ("ScatterNDUpdate", 15, Release::new(2024, 2)),
+    ("ShapeOf", 15, Release::new(2024, 2)),
+    ("BitwiseLeftShift", 15, Release::new(2024, 4)),
+    ("BitwiseRightShift", 15, Release::new(2024, 4)),
+    ("SliceScatter", 15, Release::new(2024, 4)),
+    ("StringTensorPack", 15, Release::new(2024, 4)),
+    ("StringTensorUnpack", 15, Release::new(2024, 4)),
+    ("Convert", 16, Release::new(2025, 0)),
+    ("Identity", 16, Release::new(2025, 0)),
+    ("ShapeOf", 16, Release::new(2025, 0)),
+    ("ISTFT", 16, Release::new(2025, 1)),
+    ("SegmentMax", 16, Release::new(2025, 1)),
+    ("SparseFillEmptyRows", 16, Release::new(2025, 2)),
+    ("AvgPool", 16, Release::new(2025, 3)),
+    ("OneHot", 16, Release::new(2025, 4)),
+    ("Convert", 17, Release::new(2026, 2)),
+    ("ErfInv", 17, Release::new(2026, 2)),
+    ("Parameter", 17, Release::new(2026, 2)),
+    ("ShapeOf", 17, Release::new(2026, 2)),
+    ("GroupedMatMul", 17, Release::new(2026, 3)),
+];
+
+struct LateValue {
+    operations: &'static [&'static str],
+    attribute: &'static str,
+    value: &'static str,
+    release: Release,
+}
+
+/// Values that came after the operations that have them.
+const LATE_VALUES: &[LateValue] = &[LateValue {
+    operations: &["AvgPool", "MaxPool"],
+    attribute: "rounding_type",
+    value: "ceil_torch",
+    release: Release::new(2024, 1),
+}];
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.year, self.number)
+    }
+}
+
+impl FromStr for Release {
+    type Err = UnknownRelease;
+
+    /// Reads `2023.3`; a patch number behind it does not count.
+    fn from_str(text: &str) -> Result<Self, UnknownRelease> {
+        let unknown = || UnknownRelease(text.to_owned());
+        let mut parts = text.split('.');
+        let year = parts.next().and_then(|year| year.parse().ok()).ok_or_else(unknown)?;
+        let number = parts.next().and_then(|number| number.parse().ok()).ok_or_else(unknown)?;
+        let patch = parts.next().is_none_or(|patch| patch.parse::<u8>().is_ok());
+        let release = Self { year, number };
+        let known = (Self::OLDEST..=Self::NEWEST).contains(&release);
+        if known && patch && parts.next().is_none() { Ok(release) } else { Err(unknown()) }
+    }
+}
+
+impl Serialize for Release {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Something in a layer that not every release reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Requirement<'a> {
+    /// The first release that reads it.
+    pub release: Release,
+    /// What it is.
+    pub feature: Feature<'a>,
+}
+
+/// What a release may not read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Feature<'a> {
+    /// The operation of a layer, in its operation set.
+    Operation {
+        /// The operation as the file spells it.
+        ty: &'a str,
+        /// The operation set.
+        version: &'a str,
+    },
+    /// The value of an attribute of `<data>`.
+    Attribute(&'a Attribute),
+    /// The element type of an output.
+    ElementType(ElementType),
+}
+
+impl fmt::Display for Feature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation { ty, version } => write!(f, "{ty} of {version}"),
+            Self::Attribute(attribute) => write!(f, "{}=\"{}\"", attribute.name(), attribute.value()),
+            Self::ElementType(ty) => write!(f, "element type {ty}"),
+        }
+    }
+}
+
+/// Everything in a layer that not every release from [`Release::OLDEST`] on reads, its operation first. An operation that no
+/// operation set has requires nothing: an extension can bring it to any release.
+pub fn requirements(layer: &Layer) -> impl Iterator<Item = Requirement<'_>> {
+    let operation = lookup(layer.ty(), layer.version());
+    let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
+    let since = operation.and_then(|operation| Release::of_operation(operation, opset?));
+    let (ty, version) = (layer.ty(), layer.version());
+    let own = since.map(|release| Requirement { release, feature: Feature::Operation { ty, version } });
+    let attributes = layer.attributes().iter().filter_map(move |attribute| {
+        let release = of_attribute(operation?, attribute)?;
+        Some(Requirement { release, feature: Feature::Attribute(attribute) })
+    });
+    let outputs = layer.outputs().iter().map(|port| {
+        let ty = port.element_type();
+        Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
+    });
+    let outputs = outputs.filter(move |_| operation.is_some());
+    own.into_iter().chain(attributes).chain(outputs).filter(|requirement| requirement.release > Release::OLDEST)
+}
+
+/// The first release that reads an attribute of a layer: its value, or the element type that it names.
+fn of_attribute(operation: &Operation, attribute: &Attribute) -> Option<Release> {
+    let (name, value) = (attribute.name(), attribute.value());
+    let is_type = operation.type_attributes().any(|row| row.name == name);
+    let ty = ElementType::from_name(value).filter(|ty| is_type && *ty != ElementType::Dynamic);
+    ty.map(Release::of_element_type).max(Some(Release::of_attribute(operation, name, value)))
+}
