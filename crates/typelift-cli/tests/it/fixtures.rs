@@ -26,8 +26,8 @@ fn files(extension: &str) -> Vec<PathBuf> {
 /// What the first comment of a case asks for.
 #[derive(Debug, PartialEq)]
 struct Directive {
-    /// Whether the program must find the model faulty.
-    fails: bool,
+    /// The exit status that the program must end with.
+    status: i32,
     verb: String,
     options: Vec<String>,
 }
@@ -38,25 +38,54 @@ impl Directive {
         let (comment, _) = rest.split_once("-->").ok_or("its first comment has no end")?;
         let (command, sentence) = comment.trim().split_once('\n').ok_or("its first comment needs a sentence")?;
         let sentence = sentence.trim();
-        if !sentence.ends_with('.') || sentence.contains("RUN:") || sentence.contains("FAIL:") {
+        if !sentence.ends_with('.') || ["RUN:", "FAIL:", "USAGE:"].iter().any(|word| sentence.contains(word)) {
             return Err(format!("{sentence:?} is not one sentence or more"));
         }
-        let (word, command) = command.split_once(':').ok_or("its first comment does not begin with RUN: or FAIL:")?;
-        let fails = match word {
-            "RUN" => false,
-            "FAIL" => true,
-            _ => return Err(format!("{word:?} is neither RUN nor FAIL")),
+        let (word, command) =
+            command.split_once(':').ok_or("its first comment does not begin with RUN:, FAIL: or USAGE:")?;
+        let status = match word {
+            "RUN" => 0,
+            "FAIL" => 1,
+            "USAGE" => 2,
+            _ => return Err(format!("{word:?} is neither RUN nor FAIL nor USAGE")),
         };
-        let mut words = command.split_whitespace().map(str::to_owned);
+        let mut words = words(command)?.into_iter();
         if words.next().as_deref() != Some("typelift") {
             return Err("it does not run typelift".to_owned());
         }
         let verb = words.next().ok_or("it names no verb")?;
-        if !["convert", "infer", "check", "show", "why"].contains(&verb.as_str()) {
+        if !["convert", "rewrite", "infer", "check", "show", "why"].contains(&verb.as_str()) {
             return Err(format!("{verb:?} is no verb that takes a model"));
         }
-        Ok(Self { fails, verb, options: words.collect() })
+        Ok(Self { status, verb, options: words.collect() })
     }
+
+    /// Whether the program writes a model where it succeeds.
+    fn writes(&self) -> bool {
+        let looks = self.options.iter().any(|option| ["--dry-run", "--explain"].contains(&option.as_str()));
+        ["convert", "rewrite"].contains(&self.verb.as_str()) && !looks
+    }
+
+    /// What must hold of the model that was written.
+    fn laws(&self, source: &str, out: &Path) -> Result<(), String> {
+        match self.verb.as_str() {
+            "rewrite" => rewrite_laws(self, out),
+            _ => convert_laws(self, source, out),
+        }
+    }
+}
+
+/// The words of a command; one in single quotes may have spaces.
+fn words(command: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut quoted) = (Vec::new(), false);
+    for part in command.split('\'') {
+        match quoted {
+            true => words.push(part.to_owned()),
+            false => words.extend(part.split_whitespace().map(str::to_owned)),
+        }
+        quoted = !quoted;
+    }
+    if quoted { Ok(words) } else { Err("a quote is open".to_owned()) }
 }
 
 fn typelift(folder: &Path, arguments: &[&str]) -> Output {
@@ -74,7 +103,7 @@ fn run(case: &Path) -> Result<String, String> {
     let (topic, file) = (case.parent().unwrap(), case.file_name().unwrap().to_str().unwrap());
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("out.xml");
-    let writes = directive.verb == "convert" && !directive.options.iter().any(|option| option == "--dry-run");
+    let writes = directive.writes();
     let mut arguments = vec![directive.verb.as_str(), file];
     arguments.extend(directive.options.iter().map(String::as_str));
     if writes {
@@ -82,9 +111,8 @@ fn run(case: &Path) -> Result<String, String> {
     }
     let output = typelift(topic, &arguments);
     let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-    match (directive.fails, output.status.code()) {
-        (false, Some(0)) | (true, Some(1)) => {}
-        (_, code) => return Err(format!("exit status {code:?}\n{stdout}{stderr}")),
+    if output.status.code() != Some(directive.status) {
+        return Err(format!("exit status {:?}\n{stdout}{stderr}", output.status.code()));
     }
     let mut snapshot = String::new();
     for (name, text) in [("stderr", stderr), ("stdout", stdout)] {
@@ -92,14 +120,14 @@ fn run(case: &Path) -> Result<String, String> {
             let _ = write!(snapshot, "--- {name}\n{}\n", text.trim_end());
         }
     }
-    match (writes, directive.fails) {
-        (true, true) if out.exists() => return Err("it wrote a model with errors".to_owned()),
-        (true, false) => {
+    match (writes, directive.status) {
+        (true, 1..) if out.exists() => return Err("it wrote a model with errors".to_owned()),
+        (true, 0) => {
             let written = std::fs::read_to_string(&out).unwrap();
             let shown = typelift(scratch.path(), &["show", "out.xml"]);
             let _ = write!(snapshot, "--- show\n{}\n", text(shown.stdout).trim_end());
             let _ = write!(snapshot, "--- diff\n{}", diff(&source, &written));
-            laws(&source, &written, &out, &directive)?;
+            directive.laws(&source, &out)?;
         }
         _ => {}
     }
@@ -121,7 +149,8 @@ fn diff(old: &str, new: &str) -> String {
 }
 
 /// What holds of every conversion: done again it changes nothing, and every Result keeps its names.
-fn laws(source: &str, written: &str, out: &Path, directive: &Directive) -> Result<(), String> {
+fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), String> {
+    let written = std::fs::read_to_string(out).unwrap();
     let mut arguments = vec!["convert", "out.xml", "-o", "-"];
     arguments.extend(
         directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)),
@@ -130,10 +159,29 @@ fn laws(source: &str, written: &str, out: &Path, directive: &Directive) -> Resul
     if text(again.stdout) != written {
         return Err("a second conversion changes it".to_owned());
     }
-    let [before, after] = [source, written].map(|text| Model::from_xml(text).unwrap());
+    let [before, after] = [source, &written].map(|text| Model::from_xml(text).unwrap());
     for (before, after) in results(before.graph()).into_iter().zip(results(after.graph())) {
         if !before.is_subset(&after) {
             return Err(format!("a Result named {before:?} is now named {after:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// What holds of every rewrite: the model has no errors, and rules that are applied again find nothing.
+fn rewrite_laws(directive: &Directive, out: &Path) -> Result<(), String> {
+    let folder = out.parent().unwrap();
+    let checked = typelift(folder, &["check", "out.xml"]);
+    if !checked.status.success() {
+        return Err(format!("check finds errors in it\n{}", text(checked.stderr)));
+    }
+    let mut statements = directive.options.chunks(2).filter(|pair| pair[0] == "-e");
+    if statements.all(|pair| pair[1].contains("=>")) {
+        let mut arguments = vec!["rewrite", "out.xml", "--dry-run"];
+        arguments.extend(directive.options.iter().map(String::as_str));
+        let again = text(typelift(folder, &arguments).stdout);
+        if again != "out.xml: no rule applied\n" {
+            return Err(format!("the rules apply again\n{again}"));
         }
     }
     Ok(())
@@ -193,8 +241,14 @@ fn every_diagnostic_code_has_a_case_of_its_name() {
 #[test]
 fn a_header_with_a_mistake_is_refused() {
     let parse = |comment: &str| Directive::parse(&format!("<?xml version=\"1.0\"?>\n<!-- {comment} -->\n<net/>"));
-    let good = Directive { fails: true, verb: "check".to_owned(), options: vec!["--all".to_owned()] };
-    assert_eq!(parse("FAIL: typelift check --all\nIt is empty."), Ok(good));
+    let good = |status, verb: &str, options: &[&str]| {
+        Ok(Directive { status, verb: verb.to_owned(), options: options.iter().map(|&word| word.to_owned()).collect() })
+    };
+    assert_eq!(parse("FAIL: typelift check --all\nIt is empty."), good(1, "check", &["--all"]));
+    assert_eq!(
+        parse("USAGE: typelift rewrite -e 'Rleu(x) => x'\nA quote."),
+        good(2, "rewrite", &["-e", "Rleu(x) => x"])
+    );
     for bad in [
         "RUN typelift check\nNo colon.",
         "RUNS: typelift check\nNo such word.",
@@ -202,6 +256,7 @@ fn a_header_with_a_mistake_is_refused() {
         "RUN: typelift lint\nNo such verb.",
         "RUN: typelift check",
         "RUN: typelift check\nRUN: typelift show\nTwo commands.",
+        "RUN: typelift rewrite -e 'x\nAn open quote.",
     ] {
         assert!(parse(bad).is_err(), "{bad}");
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
 use super::Rule;
 use super::parse::rows_of;
@@ -59,17 +60,24 @@ impl<'a> Subject<'a> {
 
 /// The values of a Constant that has few enough to be worth a look.
 pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
-    let count = layer.outputs().first()?.shape().element_count()?;
-    (count <= array::MAX_ELEMENTS as u64).then(|| constant(layer, weights)).flatten()
+    let count = stored_dims(layer)?.into_iter().try_fold(1_usize, usize::checked_mul)?;
+    (count <= array::MAX_ELEMENTS).then(|| constant(layer, weights)).flatten()
 }
 
 /// The values of a Constant.
 pub(super) fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
-    let output = layer.outputs().first()?;
-    let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
-    let length = usize::try_from(array::stored_size(output.element_type(), output.shape().element_count()?)?).ok()?;
+    let dims = stored_dims(layer)?;
+    let ty = ElementType::from_name(layer.attribute("element_type")?.trim())?;
+    let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
+    let length = usize::try_from(array::stored_size(ty, count as u64)?).ok()?;
     let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
-    Array::decode(output.element_type(), dims, &bytes)
+    Array::decode(ty, dims, &bytes)
+}
+
+/// The dims that a Constant declares: its port in a file has those of a scalar and of no known shape alike.
+fn stored_dims(layer: &Layer) -> Option<Vec<usize>> {
+    let dims = layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+    dims.map(|dim| dim.parse().ok()).collect()
 }
 
 /// How closely to look.
