@@ -27,6 +27,7 @@ mod opzoo;
 mod recorded;
 mod releases;
 mod rewrite;
+mod rewrite_laws;
 mod rewrites;
 mod rooms;
 mod small;

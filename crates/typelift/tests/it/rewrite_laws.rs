@@ -1,0 +1,106 @@
+//! What holds of every rewrite, on graphs and rules that nobody chose.
+
+use proptest::prelude::*;
+use typelift::promote::ElementType;
+use typelift::rewrite::{Rule, library};
+use typelift::{Model, infer};
+
+use crate::common::nets;
+
+const GIVEN: &[&str] =
+    &["f32[2,3]", "f32[3]", "f16[2,3]", "i32[3]", "const f32[3]", "const f32[]", "const i32[]", "const f16[1]"];
+const TYPES: &[&str] = &["f32", "f16", "i32"];
+const OPERATIONS: &[&str] =
+    &["Add-opset1", "Multiply-opset1", "Divide-opset1", "Subtract-opset1", "Maximum-opset1", "ConvertLike-opset1"];
+
+/// Rules, good ones and others: some match what they make, change types, lose shapes or ask for what cannot be.
+const RULES: &[&str] = &[
+    "Add(x, 0) => x",
+    "Multiply(x, 0) => 0",
+    "Divide(x, c: const f32) => Multiply(x, 1 / c)",
+    "Convert(Convert(x)) {destination_type=$t} => Convert(x) {destination_type=$t}",
+    "Convert&(x) {destination_type=$t} => Convert(Relu(x)) {destination_type=$t}",
+    "Subtract(x, y) => Add(x, Negative(y))",
+    "Add(x, x) => Multiply(x, 2)",
+    "Add(x, y) => Add(y, x)",
+    "Maximum(x, y) => Convert(x) {destination_type=f16}",
+    "Multiply(x, y) => ReduceMean(x, 1)",
+    "Divide(x, y) => x",
+    "ConvertLike(x, y) => y",
+    "Convert(x: f32) => x",
+];
+
+/// What the outputs of a model are.
+fn outputs(model: &Model) -> Vec<(String, ElementType, String)> {
+    let graph = model.graph();
+    let results = graph.layers().filter(|layer| layer.ty() == "Result");
+    let tensors = results.map(|layer| {
+        let port = graph.producers(layer.id())[0].and_then(|tensor| graph.output(tensor)).unwrap();
+        (layer.name().to_owned(), port.element_type(), port.shape().to_string())
+    });
+    tensors.collect()
+}
+
+fn errors(model: &mut Model) -> Vec<String> {
+    infer(model).iter().filter(|found| found.is_error()).map(|found| found.message.to_string()).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_listing_is_the_graph(net in nets(GIVEN, TYPES, OPERATIONS)) {
+        let mut model = net.model();
+        let _ = infer(&mut model);
+        let text = model.to_text();
+        let mut again = Model::from_text(&text).unwrap();
+        prop_assert_eq!(again.to_text(), &*text);
+        let _ = infer(&mut again);
+        prop_assert_eq!(again.to_text(), text);
+    }
+
+    #[test]
+    fn a_rewrite_breaks_nothing_and_a_refused_one_changes_nothing(
+        net in nets(GIVEN, TYPES, OPERATIONS),
+        rules in prop::collection::vec(prop::sample::select(RULES), 1..4),
+    ) {
+        let rules: Vec<Rule> = rules.into_iter().map(|text| text.parse().unwrap()).collect();
+        let mut model = net.model();
+        let known = errors(&mut model.clone());
+        let (text, written) = (model.to_text(), typelift::xml::write(&model, Default::default()));
+        if model.rewrite(&rules).is_err() {
+            prop_assert_eq!(model.to_text(), text);
+            prop_assert_eq!(typelift::xml::write(&model, Default::default()), written);
+            return Ok(());
+        }
+        prop_assert_eq!(model.graph().verify(), Ok(()));
+        let new = errors(&mut model).into_iter().find(|error| !known.contains(error));
+        prop_assert_eq!(new, None);
+        // What an error leaves unknown may become known.
+        if known.is_empty() {
+            let mut before = net.model();
+            let _ = infer(&mut before);
+            prop_assert_eq!(outputs(&model), outputs(&before));
+        }
+    }
+
+    #[test]
+    fn a_library_set_and_its_inverse_give_the_same_graph(
+        ty in prop::sample::select(&["f32", "f16"][..]),
+        links in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..6),
+    ) {
+        let mut text = format!("t0 = Parameter : {ty}[2,3]\n");
+        for (at, (from, gelu)) in links.iter().enumerate() {
+            let (from, to) = (from.index(at + 1), at + 1);
+            let operation = if *gelu { format!("Gelu-7(t{from}) {{approximation_mode=erf}}") } else { format!("HSwish-4(t{from})") };
+            text += &format!("t{to} = {operation}\nr{to} = Result(t{to})\n");
+        }
+        let mut model = Model::from_text(&text).unwrap();
+        let _ = infer(&mut model);
+        let fused = model.to_text();
+        for (split, fuse) in [("split-gelu", "fuse-gelu"), ("split-hswish", "fuse-hswish")] {
+            let [split, fuse] = [split, fuse].map(|name| library::get(name).unwrap().rules());
+            let expected = model.rewrite(&split).unwrap().applied.len();
+            prop_assert_eq!(model.rewrite(&fuse).unwrap().applied.len(), expected);
+        }
+        prop_assert_eq!(model.to_text(), fused);
+    }
+}
