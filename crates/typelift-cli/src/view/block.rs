@@ -68,12 +68,21 @@ fn in_cycle(blocks: &[Option<String>], arrows: &[(usize, usize)]) -> Option<Stri
         })
         .collect();
     let total = count + numbers.len();
+    let ahead: Vec<_> =
+        arrows.iter().map(|&(from, to)| (group[from], group[to])).filter(|(from, to)| from != to).collect();
+    let back: Vec<_> = ahead.iter().map(|&(from, to)| (to, from)).collect();
+    // What only follows a cycle, or only leads to one, can be taken away from one of the two ends.
+    let (after, before) = (waiting(total, &ahead), waiting(total, &back));
+    let between = numbers.into_iter().filter(|&(_, number)| after[number] > 0 && before[number] > 0);
+    between.min_by_key(|&(name, number)| (after[number], name)).map(|(name, _)| name.to_owned())
+}
+
+/// For each box, how many arrows into it remain when boxes without one are taken away again and again.
+fn waiting(total: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     let (mut waits, mut next) = (vec![0_usize; total], vec![Vec::new(); total]);
     for &(from, to) in arrows {
-        if group[from] != group[to] {
-            waits[group[to]] += 1;
-            next[group[from]].push(group[to]);
-        }
+        waits[to] += 1;
+        next[from].push(to);
     }
     let mut ready: Vec<usize> = (0..total).filter(|&at| waits[at] == 0).collect();
     while let Some(at) = ready.pop() {
@@ -84,9 +93,7 @@ fn in_cycle(blocks: &[Option<String>], arrows: &[(usize, usize)]) -> Option<Stri
             }
         }
     }
-    // Of those that wait, a cycle has at least one; the one with the fewest arrows into it is tried first.
-    let waiting = numbers.into_iter().filter(|&(_, number)| waits[number] > 0);
-    waiting.min_by_key(|&(name, number)| (waits[number], name)).map(|(name, _)| name.to_owned())
+    waits
 }
 
 #[cfg(test)]

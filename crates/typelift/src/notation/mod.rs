@@ -1,5 +1,5 @@
 //! The notation of graphs: what [`Display`](std::fmt::Display) of a model, a graph or a layer prints, what
-//! [`Model::from_text`] reads, and what [rules](crate::rewrite) are written in.
+//! [`Model::from_text`](crate::Model::from_text) reads, and what [rules](crate::rewrite) are written in.
 //!
 //! One line a layer: its id and name, the operation with the layers that feed it, the attributes that are not at their
 //! defaults, and the types and shapes of its outputs. Small constants have their values; bodies are indented under their
