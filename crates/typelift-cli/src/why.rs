@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use typelift::why::{Derivation, Rule, Source, Step};
+use typelift::why::{Derivation, NameError, Rule, Step};
 
 use crate::Status;
 use crate::failure::Failure;
@@ -13,25 +13,34 @@ use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::terminal::Terminal;
 
-/// How many lines text output shows; JSON has all.
-const MOST_LINES: usize = 200;
-/// How many sources are named.
+/// How many lines text output shows without `--all`: a screen.
+const MOST_LINES: usize = 24;
+/// How many sources are named without `--all`, and how many layers that refuse their inputs.
 const MOST_SOURCES: usize = 8;
+const MOST_REFUSED: usize = 3;
+/// How deep lines are indented.
+const MOST_INDENT: usize = 16;
 
-/// Tell how a tensor came to its element type
+/// Say how a tensor came to its element type
 ///
-/// From the tensor back through each rule that was applied, to the Parameters, constants and attributes that decide, with
-/// their lines in the file. What several tensors come from is shown once.
+/// First the Parameters, constants and attributes that decide, with their lines in the file, then the way from the tensor back
+/// to them through each rule that was applied. What several tensors come from is shown once.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift why model.xml logits
+  typelift why model.xml split.1
+  typelift why --all model.xml If_36/then_body/sum
   typelift why --format json model.xml encoder/add_3")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// The name of a layer, whose first output is meant, or of a tensor
+    /// The name of a tensor, or the name or id of a layer, whose first output is meant; `split.1` is another output,
+    /// `loop/body/x` is `x` in a body
     #[arg(value_name = "LAYER_OR_TENSOR")]
     name: String,
+    /// Show every source and every step, not a screenful
+    #[arg(long)]
+    all: bool,
     /// Text, or one JSON document
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -53,6 +62,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let Some(model) = &loaded.model else { return Ok(Status::Faulty) };
     let derivation = typelift::why(model, &args.name).map_err(|error| {
         let failure = Failure::new(error.to_string());
+        match error {
+            NameError::Ambiguous { .. } => return failure.help("ask for one of them"),
+            NameError::NoOutput { .. } => return failure,
+            _ => {}
+        }
         match input::nearest_name(model, &args.name) {
             Some(near) => failure.help(format!("did you mean `{near}`?")),
             None => failure.help("`typelift show` lists the layers"),
@@ -60,48 +74,67 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     })?;
     match args.format {
         Format::Json => terminal.print_json(&derivation)?,
-        Format::Text => terminal.print(&text(&derivation))?,
+        Format::Text => terminal.print(&text(&derivation, args.all))?,
     }
     Ok(Status::of(diagnostics.has_errors()))
 }
 
-/// The derivation as a tree, a line a step, and the sources below it.
-fn text(derivation: &Derivation) -> String {
+/// The tensor with its rule, the sources that decide, and the way to them as a tree, a line a step.
+fn text(derivation: &Derivation, all: bool) -> String {
+    let Some(asked) = derivation.steps.first() else { return String::new() };
+    let mut lines = vec![explained(asked)];
+    if derivation.steps.len() > 1 {
+        lines.extend(summary(derivation, all));
+    }
+    if derivation.steps.len() > 2 {
+        lines.push("by way of:".to_owned());
+        let most = if all { usize::MAX } else { MOST_LINES.saturating_sub(lines.len() + 1) };
+        lines.extend(tree(derivation, most));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What the tensor comes from, and what that does, each step explained once; as many lines as asked for, and one on the rest.
+fn tree(derivation: &Derivation, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut shown = HashSet::new();
-    // Steps still to print, with their depth and the input by which they enter the step above, last one first.
-    let mut pending = vec![(0, Source { input: None, step: 0 }, false)];
+    let mut shown = HashSet::from([0]);
+    // Steps still to print, with their depth and whether the step above comes from several, last one first.
+    let below = |depth: usize, step: &Step| {
+        let parts = step.from.len() > 1;
+        // A chain stays at its depth; where it parts it goes deeper.
+        let depth = depth + usize::from(parts || depth == 0);
+        step.from.iter().rev().map(move |&source| (depth, source, parts)).collect::<Vec<_>>()
+    };
+    let mut pending = derivation.steps.first().map(|step| below(0, step)).unwrap_or_default();
     while let Some((depth, source, branching)) = pending.pop() {
         let Some(step) = derivation.steps.get(source.step) else { continue };
-        if lines.len() == MOST_LINES {
-            lines.push(format!("… and more: --format json has all {} steps", derivation.steps.len()));
+        if lines.len() >= most {
+            let more = derivation.steps.len() - shown.len();
+            lines.push(match more {
+                0 => "… and ways to tensors that are above: `--all` shows them".to_owned(),
+                _ => format!("… and {more} more tensors: `--all` shows them"),
+            });
             break;
         }
-        let mut line = "  ".repeat(depth);
+        let mut line = "  ".repeat(depth.min(MOST_INDENT));
         match (branching, source.input) {
             (true, Some(input)) => drop(write!(line, "input {input}: ")),
-            _ if depth > 0 => line.push_str("from "),
-            _ => {}
+            _ => line.push_str("from "),
         }
-        let first = shown.insert(source.step);
-        let _ = write!(line, "{}", headline(step));
-        if !first && !step.from.is_empty() {
-            line.push_str(", as above");
-            lines.push(line);
-            continue;
+        if shown.insert(source.step) {
+            line.push_str(&explained(step));
+            pending.extend(below(depth, step));
+        } else {
+            let _ = write!(line, "{}, as above", headline(step));
         }
-        let _ = write!(line, ": {}", Clean(&step.rule.to_string()));
         lines.push(line);
-        // A chain stays at its depth; where it parts it goes deeper.
-        let parts = step.from.len() > 1;
-        let depth = depth + usize::from(parts || depth == 0);
-        pending.extend(step.from.iter().rev().map(|&source| (depth, source, parts)));
     }
-    let mut text = lines.join("\n") + "\n";
-    if derivation.steps.len() > 1 {
-        text.push_str(&summary(derivation));
-    }
-    text
+    lines
+}
+
+/// `f32[1,?] `sum` (Add 3, line 12): the common type of inputs 0 and 1`
+fn explained(step: &Step) -> String {
+    format!("{}: {}", headline(step), Clean(&step.rule.to_string()))
 }
 
 /// `f32[1,?] `sum` (Add 3, line 12)`
@@ -125,36 +158,56 @@ fn place(step: &Step) -> String {
     text + ")"
 }
 
-/// Who decides in the end; for a layer that refuses its inputs, who decides each of them.
-fn summary(derivation: &Derivation) -> String {
-    let mut text = String::new();
-    for refused in
-        derivation.steps.iter().filter(|step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty())
-    {
-        let _ = writeln!(text, "to change for {}:", place(refused));
-        for source in &refused.from {
-            let (Some(input), Some(step)) = (source.input, derivation.steps.get(source.step)) else { continue };
-            let _ = writeln!(
-                text,
-                "  input {input} is {} by {}",
-                step.element_type,
-                list(derivation.sources_of(source.step), place, ", ")
-            );
+/// What a source decides by: of a promotion its attributes, as the rest of its rule is on the way.
+fn decision(step: &Step) -> String {
+    match &step.rule {
+        Rule::Promotion { attributes, .. } => {
+            let attributes: Vec<String> = attributes.iter().map(ToString::to_string).collect();
+            format!("{}: {}", headline(step), Clean(&attributes.join(", ")))
         }
+        _ => explained(step),
     }
-    if text.is_empty() {
-        let count = derivation.sources().count();
-        let sources = if count == 1 { "source" } else { "sources" };
-        let _ = writeln!(text, "decided by {count} {sources}:\n  {}", list(derivation.sources(), headline, "\n  "));
-    }
-    text
 }
 
-/// The first of some sources, inputs before constants: they are what one changes.
-fn list<'a>(sources: impl Iterator<Item = &'a Step>, show: fn(&Step) -> String, separator: &str) -> String {
+/// Who decides in the end; for layers that refuse their inputs, who decides each of those.
+fn summary(derivation: &Derivation, all: bool) -> Vec<String> {
+    let refuses = |step: &&Step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty();
+    let refused: Vec<&Step> = derivation.steps.iter().filter(refuses).collect();
+    if refused.is_empty() {
+        let count = derivation.sources().count();
+        let sources = if count == 1 { "source" } else { "sources" };
+        let mut lines = vec![format!("decided by {count} {sources}:")];
+        let most = if all { usize::MAX } else { MOST_SOURCES };
+        lines.extend(first(derivation.sources(), most, decision).into_iter().map(|line| format!("  {line}")));
+        return lines;
+    }
+    let mut lines = Vec::new();
+    // Each walks over all that is behind it, so that there must be few of them.
+    for step in refused.iter().take(MOST_REFUSED) {
+        lines.push(format!("to change for {}:", place(step)));
+        for source in step.from.iter().take(MOST_REFUSED) {
+            let (Some(input), Some(fed)) = (source.input, derivation.steps.get(source.step)) else { continue };
+            let sources = first(derivation.sources_of(source.step), MOST_REFUSED, place).join(", ");
+            lines.push(format!("  input {input} is {} by {sources}", fed.element_type));
+        }
+    }
+    if refused.len() > MOST_REFUSED {
+        let more = refused.len() - MOST_REFUSED;
+        lines.push(format!("and {more} more layers that refuse their inputs"));
+    }
+    lines
+}
+
+/// The first of some sources, attributes before inputs before constants: they are what one changes.
+fn first<'a>(sources: impl Iterator<Item = &'a Step>, most: usize, show: fn(&Step) -> String) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
-    sources.sort_by_key(|step| step.operation != "Parameter");
-    let more = sources.len().saturating_sub(MOST_SOURCES);
-    let shown = sources.into_iter().take(MOST_SOURCES).map(show);
-    shown.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(separator)
+    sources.sort_by_key(|step| match step.rule {
+        Rule::Promotion { .. } => 0,
+        _ if step.operation == "Parameter" => 1,
+        _ if step.operation == "Const" => 3,
+        _ => 2,
+    });
+    let more = sources.len().saturating_sub(most);
+    let shown = sources.into_iter().take(most).map(show);
+    shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }

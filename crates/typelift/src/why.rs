@@ -10,7 +10,7 @@ use typelift_promote::{ElementType, openvino};
 use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::Probe;
-use crate::ops::{self, AttributeValues, LayerKind, Operation, Subject};
+use crate::ops::{self, Attr, AttributeValues, LayerKind, Operation, Subject};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -24,9 +24,9 @@ pub struct Derivation {
 }
 
 impl Derivation {
-    /// The steps that nothing else decides: Parameters, constants, attributes, operations with one type.
+    /// The steps where the type is decided: Parameters, constants, attributes, operations with one type.
     pub fn sources(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| step.from.is_empty())
+        self.steps.iter().filter(|step| step.is_source())
     }
 
     /// Those of them that a step comes from, by its place among the steps; the step itself where nothing else decides it.
@@ -37,7 +37,7 @@ impl Derivation {
                 pending.extend(self.steps.get(next).into_iter().flat_map(|step| &step.from).map(|source| source.step));
             }
         }
-        seen.into_iter().filter_map(|step| self.steps.get(step)).filter(|step| step.from.is_empty())
+        seen.into_iter().filter_map(|step| self.steps.get(step)).filter(|step| step.is_source())
     }
 }
 
@@ -63,6 +63,14 @@ pub struct Step {
     pub from: Vec<Source>,
 }
 
+impl Step {
+    /// Whether something is decided here: nothing goes in that has a say, or attributes have one too.
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
+    }
+}
+
 fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(ty.name())
 }
@@ -81,14 +89,7 @@ pub struct Source {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Rule {
     /// An attribute of the layer.
-    Attribute {
-        /// Its name.
-        name: String,
-        /// What it says.
-        value: String,
-        /// Whether the file has it; otherwise it is the default.
-        written: bool,
-    },
+    Attribute(Setting),
     /// The type of one input.
     Input {
         /// Which.
@@ -103,6 +104,8 @@ pub enum Rule {
     Promotion {
         /// `f16 with f32 gives f32: the wider float`.
         steps: Vec<String>,
+        /// The attributes without which it would give another type, or none.
+        attributes: Vec<Setting>,
     },
     /// The operation gives this type, whatever it takes.
     Fixed,
@@ -119,20 +122,46 @@ pub enum Rule {
     },
 }
 
+/// An attribute that decides a type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub value: String,
+    /// Whether the file has it; otherwise it is the default.
+    pub written: bool,
+}
+
+/// `destination_type="f32"`.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value, written } = self;
+        match written {
+            true => write!(f, "{name}=\"{value}\""),
+            false => write!(f, "{name}, which is \"{value}\" where the file does not say"),
+        }
+    }
+}
+
 /// A clause: `attribute destination_type="f32"`, `the type of input 0`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Attribute { name, value, written: true } => write!(f, "attribute {name}=\"{value}\""),
-            Self::Attribute { name, value, written: false } => {
-                write!(f, "attribute {name}, which is \"{value}\" where the file does not say")
-            }
+            Self::Attribute(setting) => write!(f, "attribute {setting}"),
             Self::Input { input } => write!(f, "the type of input {input}"),
             Self::Common { inputs } => {
                 let inputs = inputs.iter().map(ToString::to_string).collect();
                 write!(f, "the common type of inputs {}", list(inputs, "and"))
             }
-            Self::Promotion { steps } => f.write_str(&steps.join("; ")),
+            Self::Promotion { steps, attributes } => {
+                f.write_str(&steps.join("; "))?;
+                let attributes: Vec<String> = attributes.iter().map(ToString::to_string).collect();
+                match attributes.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "; decided by {}", list(attributes, "and")),
+                }
+            }
             Self::Fixed => f.write_str("the operation always gives this type"),
             Self::Given => f.write_str("what goes into the body here"),
             Self::Body => f.write_str("what comes out of the body here"),
@@ -142,19 +171,44 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A model has no layer and no tensor of that name.
+/// Why a name is not that of one tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no layer and no tensor `{0}`")]
-pub struct UnknownName(pub String);
+#[non_exhaustive]
+pub enum NameError {
+    /// Nothing has this name.
+    #[error("there is no layer and no tensor `{0}`")]
+    Unknown(String),
+    /// The layer has no such output.
+    #[error("`{name}` is not a tensor: the number of outputs of layer {layer} is {outputs}, and they count from 0")]
+    NoOutput {
+        /// The name that was asked for.
+        name: String,
+        /// The layer.
+        layer: LayerId,
+        /// How many outputs it has.
+        outputs: usize,
+    },
+    /// Several tensors have this name.
+    #[error("`{name}` is ambiguous, {} tensors go by it: {}", .tensors.len(), list(.tensors.clone(), "and"))]
+    Ambiguous {
+        /// The name that was asked for.
+        name: String,
+        /// Each tensor, as it can be asked for: `If_36/then_body/4.0`.
+        tensors: Vec<String>,
+    },
+}
 
-/// Tells how a tensor of an inferred model got its element type: from the Parameters, constants and attributes that decide
-/// it, through each rule that was applied. `name` is that of a tensor, or of a layer, whose first output is meant then, or
-/// of the layer of a Result, whose input is; those outside of bodies come first.
+/// Says how a tensor of an inferred model got its element type: from the Parameters, constants and attributes that decide
+/// it, through each rule that was applied.
+///
+/// `name` is that of a tensor, or the name or id of a layer: its first output is meant then, or the input of a Result.
+/// `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer `loop`; a name without
+/// its path is looked for in bodies where the model's own graph does not have it.
 ///
 /// What decides is found by experiment: the rule of each operation is asked again with inputs and attributes of other types.
 ///
 /// # Errors
-/// There is nothing of that name.
+/// [`NameError`] where nothing has that name, or several tensors have it.
 ///
 /// # Examples
 /// ```
@@ -170,7 +224,7 @@ pub struct UnknownName(pub String);
 /// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
+pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
     let mut search = Search {
         rooms: vec![Room {
             graph: &model.graph,
@@ -185,9 +239,8 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
         lines: Lines::new(model.source().clone()),
     };
     search.open();
-    let asked = search.rooms.iter().enumerate().find_map(|(room, Room { graph, .. })| Some((room, find(graph, name)?)));
-    let (room, tensor) = asked.ok_or_else(|| UnknownName(name.to_owned()))?;
-    search.visit(None, room, tensor).ok_or_else(|| UnknownName(name.to_owned()))?;
+    let (room, tensor) = search.find(name)?;
+    search.visit(None, room, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
     let mut steps = Vec::new();
     while let Some((room, tensor)) = search.waiting.pop_front() {
         steps.extend(search.step(room, tensor));
@@ -195,19 +248,49 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, UnknownName> {
     Ok(Derivation { steps })
 }
 
-/// The tensor of that name in a graph.
-fn find(graph: &Graph, name: &str) -> Option<Output> {
-    let named = |layer: &&Layer| layer.name() == name;
-    if let Some(layer) = graph.petgraph().node_weights().find(named) {
-        return match ops::kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
-            true => graph.producers(layer.id()).first().copied().flatten(),
-            false => Some(Output { layer: layer.id(), port: 0 }),
-        };
+/// The tensors of a graph that go by a name: those of layers with this name or id, and those that have it among theirs.
+fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
+    let id = name.parse().ok().map(LayerId);
+    let mut found = BTreeSet::new();
+    for layer in graph.layers() {
+        if layer.name() == name || Some(layer.id()) == id {
+            found.extend(main_tensor(graph, layer));
+        }
+        let ports = layer.outputs().iter().enumerate();
+        let ports = ports.filter(|(_, port)| port.names().iter().any(|known| known == name));
+        found.extend(ports.map(|(port, _)| Output { layer: layer.id(), port }));
     }
-    graph.petgraph().node_weights().find_map(|layer| {
-        let port = layer.outputs().iter().position(|port| port.names().iter().any(|known| known == name))?;
-        Some(Output { layer: layer.id(), port })
-    })
+    found
+}
+
+/// The first output of a layer, or the input of a Result.
+fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
+    match ops::kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
+        true => graph.producers(layer.id()).first().copied().flatten(),
+        false => Some(Output { layer: layer.id(), port: 0 }),
+    }
+}
+
+/// The outputs that `7.1` or `split.1` are in a graph: an id comes before a name, so that each tensor can be asked for.
+///
+/// # Errors
+/// There is such a layer, and it has fewer outputs.
+fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
+    let number = || name.rsplit_once('.').and_then(|(layer, port)| Some((layer, port.parse::<usize>().ok()?)));
+    let Some((layer, port)) = number() else { return Ok(BTreeSet::new()) };
+    let by_id = layer.parse().ok().and_then(|id| graph.layer(LayerId(id)));
+    let layers: Vec<&Layer> = match by_id {
+        Some(layer) => vec![layer],
+        None => graph.layers().filter(|known| known.name() == layer).collect(),
+    };
+    let outputs = layers.iter().filter(|layer| port < layer.outputs().len());
+    let found: BTreeSet<Output> = outputs.map(|layer| Output { layer: layer.id(), port }).collect();
+    match layers.first() {
+        Some(layer) if found.is_empty() => {
+            Err(NameError::NoOutput { name: name.to_owned(), layer: layer.id(), outputs: layer.outputs().len() })
+        }
+        _ => Ok(found),
+    }
 }
 
 /// The way into a body: the room around it, its layer, and its position among the bodies of the layer.
@@ -259,6 +342,49 @@ impl<'a> Search<'a> {
             }
             next += 1;
         }
+    }
+
+    /// The one tensor of that name, and its room.
+    fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
+        let rooms = || self.rooms.iter().enumerate();
+        let mut found: Vec<(usize, Output)> = Vec::new();
+        // By its path first.
+        let inside = rooms().filter_map(|(at, room)| match room.path.as_str() {
+            "" => Some((at, room.graph, name)),
+            path => Some((at, room.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
+        });
+        let inside: Vec<_> = inside.collect();
+        for &(at, graph, rest) in &inside {
+            found.extend(named(graph, rest).into_iter().map(|tensor| (at, tensor)));
+        }
+        let mut reason = NameError::Unknown(name.to_owned());
+        if found.is_empty() {
+            for &(at, graph, rest) in &inside {
+                match numbered(graph, rest) {
+                    Ok(tensors) => found.extend(tensors.into_iter().map(|tensor| (at, tensor))),
+                    Err(error) => reason = error,
+                }
+            }
+        }
+        // Without a path, an id says too little.
+        if found.is_empty() && name.parse::<u64>().is_err() {
+            found.extend(rooms().flat_map(|(at, room)| named(room.graph, name).into_iter().map(move |it| (at, it))));
+        }
+        match found[..] {
+            [] => Err(reason),
+            [one] => Ok(one),
+            _ => {
+                let tensors = found.iter().map(|&(room, tensor)| self.spelled(room, tensor)).collect();
+                Err(NameError::Ambiguous { name: name.to_owned(), tensors })
+            }
+        }
+    }
+
+    /// `If_36/then_body/4.0`: the way to ask for a tensor that no other shares.
+    fn spelled(&self, room: usize, tensor: Output) -> String {
+        let path = &self.rooms[room].path;
+        let separator = if path.is_empty() { "" } else { "/" };
+        format!("{path}{separator}{}.{}", tensor.layer, tensor.port)
     }
 
     /// A tensor as a source of another; `None` where there is no such tensor.
@@ -321,9 +447,9 @@ impl<'a> Search<'a> {
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
-            && let Some(steps) = promotion(layer, operation, &ports)
+            && let Some(rule) = promotion(layer, operation, &ports)
         {
-            return (Rule::Promotion { steps }, vec![0, 1]);
+            return (rule, vec![0, 1]);
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
             let (values, _) = AttributeValues::read(layer, operation);
@@ -341,18 +467,15 @@ impl<'a> Search<'a> {
             Err(message) => return (Rule::Refused { message }, (0..ports.len()).collect()),
         };
         for attribute in operation.type_attributes() {
-            let written = layer.attribute(attribute.name);
-            let value = written.or(attribute.default).unwrap_or_default().to_owned();
-            let changes = OTHER_TYPES.iter().filter(|ty| ty.name() != value).find_map(|ty| {
+            let setting = setting(layer, attribute);
+            let changes = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
                 let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
                 other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
                 probe(&other.with_attribute(attribute.name, ty.name()), &ports).ok()
             });
-            if changes.is_some_and(|ty| ty != found) {
-                return (
-                    Rule::Attribute { name: attribute.name.to_owned(), value, written: written.is_some() },
-                    Vec::new(),
-                );
+            // Where it must agree with an input, as that of ReadValue, every other value is refused.
+            if changes.map_or(setting.value == found.name(), |ty| ty != found) {
+                return (Rule::Attribute(setting), Vec::new());
             }
         }
         let mut deciding = Vec::new();
@@ -415,10 +538,31 @@ const OTHER_TYPES: [ElementType; 7] = [
     ElementType::String,
 ];
 
-/// The steps of a promotion that OpenVINO makes.
-fn promotion(layer: &Layer, operation: &'static Operation, ports: &[&OutputPort]) -> Option<Vec<String>> {
+/// An attribute as a layer has it.
+fn setting(layer: &Layer, attribute: &Attr) -> Setting {
+    let written = layer.attribute(attribute.name);
+    let value = written.or(attribute.default).unwrap_or_default().to_owned();
+    Setting { name: attribute.name.to_owned(), value, written: written.is_some() }
+}
+
+/// The steps of a promotion that OpenVINO makes, and the attributes that decide it.
+fn promotion(layer: &Layer, operation: &'static Operation, ports: &[&OutputPort]) -> Option<Rule> {
     let (attributes, [left, right]) = ops::promotion(&ops::Attributes::new(layer, operation), ports).ok()?;
     let mut steps = Vec::new();
-    openvino::trace(left, right, &attributes, &mut |step| steps.push(step.to_string())).ok()?;
-    Some(steps)
+    let found = openvino::trace(left, right, &attributes, &mut |step| steps.push(step.to_string())).ok()?;
+    let changes = |other: openvino::Attributes| openvino::promote(left, right, &other) != Ok(found);
+    let decides = |name: &str| match name {
+        "promote_unsafe" => changes(openvino::Attributes { promote_unsafe: !attributes.promote_unsafe, ..attributes }),
+        "pytorch_scalar_promotion" => changes(openvino::Attributes {
+            pytorch_scalar_promotion: !attributes.pytorch_scalar_promotion,
+            ..attributes
+        }),
+        "u64_integer_promotion_target" => OTHER_TYPES
+            .iter()
+            .any(|&target| changes(openvino::Attributes { u64_integer_promotion_target: target, ..attributes })),
+        _ => false,
+    };
+    let names = operation.attribute_names().filter(|name| decides(name));
+    let attributes = names.filter_map(|name| Some(setting(layer, operation.attribute(name)?))).collect();
+    Some(Rule::Promotion { steps, attributes })
 }

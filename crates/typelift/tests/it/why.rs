@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use crate::common::Net;
-use typelift::why::Rule;
+use typelift::why::{NameError, Rule};
 use typelift::{infer, why};
 
 /// The rules from a tensor back to what decides, each with its layer.
@@ -67,6 +67,22 @@ fn unknown_names_and_operations_are_told() {
     let _ = infer(&mut model);
     assert_eq!(why(&model, "own").unwrap().steps[0].rule, Rule::Declared);
     assert_eq!(why(&model, "other").unwrap_err().to_string(), "there is no layer and no tensor `other`");
+}
+
+#[test]
+fn what_is_ambiguous_is_listed_and_each_can_be_asked_for() {
+    let fixtures = format!("{}/../../testdata/fixtures/why", env!("CARGO_MANIFEST_DIR"));
+    let mut model = typelift::Model::open(format!("{fixtures}/body_path.xml")).unwrap();
+    let _ = infer(&mut model);
+    let NameError::Ambiguous { tensors, .. } = why(&model, "bx").unwrap_err() else { panic!("`bx` is in two bodies") };
+    assert_eq!(tensors, ["If_36/then_body/1.0", "If_36/else_body/1.0"]);
+    let asked = tensors.iter().map(|name| why(&model, name).unwrap().steps[0].operation.clone());
+    assert_eq!(asked.collect::<Vec<_>>(), ["Abs", "ReLU"]);
+    let error = why(&model, "If_36.1").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`If_36.1` is not a tensor: the number of outputs of layer 36 is 1, and they count from 0"
+    );
 }
 
 #[test]
