@@ -375,12 +375,13 @@ pub(super) fn steps(model: &Model) -> Vec<Step> {
     let mut known = HashMap::<(String, usize), usize>::new();
     let mut steps = Vec::<Step>::new();
     // What is near the outputs explains most of what is above it.
-    let names: Vec<&str> = model.graph().layers().map(Layer::name).collect();
-    for name in names.into_iter().rev().take_while(|_| start.elapsed() < PATIENCE) {
-        if known.contains_key(&(name.to_owned(), 0)) {
+    let layers: Vec<&Layer> = model.graph().layers().collect();
+    for layer in layers.into_iter().rev().take_while(|_| start.elapsed() < PATIENCE) {
+        if known.contains_key(&(layer.name().to_owned(), 0)) {
             continue;
         }
-        let Ok(derivation) = typelift::why(model, name) else { continue };
+        // A name can be the id of another layer.
+        let Ok(derivation) = typelift::why(model, &format!("{}.0", layer.id())) else { continue };
         let path = |step: &typelift::why::Step| match step.layer.path.is_empty() {
             true => step.layer.name.clone(),
             false => format!("{}/{}", step.layer.path, step.layer.name),
