@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use typelift::ops::{self, LayerKind};
-use typelift::passes::{
-    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
-    Pass, UNIQUE_TENSOR_NAMES,
-};
+use typelift::convert::{ConvertError, Converted, Unneeded};
+use typelift::passes::{Align, Change};
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
-use typelift::{Diagnostic, Diagnostics, Graph, Layer, Model};
+use typelift::{Diagnostic, Diagnostics, Model};
 
 use crate::Status;
 use crate::batch::{Frame, Inputs};
@@ -133,40 +130,21 @@ impl Args {
         let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
-        let mut changes = Vec::new();
-        let mut interface = Vec::new();
+        let mut converted = None;
         if let Some(model) = model {
-            interface = model.interface_types();
-            let changed = self.changes.apply(model)?;
-            changes = self.interface.convert_inputs(model)?;
-            changes.extend(input::infer(model, diagnostics, &changed, self.rules()));
+            converted = self.conversion().run(model, &mut diagnostics.list).map_err(|error| failure(model, &error))?;
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
-        let before = model.as_ref().map_or(0, |model| promotions(model.graph()));
-        let refresh_ports = !self.changes.is_empty() || !self.interface.is_empty() || !changes.is_empty();
-        if let Some(model) = model.as_mut().filter(|_| !diagnostics.has_errors()) {
-            self.lower(model, diagnostics, &mut changes, before)?;
-        }
-        let (Some(model), false) = (model, diagnostics.has_errors()) else {
+        let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
             return Ok(Conversion { totals: None, plan: None });
         };
-        changes.extend(self.interface.convert_outputs(model)?);
-        if refresh_ports {
-            let noted =
-                changes.iter().filter(|change| change.action == Action::Retyped && change.layer.path.is_empty());
-            let noted: Vec<_> = noted.map(|change| change.layer.id).collect();
-            let retyped = model.retyped_since(&interface).into_iter();
-            changes.extend(retyped.filter(|change| !noted.contains(&change.layer.id)));
-        }
-        if !self.changes.is_empty() {
-            diagnostics.list.extend(model.narrowed());
-        }
+        let Converted { changes, promotions_before, promotions_left, refresh_ports, .. } = converted;
         let plan = Plan::new(&diagnostics.file, changes, model);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-        let totals = plan.totals(before, promotions(model.graph()));
+        let totals = plan.totals(promotions_before, promotions_left);
         let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if let Some(target) = &target {
@@ -179,30 +157,23 @@ impl Args {
         Ok(Conversion { totals: Some(totals), plan: self.report.is_some().then_some(plan) })
     }
 
-    /// Replaces each ConvertPromoteTypes of a typed model, and removes the Converts that do nothing.
-    fn lower(
-        &self,
-        model: &mut Model,
-        diagnostics: &mut Diagnostics,
-        changes: &mut Vec<Change>,
-        before: usize,
-    ) -> Result<(), Failure> {
-        let is_aligned = !changes.is_empty();
-        let (lower, tidy) = match self {
-            Self { keep_noop_converts: true, .. } => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            Self { eliminate_converts: true, .. } => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
-            _ => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+    /// What these options ask for.
+    fn conversion(&self) -> typelift::Conversion {
+        let unneeded = match self {
+            Self { keep_noop_converts: true, .. } => Unneeded::Kept,
+            Self { eliminate_converts: true, .. } => Unneeded::Redundant,
+            _ => Unneeded::Noops,
         };
-        changes.extend(run_pass(model, lower)?);
-        let is_lowered = before > promotions(model.graph());
-        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
-        if is_lowered || !self.keep_noop_converts {
-            changes.extend(run_pass(model, tidy)?);
+        let (InputChanges { set_type, set_shape }, InterfaceChanges { input_type, output_type }) =
+            (self.changes.clone(), self.interface.clone());
+        typelift::Conversion {
+            align: self.rules(),
+            unneeded,
+            set_types: set_type,
+            set_shapes: set_shape,
+            input_types: input_type,
+            output_types: output_type,
         }
-        if is_aligned && is_lowered {
-            diagnostics.list.extend(typelift::infer(model).into_iter().filter(Diagnostic::is_error));
-        }
-        Ok(())
     }
 
     /// Commands that would succeed where this one did not.
@@ -227,11 +198,13 @@ impl Args {
     }
 }
 
-fn run_pass(model: &mut Model, pass: Pass) -> Result<Vec<Change>, Failure> {
-    passes::run(model, pass).map_err(|error| {
-        Failure::new(format!("pass {} left a damaged graph: {error}", pass.name))
-            .help("this is a fault of typelift, not of the model; nothing was written")
-    })
+fn failure(model: &Model, error: &ConvertError) -> Failure {
+    match error {
+        ConvertError::Interface(error) => input::refused_name(model, error),
+        error => {
+            Failure::new(error.to_string()).help("this is a fault of typelift, not of the model; nothing was written")
+        }
+    }
 }
 
 fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -239,13 +212,4 @@ fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -
         return terminal.print_json(report);
     }
     output::write_report(path, &terminal::json(report)?)
-}
-
-/// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
-fn promotions(graph: &Graph) -> usize {
-    let count = |layer: &Layer| {
-        let own = ops::kind(layer) == LayerKind::ConvertPromoteTypes;
-        usize::from(own) + layer.bodies().iter().map(|body| promotions(body.graph())).sum::<usize>()
-    };
-    graph.layers().map(count).sum()
 }

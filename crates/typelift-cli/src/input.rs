@@ -38,27 +38,27 @@ pub(crate) struct Member {
 }
 
 /// Changes to the model's inputs.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
     /// Give an input another element type, such as x=f16; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
-    set_type: Vec<(String, ElementType)>,
+    pub(crate) set_type: Vec<(String, ElementType)>,
     /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable
     #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
-    set_shape: Vec<(String, Shape)>,
+    pub(crate) set_shape: Vec<(String, Shape)>,
 }
 
 /// Inputs and outputs of other types around the same computation.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct InterfaceChanges {
     /// Let the model take another element type at an input and compute what it did, such as image=u8: one Convert behind
     /// the input, as OpenVINO's PrePostProcessor does; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
-    input_type: Vec<(String, ElementType)>,
+    pub(crate) input_type: Vec<(String, ElementType)>,
     /// Let the model give another element type at an output, such as scores=f16: one Convert before the output, which keeps
     /// its name; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
-    output_type: Vec<(String, ElementType)>,
+    pub(crate) output_type: Vec<(String, ElementType)>,
 }
 
 fn split(text: &str) -> Result<(&str, &str), String> {
@@ -235,18 +235,9 @@ impl InputChanges {
         self.set_type.is_empty() && self.set_shape.is_empty()
     }
 
-    /// Changes the model's inputs, and tells which layers they are.
+    /// Changes the model's inputs, and returns them.
     pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<LayerId>, Failure> {
-        let types = self.set_type.iter().map(|(name, ty)| (name, Some(*ty), None));
-        let shapes = self.set_shape.iter().map(|(name, shape)| (name, None, Some(shape)));
-        let mut changed = Vec::new();
-        for (name, element_type, shape) in types.chain(shapes) {
-            let id = model.set_input(name, element_type, shape).map_err(|error| refused_name(model, name, &error))?;
-            if !changed.contains(&id) {
-                changed.push(id);
-            }
-        }
-        Ok(changed)
+        model.set_inputs(&self.set_type, &self.set_shape).map_err(|error| refused_name(model, &error))
     }
 }
 
@@ -254,35 +245,13 @@ impl InterfaceChanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.input_type.is_empty() && self.output_type.is_empty()
     }
-
-    /// Gives the inputs their types, with the Converts behind them.
-    pub(crate) fn convert_inputs(&self, model: &mut Model) -> Result<Vec<Change>, Failure> {
-        each(&self.input_type, model, Model::convert_input)
-    }
-
-    /// Gives the outputs of a typed model their types, with the Converts before them.
-    pub(crate) fn convert_outputs(&self, model: &mut Model) -> Result<Vec<Change>, Failure> {
-        each(&self.output_type, model, Model::convert_output)
-    }
-}
-
-fn each(
-    wanted: &[(String, ElementType)],
-    model: &mut Model,
-    convert: fn(&mut Model, &str, ElementType) -> Result<Vec<Change>, InterfaceError>,
-) -> Result<Vec<Change>, Failure> {
-    let mut changes = Vec::new();
-    for (name, element_type) in wanted {
-        changes.extend(convert(model, name, *element_type).map_err(|error| refused_name(model, name, &error))?);
-    }
-    Ok(changes)
 }
 
 /// An input or output could not be changed, and perhaps another was meant.
-fn refused_name(model: &Model, name: &str, error: &InterfaceError) -> Failure {
+pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let near = match error {
-        InterfaceError::Unknown { end: End::Input, .. } => closest(model.inputs(), name),
-        InterfaceError::Unknown { end: End::Output, .. } => closest(model.outputs(), name),
+        InterfaceError::Unknown { end: End::Input, name, .. } => closest(model.inputs(), name),
+        InterfaceError::Unknown { end: End::Output, name, .. } => closest(model.outputs(), name),
         _ => None,
     };
     let failure = Failure::new(error.to_string());

@@ -197,6 +197,27 @@ impl Model {
         .map_err(InterfaceError::Edit)
     }
 
+    /// Gives inputs other element types and shapes, as [`set_input`](Self::set_input), and returns the inputs.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] at the first that cannot be changed; those before it are changed then.
+    pub fn set_inputs(
+        &mut self,
+        types: &[(String, ElementType)],
+        shapes: &[(String, Shape)],
+    ) -> Result<Vec<LayerId>, InterfaceError> {
+        let types = types.iter().map(|(name, element_type)| (name, Some(*element_type), None));
+        let shapes = shapes.iter().map(|(name, shape)| (name, None, Some(shape)));
+        let mut changed = Vec::new();
+        for (name, element_type, shape) in types.chain(shapes) {
+            let id = self.set_input(name, element_type, shape)?;
+            if !changed.contains(&id) {
+                changed.push(id);
+            }
+        }
+        Ok(changed)
+    }
+
     /// Lets the model take another element type at an input and compute what it did: the Parameter gets the type, and one
     /// Convert behind it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
     /// OpenVINO's `PrePostProcessor`. Returns what was done; nothing if the input has the type.

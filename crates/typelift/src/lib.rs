@@ -122,6 +122,7 @@
 
 mod array;
 mod check;
+pub mod convert;
 pub mod diagnostic;
 pub mod diff;
 mod file;
@@ -144,6 +145,7 @@ pub mod why;
 pub mod xml;
 
 pub use check::{check, check_after, check_target, unknown_operations};
+pub use convert::Conversion;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};

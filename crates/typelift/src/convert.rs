@@ -1,0 +1,196 @@
+//! Converting a model whole: its types agree, its promotions are explicit, and its inputs and outputs have the types asked for.
+
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::graph::{Graph, Layer, Model};
+use crate::interface::{InterfaceError, trace_changes};
+use crate::ops::{self, LayerKind};
+use crate::passes::{
+    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
+    PassError, UNIQUE_TENSOR_NAMES,
+};
+use crate::shape::Shape;
+
+/// How to convert a model: what `typelift convert` does between reading and writing.
+///
+/// # Examples
+/// ```
+/// use typelift::promote::ElementType;
+/// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let mut conversion = typelift::Conversion::default();
+/// conversion.input_types.push(("x".to_owned(), ElementType::U8));
+/// let mut found = Vec::new();
+/// let converted = conversion.run(&mut model, &mut found)?.expect("the model has no errors");
+/// assert!(converted.refresh_ports);
+/// assert!(model.to_string().starts_with("0 x = Parameter : u8[?,4]\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// What inputs become that must agree in type and do not; `None` leaves them, and they are errors.
+    pub align: Option<Align>,
+    /// Which Converts go that are not needed.
+    pub unneeded: Unneeded,
+    /// Inputs that get another element type, which the computation follows.
+    pub set_types: Vec<(String, ElementType)>,
+    /// Inputs that get another shape, which the computation follows.
+    pub set_shapes: Vec<(String, Shape)>,
+    /// Inputs that get another element type around the same computation: [`Model::convert_input`].
+    pub input_types: Vec<(String, ElementType)>,
+    /// Outputs that get another element type around the same computation: [`Model::convert_output`].
+    pub output_types: Vec<(String, ElementType)>,
+}
+
+/// Which Converts a conversion removes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unneeded {
+    /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
+    Kept,
+    /// Those to the type that a tensor already has.
+    #[default]
+    Noops,
+    /// Every one whose values another tensor provably holds.
+    Redundant,
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// Each change, in order. A Convert that one step inserts and a later one removes is listed twice.
+    pub changes: Vec<Change>,
+    /// The number of ConvertPromoteTypes before, bodies included.
+    pub promotions_before: usize,
+    /// The number of those that are left, because their type is not known before run time.
+    pub promotions_left: usize,
+    /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
+    /// [`refresh_ports`](crate::xml::WriteOptions::refresh_ports).
+    pub refresh_ports: bool,
+}
+
+/// Why a model was not converted.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// An input or output that is asked for cannot be changed.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// A pass failed, which is a fault of this crate.
+    #[error("pass {pass} left a damaged graph: {error}")]
+    Pass {
+        /// Its name.
+        pass: &'static str,
+        /// What it left.
+        error: PassError,
+    },
+}
+
+impl Default for Conversion {
+    /// Aligns by what the file declares, and removes Converts that do nothing.
+    fn default() -> Self {
+        Self {
+            align: Some(Align::default()),
+            unneeded: Unneeded::default(),
+            set_types: Vec::new(),
+            set_shapes: Vec::new(),
+            input_types: Vec::new(),
+            output_types: Vec::new(),
+        }
+    }
+}
+
+impl Conversion {
+    /// Converts a model. `found` holds what reading found, and gets what inference finds. `None` if there are errors in it
+    /// then: the model is inferred, and not converted.
+    ///
+    /// # Errors
+    /// [`ConvertError`]; the model is to be discarded then.
+    pub fn run(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Converted>, ConvertError> {
+        let interface = model.interface_types();
+        let changed = model.set_inputs(&self.set_types, &self.set_shapes)?;
+        let mut changes = Vec::new();
+        for (name, element_type) in &self.input_types {
+            changes.extend(model.convert_input(name, *element_type)?);
+        }
+        let promotions_before = promotions(model.graph());
+        let (mut inferred, aligned) = match self.align {
+            Some(align) => passes::infer_aligned(model, align),
+            None => (crate::infer(model), Vec::new()),
+        };
+        if found.iter().any(Diagnostic::is_error) {
+            // Reading reported the inputs that it could not connect.
+            inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
+        }
+        trace_changes(model.graph(), &changed, &mut inferred);
+        found.append(&mut inferred);
+        changes.extend(aligned);
+        if found.iter().any(Diagnostic::is_error) {
+            return Ok(None);
+        }
+        let refresh_ports = self.changes_interface() || !changes.is_empty();
+        let is_aligned = !changes.is_empty();
+        changes.extend(self.lower(model, promotions_before)?);
+        let promotions_left = promotions(model.graph());
+        if is_aligned && promotions_left < promotions_before {
+            found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
+            if found.iter().any(Diagnostic::is_error) {
+                return Ok(None);
+            }
+        }
+        for (name, element_type) in &self.output_types {
+            changes.extend(model.convert_output(name, *element_type)?);
+        }
+        if refresh_ports {
+            let is_noted = |id| changes.iter().any(|change| is_retyped(change) && change.layer.id == id);
+            let retyped = model.retyped_since(&interface).into_iter().filter(|change| !is_noted(change.layer.id));
+            let retyped: Vec<_> = retyped.collect();
+            changes.extend(retyped);
+        }
+        if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
+            found.extend(model.narrowed());
+        }
+        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports }))
+    }
+
+    /// Whether inputs or outputs are to be other ones.
+    #[must_use]
+    pub fn changes_interface(&self) -> bool {
+        let retyped = [&self.set_types, &self.input_types, &self.output_types];
+        !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
+    }
+
+    /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.
+    fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
+        let (lower, tidy) = match self.unneeded {
+            Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+        };
+        let run = |model: &mut Model, pass: passes::Pass| {
+            passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: pass.name, error })
+        };
+        let mut changes = run(model, lower)?;
+        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
+        if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
+            changes.extend(run(model, tidy)?);
+        }
+        Ok(changes)
+    }
+}
+
+/// Whether a change is that an input or output of the model itself has another type.
+fn is_retyped(change: &Change) -> bool {
+    change.action == Action::Retyped && change.layer.path.is_empty()
+}
+
+/// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
+fn promotions(graph: &Graph) -> usize {
+    let (mut count, mut graphs) = (0, vec![graph]);
+    while let Some(graph) = graphs.pop() {
+        count += graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes).count();
+        graphs.extend(graph.layers().flat_map(Layer::bodies).map(|body| body.graph()));
+    }
+    count
+}
