@@ -1,7 +1,7 @@
 //! Places in the source text: byte ranges, lines and columns.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -60,22 +60,34 @@ impl Span {
 #[derive(Clone, Debug)]
 pub struct Lines {
     source: Arc<String>,
+    index: OnceLock<Index>,
+}
+
+#[derive(Clone, Debug)]
+struct Index {
     /// The first byte of each line.
     starts: Vec<u32>,
-    /// The number of characters before each block of bytes: a line can be as long as the text.
+    /// The number of characters before each block of bytes: a line can be as long as the text. Empty where each byte is one.
     characters: Vec<u32>,
 }
 
 impl Lines {
     const BLOCK: usize = 4096;
 
-    /// Goes through the text once.
+    /// Goes through the text once, when a line is asked for.
     pub fn new(source: Arc<String>) -> Self {
-        let ends = source.match_indices('\n').map(|(at, _)| Span::new(at + 1, at + 1).start);
-        let starts = std::iter::once(0).chain(ends).collect();
-        let blocks = source.as_bytes().chunks(Self::BLOCK);
-        let characters = blocks.scan(0, |count, block| Some(std::mem::replace(count, *count + characters(block))));
-        Self { starts, characters: characters.collect(), source }
+        Self { source, index: OnceLock::new() }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let bytes = self.source.as_bytes();
+            let ends = memchr::memchr_iter(b'\n', bytes).map(|at| Span::new(at + 1, at + 1).start);
+            let starts = std::iter::once(0).chain(ends).collect();
+            let blocks = if bytes.is_ascii() { &[] } else { bytes }.chunks(Self::BLOCK);
+            let characters = blocks.scan(0, |count, block| Some(std::mem::replace(count, *count + characters(block))));
+            Index { starts, characters: characters.collect() }
+        })
     }
 
     /// The text.
@@ -85,15 +97,16 @@ impl Lines {
 
     /// Line and column of a byte, both from 1; columns count characters.
     pub fn line_column(&self, at: u32) -> (usize, usize) {
-        let line = self.starts.partition_point(|&start| start <= at);
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let starts = &self.index().starts;
+        let line = starts.partition_point(|&start| start <= at);
+        let start = starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         (line, (self.before(at) - self.before(start)) as usize + 1)
     }
 
     /// The bytes of a line, its end left out; lines count from 1.
     pub fn line(&self, line: usize) -> Span {
         let length = Span::new(self.source.len(), self.source.len()).start;
-        let start = |line: usize| self.starts.get(line).copied();
+        let start = |line: usize| self.index().starts.get(line).copied();
         let begin = line.checked_sub(1).and_then(start).unwrap_or(length);
         let text = Span { start: begin, end: start(line).unwrap_or(length) }.text(&self.source);
         Span { start: begin, end: begin + text.trim_end_matches(['\r', '\n']).len() as u32 }
@@ -103,9 +116,13 @@ impl Lines {
     fn before(&self, at: u32) -> u32 {
         let at = (at as usize).min(self.source.len());
         let block = at / Self::BLOCK;
-        let counted = self.characters.get(block).copied();
+        let characters_before = &self.index().characters;
+        if characters_before.is_empty() {
+            return at as u32;
+        }
+        let counted = characters_before.get(block).copied();
         let rest = self.source.as_bytes().get(block * Self::BLOCK..at).unwrap_or_default();
-        counted.or(self.characters.last().copied()).unwrap_or_default() + characters(rest)
+        counted.or(characters_before.last().copied()).unwrap_or_default() + characters(rest)
     }
 }
 

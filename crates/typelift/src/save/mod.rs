@@ -269,17 +269,19 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
 }
 
 fn bodies<'a>(graph: &'a Graph, path: &str) -> Vec<(&'a Graph, String)> {
+    let with_bodies = graph.layers().filter(|layer| !layer.bodies().is_empty());
     let of = |layer: &'a Layer| {
         let path = if path.is_empty() { layer.name().to_owned() } else { format!("{path}/{}", layer.name()) };
         layer.bodies().iter().map(move |body| (&body.graph, format!("{path}/{}", body.name())))
     };
-    graph.layers().flat_map(of).collect()
+    with_bodies.flat_map(of).collect()
 }
 
 /// Whether a layer is a constant with bytes in the weights.
 fn is_stored(layer: &Layer) -> bool {
-    let operation = crate::ops::lookup(layer.ty(), layer.version());
-    operation.is_some_and(|operation| operation.name() == "Constant")
-        && layer.attribute("offset").is_some()
-        && layer.attribute("size") != Some("0")
+    let is_constant = || {
+        let operation = crate::ops::lookup(layer.ty(), layer.version());
+        operation.is_some_and(|operation| operation.name() == "Constant")
+    };
+    layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") && is_constant()
 }

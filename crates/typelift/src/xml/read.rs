@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::tokens::{Element, Tokens, decode};
+use super::tokens::{Element, Tokens, decode, plain_number};
 use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::kind::{LayerKind, start};
@@ -31,6 +31,9 @@ const MAX_DEPTH: usize = 64;
 
 /// The most bodies that a layer can have; known operations have at most two.
 const MAX_BODIES: usize = 64;
+
+/// What an edge says, in the order in which it is written.
+const EDGE_ATTRIBUTES: [&str; 4] = ["from-layer", "from-port", "to-layer", "to-port"];
 
 /// How many layers, ports or attributes a message lists one by one.
 const SHOWN: usize = 8;
@@ -88,6 +91,7 @@ pub fn parse(source: Arc<String>) -> Reading {
         created: None,
         known_ports: Known::new("</port>"),
         known_inputs: Known::new("</input>"),
+        last_data: FxHashMap::default(),
     };
     let model = read.model();
     let mut diagnostics = read.finish();
@@ -299,6 +303,8 @@ struct Read<'a> {
     created: Option<HashSet<NodeIndex>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
+    /// The last `<data>` of each type of layer, and what it says.
+    last_data: FxHashMap<CompactString, (&'a str, SmallVec<[Attribute; 1]>)>,
 }
 
 /// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
@@ -482,13 +488,7 @@ impl<'a> Read<'a> {
                 }
                 "edges" if graph.edges_span.is_none() => {
                     edges.reserve(graph.layers().map(|layer| layer.inputs.len()).sum());
-                    while let Some(element) = self.tokens.child(Some(&child))? {
-                        if element.name() == "edge" {
-                            edges.extend(self.edge(&element)?);
-                        } else {
-                            self.unknown_element(&element)?;
-                        }
-                    }
+                    self.edges(&child, &mut edges)?;
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
                 "rt_info" if graph.rt_info.is_none() => {
@@ -583,13 +583,10 @@ impl<'a> Read<'a> {
         let mut body_names = HashSet::new();
         let mut back_edges = None;
         // Of these the first one counts.
-        let (mut data, mut input, mut output) = (false, false, false);
+        let (mut data, mut input, mut output) = (self.repeated_data(element, layer), false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
             match child.name() {
-                "data" if !replace(&mut data, true) => {
-                    self.data(&child, layer)?;
-                    self.no_children(&child)?;
-                }
+                "data" if !replace(&mut data, true) => self.data(&child, layer)?,
                 "input" if !replace(&mut input, true) => layer.inputs = self.inputs(&child, layer)?,
                 "output" if !replace(&mut output, true) => {
                     while let Some(port) = self.tokens.child(Some(&child))? {
@@ -636,7 +633,19 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
+    /// Takes over the attributes of the `<data>` that follows, where it is written as in the last layer of this type.
+    fn repeated_data(&mut self, element: &Element<'a>, layer: &mut Layer) -> bool {
+        match self.last_data.get(layer.ty.as_str()) {
+            Some((text, attributes)) if self.tokens.pass_child(element, text) => {
+                layer.attributes.clone_from(attributes);
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        let reported = self.diagnostics.len();
         // Few attributes are the rule, and then looking at all of them is the fastest way.
         const FEW: usize = 16;
         let mut seen = HashSet::new();
@@ -653,6 +662,13 @@ impl<'a> Read<'a> {
             } else if repeated.insert(name) {
                 self.duplicate_attribute(element, name);
             }
+        }
+        self.no_children(element)?;
+        // No two constants are written alike.
+        if self.diagnostics.len() == reported && layer.ty != "Const" && self.last_data.len() < Known::<()>::MAX_ENTRIES
+        {
+            let text = self.tokens.span_since(element).text(self.source);
+            self.last_data.insert(layer.ty.clone(), (text, layer.attributes.clone()));
         }
         Ok(())
     }
@@ -858,11 +874,24 @@ impl<'a> Read<'a> {
         Ok(edges)
     }
 
+    fn edges(&mut self, parent: &Element<'a>, edges: &mut Vec<Edge>) -> Result<(), Fatal> {
+        loop {
+            // Nearly every edge is written alike, and four numbers are found much faster than four attributes.
+            while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent, EDGE_ATTRIBUTES) {
+                edges.push(Edge { from: (from, from_port), to: (to, to_port), span });
+            }
+            match self.tokens.child(Some(parent))? {
+                Some(element) if element.name() == "edge" => edges.extend(self.edge(&element)?),
+                Some(element) => self.unknown_element(&element)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
     fn edge(&mut self, element: &Element<'a>) -> Result<Option<Edge>, Fatal> {
-        const NAMES: [&str; 4] = ["from-layer", "from-port", "to-layer", "to-port"];
-        let values = self.known_attributes(element, NAMES, |_, _| {})?;
+        let values = self.known_attributes(element, EDGE_ATTRIBUTES, |_, _| {})?;
         let mut numbers = [None; 4];
-        for ((name, value), number) in NAMES.into_iter().zip(values).zip(&mut numbers) {
+        for ((name, value), number) in EDGE_ATTRIBUTES.into_iter().zip(values).zip(&mut numbers) {
             match value {
                 Some(text) => *number = self.unsigned(name, text),
                 None => self.missing_attribute(element, name),
@@ -1150,8 +1179,8 @@ impl<'a> Read<'a> {
 
     fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
         // Ids are plain digits; everything else takes the careful way.
-        if (1..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) {
-            return Some(text.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')));
+        if let Some((number, "")) = plain_number(text) {
+            return Some(number);
         }
         let trimmed = text.trim_start();
         let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();

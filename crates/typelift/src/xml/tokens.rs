@@ -133,7 +133,35 @@ impl<'a> Tokens<'a> {
         Ok(text)
     }
 
-    /// The text from here on, where `element`, whose start tag was just read, has content.
+    /// Passes over the next child of `parent`, if this is its text.
+    pub(super) fn pass_child(&mut self, parent: &Element, text: &str) -> bool {
+        let ahead = self.ahead(parent);
+        let found = ahead.trim_ascii_start().strip_prefix(text);
+        if let Some(rest) = found {
+            self.reader.stream().consume(ahead.len() - rest.len());
+        }
+        found.is_some()
+    }
+
+    /// Reads the next child of `parent`, if it is an edge that has just these attributes in this order and plain numbers as their values, as
+    /// OpenVINO writes it.
+    pub(super) fn plain_edge(&mut self, parent: &Element, names: [&str; 4]) -> Option<([u64; 4], Span)> {
+        let ahead = self.ahead(parent);
+        let edge = ahead.trim_ascii_start();
+        let mut rest = edge.strip_prefix("<edge")?;
+        let mut numbers = [0; 4];
+        for (name, number) in names.into_iter().zip(&mut numbers) {
+            let digits = rest.strip_prefix(' ')?.strip_prefix(name)?.strip_prefix("=\"")?;
+            (*number, rest) = plain_number(digits)?;
+            rest = rest.strip_prefix('"')?;
+        }
+        rest = rest.trim_ascii_start().strip_prefix("/>")?;
+        let start = self.position() + ahead.len() - edge.len();
+        self.reader.stream().consume(ahead.len() - rest.len());
+        Some((numbers, Span::new(start, self.position())))
+    }
+
+    /// The text from here on, which is inside `element`; empty where that has no content.
     pub(super) fn ahead(&self, element: &Element) -> &'a str {
         if element.empty { "" } else { self.text.get(self.position() - self.base..).unwrap_or_default() }
     }
@@ -274,6 +302,13 @@ fn unclosed(element: &Element) -> Diagnostic {
     Diagnostic::new(Code::XmlSyntax, format!("the file ends inside <{}>", element.name()))
         .at(element.tag_span, "this element is never closed")
         .help("the file was cut off: download or copy it again")
+}
+
+/// The number that a text starts with, where it is plain digits that surely fit, and what follows it.
+pub(super) fn plain_number(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = || text.bytes().take(digits).fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+    (1..=18).contains(&digits).then(|| (number(), &text[digits..]))
 }
 
 /// An attribute's value with its escapes resolved: the five named ones and character references; what else looks like
