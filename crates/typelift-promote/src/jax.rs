@@ -190,40 +190,233 @@ fn result_type(operands: Operands, trace: Trace) -> Result<(ElementType, bool)> 
 
 const WEAK: &str = "the least type of the lattice above all operands, weak";
 
+/// Which common types a function takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Any,
     NotBoolean,
     /// Integers and booleans.
     Whole,
+    Integers,
+    /// All but complex numbers.
+    Real,
+    /// Floats and complex numbers.
+    Inexact,
+    Floats,
+    /// Floats of 16 bits and more.
+    WideFloats,
+    /// `jnp.gcd` has no narrow signed integers.
+    Divisors,
 }
+
+impl Takes {
+    fn has(self, ty: ElementType) -> bool {
+        let is_complex = ty.kind() == Kind::Complex;
+        match self {
+            Self::Any => true,
+            Self::NotBoolean => ty != Boolean,
+            Self::Whole => ty == Boolean || ty.is_integer(),
+            Self::Integers => ty.is_integer(),
+            Self::Real => !is_complex,
+            Self::Inexact => ty.is_float() || is_complex,
+            Self::Floats => ty.is_float(),
+            Self::WideFloats => ty.is_float() && ty.bits() >= 16,
+            Self::Divisors => ty.is_integer() && !matches!(ty, I2 | I4),
+        }
+    }
+}
+
+/// What a function makes of the common type.
+#[derive(Clone, Copy, PartialEq)]
+enum Makes {
+    Same,
+    /// Booleans become `i32`.
+    Numbers,
+    /// Integers and booleans become floats.
+    Floats,
+    Booleans,
+}
+
+impl Makes {
+    fn apply(self, ty: ElementType, trace: Trace) -> ElementType {
+        match (self, ty) {
+            (Self::Numbers, Boolean) => change(ty, I32, "the function does numbers, and not booleans", trace),
+            (Self::Floats, I64 | U64) => change(ty, F64, FLOATS_ONLY, trace),
+            (Self::Floats, I2 | U2) => ty,
+            (Self::Floats, _) if ty == Boolean || ty.is_integer() => change(ty, F32, FLOATS_ONLY, trace),
+            _ => ty,
+        }
+    }
+}
+
+const FLOATS_ONLY: &str = "the function does floating-point numbers: 64-bit integers become f64, others f32";
+
+/// When a result stays weakly typed.
+#[derive(Clone, Copy, PartialEq)]
+enum Weak {
+    Always,
+    /// If the first operand is a Python number, and it has the result's type by itself.
+    FirstNumber,
+    /// If all operands are Python numbers.
+    Numbers,
+}
+
+impl Weak {
+    fn stays(self, operands: Operands, result: ElementType) -> bool {
+        match self {
+            Self::Always => true,
+            Self::FirstNumber => operands.first().is_number() && result == default_type(result),
+            Self::Numbers => !operands.any(|operand| !operand.is_number()),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Rule {
+    Promoted(Takes, Makes, Weak),
+    ResultType,
+    PromoteTypes,
+    Power,
+    FloorDivide,
+    Ldexp,
+    LogAddExp,
+}
+
+use Rule::Promoted;
 
 struct Row {
     operation: Operation,
-    takes: Takes,
+    rule: Rule,
 }
 
-const fn row(name: &'static str, least: usize, most: usize, shape: ShapeRule, takes: Takes, is_test: bool) -> Row {
-    Row { operation: Operation { name, least, most, shape, is_test }, takes }
+const fn row(name: &'static str, least: usize, most: usize, shape: ShapeRule, rule: Rule) -> Row {
+    let is_test = matches!(rule, Promoted(_, Makes::Booleans, _));
+    Row { operation: Operation { name, least, most, shape, is_test }, rule }
 }
 
-const fn elementwise(name: &'static str, takes: Takes, is_test: bool) -> Row {
-    row(name, 2, 2, ShapeRule::Broadcast, takes, is_test)
+const fn elementwise(name: &'static str, rule: Rule) -> Row {
+    row(name, 2, 2, ShapeRule::Broadcast, rule)
 }
+
+const ANY: Rule = Promoted(Takes::Any, Makes::Same, Weak::Always);
 
 const ROWS: &[Row] = &[
-    row("result_type", 1, MANY, ShapeRule::Other, Takes::Any, false),
-    row("concatenate", 1, MANY, ShapeRule::Other, Takes::Any, false),
-    elementwise("add", Takes::Any, false),
-    elementwise("subtract", Takes::NotBoolean, false),
-    elementwise("multiply", Takes::Any, false),
-    elementwise("maximum", Takes::Any, false),
-    elementwise("fmax", Takes::Any, false),
-    elementwise("where", Takes::Any, false),
-    elementwise("bitwise_and", Takes::Whole, false),
-    elementwise("equal", Takes::Any, true),
-    elementwise("less", Takes::Any, true),
+    row("result_type", 1, MANY, ShapeRule::Other, Rule::ResultType),
+    row("promote_types", 2, 2, ShapeRule::Other, Rule::PromoteTypes),
+    row("concatenate", 1, MANY, ShapeRule::Other, ANY),
+    elementwise("add", ANY),
+    elementwise("subtract", Promoted(Takes::NotBoolean, Makes::Same, Weak::Always)),
+    elementwise("multiply", ANY),
+    elementwise("true_divide", Promoted(Takes::Any, Makes::Floats, Weak::Always)),
+    elementwise("floor_divide", Rule::FloorDivide),
+    elementwise("remainder", Promoted(Takes::Real, Makes::Numbers, Weak::Always)),
+    elementwise("power", Rule::Power),
+    elementwise("float_power", Promoted(Takes::Inexact, Makes::Floats, Weak::Always)),
+    elementwise("maximum", ANY),
+    elementwise("fmax", ANY),
+    elementwise("where", ANY),
+    elementwise("arctan2", Promoted(Takes::Inexact, Makes::Floats, Weak::Always)),
+    elementwise("copysign", Promoted(Takes::WideFloats, Makes::Floats, Weak::Always)),
+    elementwise("heaviside", Promoted(Takes::Real, Makes::Floats, Weak::FirstNumber)),
+    elementwise("hypot", Promoted(Takes::Floats, Makes::Floats, Weak::Numbers)),
+    elementwise("ldexp", Rule::Ldexp),
+    elementwise("logaddexp", Rule::LogAddExp),
+    elementwise("nextafter", Promoted(Takes::Floats, Makes::Floats, Weak::Always)),
+    elementwise("bitwise_and", Promoted(Takes::Whole, Makes::Same, Weak::Always)),
+    elementwise("left_shift", Promoted(Takes::Integers, Makes::Numbers, Weak::Always)),
+    elementwise("gcd", Promoted(Takes::Divisors, Makes::Same, Weak::Numbers)),
+    elementwise("logical_and", Promoted(Takes::Any, Makes::Booleans, Weak::Numbers)),
+    elementwise("equal", Promoted(Takes::Any, Makes::Booleans, Weak::Always)),
+    elementwise("less", Promoted(Takes::Any, Makes::Booleans, Weak::Always)),
 ];
+
+fn refuse_kind<T>(ty: ElementType) -> Result<T> {
+    Err(SYSTEM.refuse(KIND, ty, ty))
+}
+
+/// Most functions: the common type, as the function wants it.
+fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trace: Trace) -> Result<Promotion> {
+    let (common, is_weak) = result_type(operands, trace)?;
+    let common = makes.apply(common, trace);
+    if !takes.has(common) {
+        return refuse_kind(common);
+    }
+    let result = match makes {
+        Makes::Booleans => change(common, Boolean, "the function gives booleans", trace),
+        _ => common,
+    };
+    Ok(Promotion { common, result, is_weak: is_weak && weak.stays(operands, common) })
+}
+
+/// `jnp.result_type`: a weak type is the default type of its kind.
+fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let (common, is_weak) = result_type(operands, trace)?;
+    let common = match is_weak {
+        true => change(common, default_type(common), "a weak type is the default type of its kind", trace),
+        false => common,
+    };
+    Ok(Promotion { common, result: common, is_weak })
+}
+
+/// `jnp.power`: a Python integer as exponent is no operand of the promotion, and floats keep their type beside integers.
+fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let (base, exponent) = (operands.first(), operands.last());
+    let [base_type, exponent_type] = [base, exponent].map(type_of);
+    let promotion = |ty, is_weak| Ok(Promotion { common: ty, result: ty, is_weak });
+    if exponent.is_number() && (exponent_type == Boolean || exponent_type.is_integer()) {
+        return promotion(Makes::Numbers.apply(base_type, trace), is_weak(base));
+    }
+    let (common, all_weak) = result_type(operands, trace)?;
+    let common = Makes::Numbers.apply(common, trace);
+    match common {
+        _ if common.is_integer() && common.bits() < 8 => refuse_kind(common),
+        _ if common.is_integer() => promotion(common, false),
+        _ if Takes::Inexact.has(base_type) && exponent_type.is_integer() => {
+            let rule = "a power with an integer exponent has the type of its base";
+            promotion(change(common, base_type, rule, trace), is_weak(base) && is_weak(exponent))
+        }
+        _ => promotion(common, all_weak),
+    }
+}
+
+/// `jnp.floor_divide`, whose constants have 64 bits where operands are weakly typed.
+fn floor_divide(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let found = promoted(operands, (Takes::Real, Makes::Numbers, Weak::Always), trace)?;
+    match found.result {
+        F32 if found.is_weak => refuse_kind(F32),
+        I32 if found.is_weak => {
+            let wide = change(I32, I64, "the function subtracts a weakly typed number", trace);
+            Ok(Promotion { result: wide, ..found })
+        }
+        _ => Ok(found),
+    }
+}
+
+/// `jnp.ldexp`: the type of the first operand as a float; the second is an integer.
+fn ldexp(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let [value, exponent] = [operands.first(), operands.last()].map(type_of);
+    if Takes::Inexact.has(exponent) {
+        return refuse_kind(exponent);
+    }
+    let float = Makes::Floats.apply(value, trace);
+    if Takes::WideFloats.has(float) { Ok(Promotion::new(float, float)) } else { refuse_kind(float) }
+}
+
+fn logaddexp(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let found = promoted(operands, (Takes::Inexact, Makes::Floats, Weak::Always), trace)?;
+    let stays = found.result.kind() != Kind::Complex || Weak::Numbers.stays(operands, found.result);
+    Ok(Promotion { is_weak: found.is_weak && stays, ..found })
+}
+
+/// `jnp.promote_types`, which knows types alone.
+fn promote_types(operands: Operands, trace: Trace) -> Result<Promotion> {
+    let is_typed = |operand: &Operand| !matches!(operand.category, Category::Weak | Category::Number);
+    if let Some(other) = operands.iter().find(|operand| !is_typed(operand)) {
+        return refuse_kind(type_of(other));
+    }
+    let (common, _) = result_type(operands, trace)?;
+    Ok(Promotion::new(common, common))
+}
 
 impl Options {
     /// The settings worth a comparison, with the words for each.
@@ -249,21 +442,15 @@ impl Rules for Options {
 
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
         let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
-        let (mut common, is_weak) = result_type(operands, trace)?;
-        if is_weak && row.operation.name == "result_type" {
-            common = change(common, default_type(common), "a weak type is the default type of its kind", trace);
+        match row.rule {
+            Promoted(takes, makes, weak) => promoted(operands, (takes, makes, weak), trace),
+            Rule::ResultType => weak_by_default(operands, trace),
+            Rule::PromoteTypes => promote_types(operands, trace),
+            Rule::Power => power(operands, trace),
+            Rule::FloorDivide => floor_divide(operands, trace),
+            Rule::Ldexp => ldexp(operands, trace),
+            Rule::LogAddExp => logaddexp(operands, trace),
         }
-        let takes = match row.takes {
-            Takes::Any => true,
-            Takes::NotBoolean => common != Boolean,
-            Takes::Whole => common == Boolean || common.is_integer(),
-        };
-        if !takes {
-            return Err(SYSTEM.refuse(KIND, common, common));
-        }
-        let result =
-            if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };
-        Ok(Promotion { common, result, is_weak })
     }
 
     fn goes_by_rank(&self) -> bool {

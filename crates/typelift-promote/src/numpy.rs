@@ -22,6 +22,7 @@ const NO_COMMON: Reason = Reason::new("no-common-type", "{a} and {b} have no com
 const NO_LOOP: Reason =
     Reason::new("no-loop", "{a} and {b}: the function has no loop for types to which both can be cast safely");
 const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: NumPy does not subtract booleans");
+const ARRAYS: Reason = Reason::new("no-numbers", "{a} and {b}: the function takes arrays, and no Python numbers");
 
 type Result<T> = core::result::Result<T, Refusal>;
 
@@ -264,8 +265,14 @@ const LOOPS: [ElementType; 16] =
 enum Common {
     /// [`result_type`].
     Promoted,
+    /// The same, of arrays alone.
+    Types,
     /// The type of a loop.
     Loop(Loops, MlLoops),
+    /// The same, of arrays alone.
+    Product(Loops, MlLoops),
+    /// The loop of `ldexp`, whose second operand is an integer.
+    Exponent,
 }
 
 struct Row {
@@ -282,8 +289,15 @@ const fn promoted(name: &'static str, least: usize, most: usize, shape: ShapeRul
     Row { operation: Operation { name, least, most, shape, is_test: false }, common: Common::Promoted }
 }
 
+const fn special(name: &'static str, shape: ShapeRule, common: Common) -> Row {
+    Row { operation: Operation { name, least: 2, most: 2, shape, is_test: false }, common }
+}
+
 const ROWS: &[Row] = &[
     promoted("result_type", 1, MANY, ShapeRule::Other),
+    special("promote_types", ShapeRule::Other, Common::Types),
+    special("matmul", ShapeRule::Other, Common::Product(Loops::All, MlLoops::None)),
+    special("ldexp", ShapeRule::Broadcast, Common::Exponent),
     promoted("where", 2, 2, ShapeRule::Broadcast),
     promoted("concatenate", 1, MANY, ShapeRule::Other),
     function("add", Loops::All, MlLoops::All, false),
@@ -356,6 +370,44 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
     found.map_or(refuse(NO_LOOP), |ty| Ok(meet((ty, FIRST_LOOP), x, y, trace)))
 }
 
+/// The type of the loop that `ldexp` takes: a float that holds the first operand, with an exponent of `i32` or `i64`.
+fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
+    let (value, exponent) = (operands.first(), operands.last());
+    let types = [value, exponent].map(|operand| match operand.is_number() {
+        true => number_type(operand.element_type),
+        false => operand.element_type,
+    });
+    // A Python number beside an array counts as the smallest type that holds 1.
+    let meets_array = !exponent.is_number() && exponent.element_type != Boolean;
+    let from = match types[0].kind() {
+        _ if !value.is_number() => types[0],
+        Kind::Float if meets_array && !is_built_in(types[1]) => F16,
+        Kind::Signed if meets_array => U8,
+        _ => types[0],
+    };
+    let exponent = match types[1] {
+        ty if ty != Boolean && !ty.is_integer() => None,
+        _ if exponent.is_number() => Some(I32),
+        ty => [I32, I64].into_iter().find(|&exponent| can_cast(ty, exponent)),
+    };
+    let own = Some(from).filter(|ty| !is_built_in(*ty) && ty.is_float() && exponent == Some(I32));
+    let found = own.or_else(|| [F16, F32, F64, LongDouble].into_iter().find(|&ty| can_cast(from, ty)));
+    match found.filter(|_| exponent.is_some()) {
+        Some(ty) => {
+            Ok(change(types[0], ty, "the first loop of the function that the first operand can be cast to", trace))
+        }
+        None => Err(SYSTEM.refuse(NO_LOOP, types[0], types[1])),
+    }
+}
+
+/// Refuses Python numbers.
+fn arrays_only(operands: Operands) -> Result<()> {
+    match operands.any(Operand::is_number) {
+        true => Err(SYSTEM.refuse(ARRAYS, operands.first().element_type, operands.last().element_type)),
+        false => Ok(()),
+    }
+}
+
 impl NumPy {
     /// The settings worth a comparison, with the words for each.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("numpy", Self)];
@@ -382,7 +434,12 @@ impl Rules for NumPy {
         let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
         let common = match row.common {
             Common::Promoted => result_type(operands, trace)?,
+            Common::Types => arrays_only(operands).and_then(|()| result_type(operands, trace))?,
             Common::Loop(loops, ml) => loop_type(row.operation.name, (loops, ml), operands, trace)?,
+            Common::Product(loops, ml) => {
+                arrays_only(operands).and_then(|()| loop_type(row.operation.name, (loops, ml), operands, trace))?
+            }
+            Common::Exponent => exponent_type(operands, trace)?,
         };
         let result =
             if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };

