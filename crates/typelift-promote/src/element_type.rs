@@ -4,6 +4,7 @@ use core::fmt;
 
 /// What kind of value an element type holds. Promotion compares kinds before it compares widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Kind {
     /// Not known until run time.
     Dynamic,

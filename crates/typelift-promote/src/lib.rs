@@ -1,7 +1,8 @@
 //! Tensor element types, and the rules by which OpenVINO, PyTorch, PaddlePaddle, NumPy and JAX find the common type and
 //! shape of operands.
 //!
-//! Everything here is a pure function of types, ranks and dims; nothing allocates, and nothing depends on anything.
+//! Everything here is a pure function of types, ranks and dims; nothing allocates, and nothing depends on anything but
+//! `serde`, with the feature of that name: types are written as OpenVINO names them, dims as they print.
 //!
 //! * [`ElementType`]: the types, with each system's [spellings](Spelling).
 //! * [`openvino`], [`pytorch`], [`paddle`], [`numpy`], [`jax`]: one rule set each, as the packages do it, refusals included.
@@ -38,6 +39,8 @@ pub mod pytorch;
 mod refusal;
 mod remedy;
 mod rule_set;
+#[cfg(feature = "serde")]
+mod serialize;
 mod spelling;
 
 pub use broadcast::Clash;

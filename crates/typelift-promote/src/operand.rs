@@ -4,6 +4,7 @@ use crate::{ElementType, Kind};
 
 /// How much say an operand has in a promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Category {
     /// A tensor of rank 1 or more.
     Dimensioned,
@@ -20,6 +21,7 @@ pub enum Category {
 
 /// One operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Operand {
     /// Its element type. Of a [`Category::Number`] the kind counts: `boolean`, any integer, any float, any complex.
     pub element_type: ElementType,
@@ -116,6 +118,7 @@ fn is_float(text: &str) -> bool {
 
 /// The types an operation works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Promotion {
     /// What the operands are converted to.
     pub common: ElementType,

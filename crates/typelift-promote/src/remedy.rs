@@ -6,6 +6,7 @@ use crate::{Category, ElementType, Operand, Reason, RuleSet, Spelling, fidelity}
 
 /// A change after which the rule set has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Remedy {
     /// A flag of the rule set.
     Flag {

@@ -6,3 +6,4 @@ mod fidelity;
 mod laws;
 mod matrices;
 mod oracle;
+mod serde;
