@@ -1,5 +1,6 @@
 //! `typelift promote`: the common type and shape of operands, without a model.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::BufRead;
 
@@ -283,8 +284,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let operands: Vec<_> = args.operands.iter().map(String::as_str).collect();
     match operands.as_slice() {
-        [] if args.compare => terminal.print(&disagreements(args)?).map(|()| Status::Done),
-        [] if args.table => terminal.print(&table(&rules, &args.op)).map(|()| Status::Done),
+        [] if args.compare => print_matrices(args, &disagreements(args)?, terminal),
+        [] if args.table => print_matrices(args, &table(&rules, &args.op), terminal),
         [] => {
             Err(Failure::new("operands are needed").help("such as `typelift promote i16 u8`, or --table, or --compare"))
         }
@@ -454,38 +455,66 @@ fn name_of(rules: &RuleSet, operand: Operand) -> &'static str {
     operand.number_name().unwrap_or_else(|| rules.type_name(operand.element_type))
 }
 
+/// Answers as rows and columns, both headed by what was asked; `-` where it is refused.
+#[derive(Serialize)]
+struct Matrix {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    title: String,
+    #[serde(serialize_with = "as_objects")]
+    rows: Vec<Vec<String>>,
+}
+
+/// Each row as an object: its operands, and the answers by the words at the top of their columns.
+fn as_objects<S: serde::Serializer>(rows: &[Vec<String>], serializer: S) -> Result<S::Ok, S::Error> {
+    let (top, rows) = rows.split_first().map_or((&[][..], rows), |(top, rows)| (top.as_slice(), rows));
+    serializer.collect_seq(rows.iter().map(|row| {
+        let heads = top.iter().take_while(|word| word.is_empty()).count();
+        let (operands, cells) = row.split_at(heads.min(row.len()));
+        let answer = |cell: &str| (cell != "-").then(|| cell.to_owned());
+        let answers = top.iter().skip(heads).zip(cells);
+        Row { operands, answers: answers.map(|(word, cell)| (word.as_str(), answer(cell))).collect() }
+    }))
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    operands: &'a [String],
+    answers: BTreeMap<&'a str, Option<String>>,
+}
+
+fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> Result<Status, Failure> {
+    if args.format == "json" {
+        return terminal.print_json(&matrices).map(|()| Status::Done);
+    }
+    let text = |matrix: &Matrix| {
+        let break_after = if matrix.title.is_empty() { "" } else { "\n" };
+        format!("{}{break_after}{}", matrix.title, columns_of(&matrix.rows))
+    };
+    terminal.print(&matrices.iter().map(text).collect::<Vec<_>>().join("\n")).map(|()| Status::Done)
+}
+
 /// The results of an operation, in one matrix for each two kinds of operand that make a difference under the rule set.
-fn table(rules: &RuleSet, operation: &str) -> String {
+fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
     let categories = rules.categories();
-    let mut out = String::new();
     if rules.operation(operation).is_some_and(|row| row.most == 1) {
-        for &category in categories {
+        let of = |&category: &Category| {
             let answers = operands_of(rules, category).into_iter().filter_map(|operand| {
                 let answer = rules.promote(operation, &[operand]).ok()?;
                 Some(vec![name_of(rules, operand).to_owned(), rules.type_name(answer.result).to_owned()])
             });
-            add_matrix(&mut out, &format!("{operation} of a {}", describe(category)), &answers.collect::<Vec<_>>());
-        }
-        return out;
+            let top = vec![String::new(), "result".to_owned()];
+            let rows = std::iter::once(top).chain(answers).collect();
+            Matrix { title: format!("{operation} of a {}", describe(category)), rows }
+        };
+        return categories.iter().map(of).filter(|matrix| matrix.rows.len() > 1).collect();
     }
-    for &left in categories {
-        for &right in categories {
-            let grid = matrix(rules, operation, left, right);
-            if grid.len() > 1 {
-                let title = format!("{} with {}", describe(left), describe(right));
-                add_matrix(&mut out, if categories.len() > 1 { &title } else { "" }, &grid);
-            }
-        }
-    }
-    out
-}
-
-fn add_matrix(out: &mut String, title: &str, grid: &[Vec<String>]) {
-    if !title.is_empty() {
-        let break_before = if out.is_empty() { "" } else { "\n" };
-        let _ = writeln!(out, "{break_before}{title}");
-    }
-    *out += &columns_of(grid);
+    let pairs = categories.iter().flat_map(|&left| categories.iter().map(move |&right| (left, right)));
+    let of = |(left, right)| {
+        let title = format!("{} with {}", describe(left), describe(right));
+        let title = if categories.len() > 1 { title } else { String::new() };
+        Matrix { title, rows: matrix(rules, operation, left, right) }
+    };
+    pairs.map(of).filter(|matrix| matrix.rows.len() > 1).collect()
 }
 
 fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> Vec<Vec<String>> {
@@ -551,11 +580,11 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
 }
 
 /// Every pair of types that all rule sets have and do not agree on, `-` where it is refused.
-fn disagreements(args: &Args) -> Result<String, Failure> {
+fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
     let all = args.all()?;
     let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
     let types: Vec<_> = ElementType::all().filter(|&ty| all.iter().all(|(_, rules)| takes(rules, ty))).collect();
-    let mut out = String::new();
+    let mut out = Vec::new();
     for right in [Category::Dimensioned, Category::ZeroDim] {
         let header = ["", ""].into_iter().chain(all.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
         let mut grid: Vec<Vec<String>> = vec![header];
@@ -572,7 +601,8 @@ fn disagreements(args: &Args) -> Result<String, Failure> {
                 }
             }
         }
-        add_matrix(&mut out, &format!("{} with {}", describe(Category::Dimensioned), describe(right)), &grid);
+        let title = format!("{} with {}", describe(Category::Dimensioned), describe(right));
+        out.push(Matrix { title, rows: grid });
     }
     Ok(out)
 }

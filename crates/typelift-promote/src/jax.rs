@@ -77,23 +77,38 @@ const LATTICE: &[(Node, &[Node])] = &[
     (Type(C128), &[]),
 ];
 
-/// Whether the node `above` is the node `below`, or is reached from it upwards.
-fn is_above(above: Node, below: Node) -> bool {
-    let mut reached = [false; 40];
-    let place = |node: Node| match node {
-        Type(ty) => TYPES.iter().position(|&known| known == ty).unwrap_or(39),
-        Integer => 36,
-        Float => 37,
-        Complex => 38,
-    };
-    reached[place(below)] = true;
-    for &(node, ups) in LATTICE {
-        if reached[place(node)] {
-            ups.iter().for_each(|&up| reached[place(up)] = true);
+/// A bit for each node.
+type Nodes = u128;
+
+const fn place(node: Node) -> usize {
+    match node {
+        Type(ty) => ty as usize,
+        Integer => 125,
+        Float => 126,
+        Complex => 127,
+    }
+}
+
+/// For each node the nodes that it is or that are reached from it upwards.
+const ABOVE: [Nodes; 128] = {
+    let mut above = [0; 128];
+    let mut at = 0;
+    while at < above.len() {
+        above[at] = 1 << at;
+        at += 1;
+    }
+    let mut row = LATTICE.len();
+    while row > 0 {
+        row -= 1;
+        let (node, ups) = LATTICE[row];
+        let mut up = 0;
+        while up < ups.len() {
+            above[place(node)] |= above[place(ups[up])];
+            up += 1;
         }
     }
-    reached[place(above)]
-}
+    above
+};
 
 /// The types that JAX has.
 const TYPES: [ElementType; 30] = [
@@ -130,10 +145,9 @@ const TYPES: [ElementType; 30] = [
 ];
 
 /// The smallest node above all that are given.
-fn least_upper_bound(nodes: impl Iterator<Item = Node> + Clone) -> Option<Node> {
-    let all = || TYPES.into_iter().map(Type).chain([Integer, Float, Complex]);
-    let is_bound = |&candidate: &Node| nodes.clone().all(|node| is_above(candidate, node));
-    all().filter(is_bound).find(|&candidate| all().filter(is_bound).all(|other| is_above(other, candidate)))
+fn least_upper_bound(nodes: impl Iterator<Item = Node>) -> Option<Node> {
+    let bounds = nodes.map(|node| ABOVE[place(node)]).fold(Nodes::MAX, |all, above| all & above);
+    TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| ABOVE[place(node)] == bounds)
 }
 
 /// The type that weakly typed values of this kind have by default.

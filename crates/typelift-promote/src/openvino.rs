@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::derivation::Trace;
+use crate::derivation::{Trace, change};
 use crate::operand::{self, Operands};
 use crate::operation::MANY;
 use crate::rule_set::in_turn;
@@ -248,13 +248,35 @@ pub fn trace(
     }
 }
 
-/// The operations: all promote alike, and differ in how shapes come together (the attribute `auto_broadcast`).
+/// The operations in front of which a `ConvertPromoteTypes` can be: all promote alike, and differ in how shapes come together
+/// (the attribute `auto_broadcast`) and in whether they give booleans. Which types each of them takes is not asked here.
 const OPERATIONS: &[Operation] = &[
     Operation { name: "result_type", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
-    Operation { name: "add", least: 2, most: 2, shape: ShapeRule::Broadcast, is_test: false },
+    Operation { name: "concat", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
     Operation { name: "add_pdpd", least: 2, most: 2, shape: ShapeRule::Pdpd, is_test: false },
     Operation { name: "add_none", least: 2, most: 2, shape: ShapeRule::Equal, is_test: false },
+    elementwise("add", false),
+    elementwise("subtract", false),
+    elementwise("multiply", false),
+    elementwise("divide", false),
+    elementwise("power", false),
+    elementwise("mod", false),
+    elementwise("floor_mod", false),
+    elementwise("maximum", false),
+    elementwise("minimum", false),
+    elementwise("squared_difference", false),
+    elementwise("select", false),
+    elementwise("equal", true),
+    elementwise("not_equal", true),
+    elementwise("less", true),
+    elementwise("less_equal", true),
+    elementwise("greater", true),
+    elementwise("greater_equal", true),
 ];
+
+const fn elementwise(name: &'static str, is_test: bool) -> Operation {
+    Operation { name, least: 2, most: 2, shape: ShapeRule::Broadcast, is_test }
+}
 
 impl Attributes {
     /// The settings worth a comparison, with the words for each.
@@ -286,21 +308,31 @@ impl Rules for Attributes {
         OPERATIONS.get(at)
     }
 
-    fn decide(&self, _: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, refusal::Refusal> {
+    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, refusal::Refusal> {
         if let Some(number) = operands.find(operand::Operand::is_number) {
             return Err(SYSTEM.refuse(NUMBER, number.element_type, number.element_type));
         }
         let mut meet = |a: operand::Operand, b: operand::Operand| Ok(self::trace(a.into(), b.into(), self, trace)?);
-        if operands.len() == 1 {
-            let ty = meet(operands.first(), operands.first())?;
-            return Ok(Promotion::new(ty, ty));
-        }
-        in_turn(operands.iter(), false, meet).map(|ty| Promotion::new(ty, ty))
+        let common = match operands.len() {
+            1 => meet(operands.first(), operands.first())?,
+            _ => in_turn(operands.iter(), false, meet)?,
+        };
+        let is_test = OPERATIONS.get(at).is_some_and(|operation| operation.is_test);
+        let result = match is_test {
+            true => change(common, ElementType::Boolean, "the operation gives booleans", trace),
+            false => common,
+        };
+        Ok(Promotion::new(common, result))
     }
 
     /// Types that `ConvertPromoteTypes` does not take are refused beside `dynamic` too.
-    fn decide_dynamic(&self, _: &Operation, operands: &[operand::Operand]) -> Result<Promotion, refusal::Refusal> {
-        self.decide(0, Operands::new(operands, None), &mut |_| {})
+    fn decide_dynamic(
+        &self,
+        operation: &Operation,
+        operands: &[operand::Operand],
+    ) -> Result<Promotion, refusal::Refusal> {
+        let at = OPERATIONS.iter().position(|row| row == operation).unwrap_or(0);
+        self.decide(at, Operands::new(operands, None), &mut |_| {})
     }
 
     /// It gives `dynamic` where a rank that counts is not known.

@@ -545,6 +545,14 @@ fn promote_answers_as_its_contract_says() {
     assert!(refused.stderr.starts_with("error[integer-to-float]: f16 and i64 have no common type"), "{refused:?}");
     let lines = promote(&["-"], "i16 u8\nu64 i8\n\n# f32\nf32 nonsense\nf32[2] f64[]\nf32[2] f32[3]\n");
     assert_eq!(lines.stdout, "i16\nerror: unsigned-to-signed\n\n# f32\nerror: not-an-operand\nf64[2]\nerror: shapes\n");
+    let table = promote(&["--table", "--format", "json"], "").stdout;
+    let table: serde_json::Value = serde_json::from_str(&table).unwrap();
+    assert_eq!(table[0]["rows"][0]["operands"], serde_json::json!(["boolean"]));
+    assert_eq!(table[0]["rows"][0]["answers"]["f16"], "f16");
+    let compared = promote(&["--compare", "--format", "json"], "").stdout;
+    let compared: serde_json::Value = serde_json::from_str(&compared).unwrap();
+    assert_eq!(compared[1]["title"], "tensor with tensor of rank 0");
+    assert_eq!(compared[0]["rows"][0]["answers"]["paddle"], serde_json::Value::Null);
     assert_eq!(promote(&["--table"], "").stdout.lines().count(), 19);
 }
 
