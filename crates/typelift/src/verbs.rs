@@ -120,7 +120,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_before(&mut self, input: Input, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
-        let tensor = self.producers(input.layer).get(input.port).copied().flatten().ok_or(EditError::NoInput(input))?;
+        let tensor = self.producer(input).ok_or(EditError::NoInput(input))?;
         self.insert(tensor, new, others, &[input])
     }
 
@@ -276,10 +276,7 @@ impl Edit<'_> {
                 Some(attribute) => attribute.value = value,
                 None => layer.attributes.push(Attribute { name: name.into(), value }),
             }
-            match edit.outputs_of(id) {
-                Some(Ok(outputs)) => edit.graph.set_outputs(id, outputs),
-                _ => Ok(()),
-            }
+            edit.refresh_outputs(id)
         })
     }
 
@@ -444,6 +441,14 @@ impl Edit<'_> {
         found
     }
 
+    /// Gives the outputs of a layer what its rule says, unless that refuses.
+    pub(crate) fn refresh_outputs(&mut self, id: LayerId) -> Result<(), EditError> {
+        match self.outputs_of(id) {
+            Some(Ok(outputs)) => self.graph.set_outputs(id, outputs),
+            _ => Ok(()),
+        }
+    }
+
     /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies.
     fn outputs_of(&self, id: LayerId) -> Option<Result<ops::Outputs, String>> {
         let node = self.graph.node(id).filter(|_| self.layer(id).is_some_and(|layer| layer.bodies().is_empty()))?;
@@ -513,7 +518,7 @@ impl Named {
             let ports = layer.outputs().iter().enumerate().filter(|(_, port)| has(port.names.as_deref()));
             let tensors: SmallVec<[_; 1]> = ports.map(|(port, _)| layer.id().output(port)).collect();
             let is_output = has(layer.output_names());
-            let source = || graph.producers(layer.id()).first().copied().flatten().map(|source| source.layer);
+            let source = || graph.producer(layer.id().input(0)).map(|source| source.layer);
             if layer.name() == name {
                 named.layers.push(layer.id());
             }

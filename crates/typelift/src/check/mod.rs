@@ -350,7 +350,7 @@ impl<'a> Check<'a> {
     /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
     /// has an error, is not compared.
     fn stale_ports(&mut self, graph: &Graph) {
-        let Ok(order) = graph.topological_order() else { return };
+        let Ok(order) = graph.node_order() else { return };
         let mut sources = vec![Source::Sound; node_bound(graph)];
         let mut stale = Vec::<(Diagnostic, usize)>::new();
         for node in order {

@@ -27,7 +27,7 @@ impl<'a> Errors<'a> {
 
     /// Marks what depends on a layer with an error in a graph and its bodies, and returns whether the graph has an error.
     fn spread(&mut self, graph: &Graph, path: &mut Vec<String>, given: bool) -> bool {
-        let Ok(order) = graph.topological_order() else { return false };
+        let Ok(order) = graph.node_order() else { return false };
         let place = path.join("/");
         let mut marked = HashSet::<NodeIndex>::new();
         let mut any = false;

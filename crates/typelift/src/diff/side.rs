@@ -41,7 +41,7 @@ pub(super) struct Side<'a> {
 impl<'a> Side<'a> {
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights, within: Option<(&Layer, &Body)>) -> Self {
         // A graph with a cycle has no order; that of the file does as well as any.
-        let order = graph.topological_order().unwrap_or_else(|_| graph.written_order());
+        let order = graph.node_order().unwrap_or_else(|_| graph.written_order());
         let mut place = vec![usize::MAX; graph.petgraph().node_bound()];
         for (at, node) in order.iter().enumerate() {
             place[node.index()] = at;

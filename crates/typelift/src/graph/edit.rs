@@ -6,7 +6,7 @@ use std::sync::Arc;
 use compact_str::format_compact;
 use std::collections::HashSet;
 
-use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashSet;
@@ -14,7 +14,8 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{
-    Attribute, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Wire,
+    Attribute, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort,
+    Place, Wire,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -163,7 +164,6 @@ impl Model {
         });
         if result.is_ok() {
             self.graph.commit();
-            self.withheld = None;
         }
         result
     }
@@ -228,6 +228,25 @@ impl Edit<'_> {
         Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
     }
 
+    /// The graph at a place of this one, to be edited as this one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::Place};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (place, relu) = model.find("relu")?;
+    /// model.edit(|graph| graph.at(&place)?.set_name(relu, "activation"))?;
+    /// assert_eq!(model.find("activation")?, (Place::default(), relu));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at(&mut self, place: &Place) -> Result<Edit<'_>, EditError> {
+        let graph = place.steps().iter().try_fold(&mut *self.graph, |graph, &(layer, at)| graph.enter(layer, at))?;
+        Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
+    }
+
     /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
     ///
     /// # Errors
@@ -243,9 +262,105 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
-        self.graph.checked(from)?;
+        self.graph.checked_output(from)?;
         self.graph.checked_input(to)?;
         self.graph.feed_from(from, to);
+        Ok(())
+    }
+
+    /// Feeds many inputs, each from a tensor, as [`connect`](Self::connect) feeds one. It takes time in proportion to the
+    /// wires there are, even if all these are inputs of one layer.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (x, scaled) = (model.graph().tensor("x")?, model.graph().tensor("scaled")?);
+    /// let uses: Vec<_> = model.graph().consumers(scaled).collect();
+    /// model.edit(|graph| graph.connect_all(uses.into_iter().map(|input| (x, input))))?;
+    /// assert_eq!(model.graph().consumers(scaled).count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
+        let mut wires: Vec<_> = wires.into_iter().collect();
+        for &(from, to) in &wires {
+            self.graph.checked_output(from)?;
+            self.graph.checked_input(to)?;
+        }
+        wires.sort_by_key(|(_, to)| to.layer);
+        for wires in wires.chunk_by(|one, next| one.1.layer == next.1.layer) {
+            self.graph.feed_layer(wires);
+        }
+        Ok(())
+    }
+
+    /// Lets a layer be an operation of another name or operation set, with the attributes and inputs that it has. Its
+    /// outputs follow if that operation takes them; [`infer`](crate::infer()) says why if it does not.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| graph.set_operation(relu, "Abs", "opset1"))?;
+    /// assert_eq!(model.graph().layer(relu).unwrap().ty(), "Abs");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_operation(&mut self, id: LayerId, ty: &str, version: &str) -> Result<(), EditError> {
+        let layer = self.changed(id)?;
+        (layer.ty, layer.version) = (ty.into(), version.into());
+        self.refresh_outputs(id)
+    }
+
+    /// Gives a layer the metadata, the `rt_info`, of another one. What it had goes.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// model.edit(|graph| {
+    ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;
+    ///     graph.copy_metadata(y.layer, sigmoid)
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_metadata(&mut self, from: LayerId, to: LayerId) -> Result<(), EditError> {
+        let rt_info = self.layer(from).ok_or(EditError::NoLayer(from))?.rt_info;
+        if self.layer(to).ok_or(EditError::NoLayer(to))?.rt_info != rt_info {
+            self.changed(to)?.rt_info = rt_info;
+        }
+        Ok(())
+    }
+
+    /// Gives a tensor the metadata, the `rt_info` of its port, of another one. What it had goes.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| graph.copy_tensor_metadata(y, scaled))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+        let rt_info = self.graph.checked_output(from)?.rt_info;
+        if self.graph.checked_output(to)?.rt_info != rt_info {
+            let port = self.changed(to.layer)?.outputs.get_mut(to.port).ok_or(EditError::NoOutput(to))?;
+            port.rt_info = rt_info;
+        }
         Ok(())
     }
 
@@ -264,14 +379,21 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
-        self.graph.checked(to)?;
-        let names = self.output(from).ok_or(EditError::NoOutput(from))?.names();
-        if names.is_empty() {
+        let known = self.graph.checked_output(to)?.names.clone();
+        let moved = self.graph.checked_output(from)?.names.clone();
+        if from == to || moved.is_none() {
             return Ok(());
         }
-        let known = self.output(to).map(OutputPort::names).unwrap_or_default();
-        self.set_names(from, Vec::new())?;
-        self.set_names(to, [known, names].concat())
+        let all = match known {
+            None => moved,
+            Some(_) => {
+                let names = [known, moved].into_iter().flatten().flat_map(|names| super::split_names(&names));
+                Some(super::join_names(names.collect()))
+            }
+        };
+        self.graph.name_output(from, None);
+        self.graph.name_output(to, all);
+        Ok(())
     }
 
     /// Removes a layer that nothing uses.
@@ -352,9 +474,8 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
-        self.graph.checked(output)?;
-        let port = self.changed(output.layer)?.outputs.get_mut(output.port).ok_or(EditError::NoOutput(output))?;
-        port.names = (!names.is_empty()).then(|| super::join_names(names));
+        self.graph.checked_output(output)?;
+        self.graph.name_output(output, (!names.is_empty()).then(|| super::join_names(names)));
         Ok(())
     }
 
@@ -483,26 +604,6 @@ impl Graph {
         layer.inputs.extend((next..).map(InputPort::new).take(count.saturating_sub(last)));
     }
 
-    /// Removes a layer that nothing uses.
-    ///
-    /// # Errors
-    /// [`EditError::InUse`] where one of its outputs still feeds a layer.
-    pub(crate) fn remove(&mut self, id: LayerId) -> Result<Layer, EditError> {
-        let node = self.node(id).ok_or(EditError::NoLayer(id))?;
-        if let Some(consumer) = self.storage.neighbors_directed(node, Outgoing).find_map(|n| self.weight(n)) {
-            return Err(EditError::InUse { layer: id, consumer: consumer.id });
-        }
-        self.removed.append(&mut self.ignored);
-        self.removed.extend(self.storage.edges_directed(node, Incoming).filter_map(|edge| edge.weight().span));
-        let layer = self.storage.remove_node(node).ok_or(EditError::NoLayer(id))?;
-        self.removed.extend(layer.span);
-        // The entry stays, so that ids keep their places; it names no node any more.
-        if let Some(at) = self.position(id) {
-            self.index[at].1 = NodeIndex::end();
-        }
-        Ok(layer)
-    }
-
     /// Sets an attribute, in its place where the layer has it, else after the others.
     ///
     /// # Errors
@@ -514,23 +615,6 @@ impl Graph {
             None => layer.attributes.push(Attribute { name: name.into(), value: value.into() }),
         }
         Ok(())
-    }
-
-    /// Sets the names of a tensor.
-    ///
-    /// # Errors
-    /// [`EditError::NoOutput`].
-    pub(crate) fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
-        self.checked(output)?;
-        let port = self.edited(output.layer)?.outputs.get_mut(output.port).ok_or(EditError::NoOutput(output))?;
-        port.names = (!names.is_empty()).then(|| super::join_names(names));
-        Ok(())
-    }
-
-    /// Adds a layer whose `inputs` ports nothing feeds yet.
-    pub(crate) fn add_unwired(&mut self, layer: Layer, inputs: usize) -> LayerId {
-        self.removed.append(&mut self.ignored);
-        self.place(layer, inputs)
     }
 
     /// Takes in a layer under a new id, with `inputs` ports that nothing feeds yet.
@@ -629,15 +713,7 @@ impl Graph {
         }
     }
 
-    /// Gives every wire new ends, or takes it out where `map` gives none. The wires keep their order and their places in
-    /// the file. All at once, because taking a wire from a tensor with many consumers costs as much as their number.
-    pub(crate) fn rewire(&mut self, map: impl FnMut(Output, Input) -> Option<(Output, Input)>) {
-        let wires = self.unwire();
-        self.wire(wires, map);
-    }
-
-    /// Takes all wires out, to be put back with [`wire`](Self::wire) when layers have come and gone.
-    pub(crate) fn unwire(&mut self) -> Vec<(LayerId, LayerId, Wire)> {
+    fn unwire(&mut self) -> Vec<(LayerId, LayerId, Wire)> {
         let ends = self
             .storage
             .edge_references()
@@ -647,33 +723,9 @@ impl Graph {
         wires
     }
 
-    /// Puts wires back, between other ends where `map` says so; those for which it gives none are gone.
-    pub(crate) fn wire(
-        &mut self,
-        wires: Vec<(LayerId, LayerId, Wire)>,
-        mut map: impl FnMut(Output, Input) -> Option<(Output, Input)>,
-    ) {
-        for (from, to, mut wire) in wires {
-            let from = Output { layer: from, port: wire.from_port as usize };
-            let to = Input { layer: to, port: wire.to_port as usize };
-            let ends = map(from, to);
-            let nodes = ends.and_then(|(from, to)| Some((self.node(from.layer)?, self.node(to.layer)?)));
-            let (Some(ends), Some((source, target))) = (ends, nodes) else {
-                self.removed.extend(wire.span);
-                continue;
-            };
-            if ends != (from, to) {
-                wire = Wire { touched: true, ..Wire::new(ends.0.port, ends.1.port, wire.span) };
-                self.mark_rewired(target);
-            }
-            self.storage.add_edge(source, target, wire);
-        }
-    }
-
-    fn checked(&self, output: Output) -> Result<NodeIndex, EditError> {
-        let node = self.node(output.layer).ok_or(EditError::NoLayer(output.layer))?;
-        let layer = self.weight(node).ok_or(EditError::NoLayer(output.layer))?;
-        layer.outputs.get(output.port).map(|_| node).ok_or(EditError::NoOutput(output))
+    fn checked_output(&self, output: Output) -> Result<&OutputPort, EditError> {
+        let layer = self.layer(output.layer).ok_or(EditError::NoLayer(output.layer))?;
+        layer.outputs.get(output.port).ok_or(EditError::NoOutput(output))
     }
 
     /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.

@@ -24,10 +24,27 @@ impl Place {
         Self([self.0.as_slice(), &[(layer, at)]].concat())
     }
 
+    /// Whether it is the model's own graph.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is in a body of this layer of the graph at `outer`, at any depth.
+    pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
+        self.0.starts_with(&outer.0) && self.0.get(outer.0.len()).is_some_and(|step| step.0 == layer)
+    }
+
     /// The layers around the graph, outermost first, each with the position of the body among its bodies.
     #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
         &self.0
+    }
+}
+
+impl FromIterator<(LayerId, usize)> for Place {
+    fn from_iter<T: IntoIterator<Item = (LayerId, usize)>>(steps: T) -> Self {
+        Self(steps.into_iter().collect())
     }
 }
 
@@ -107,6 +124,20 @@ impl Graph {
 }
 
 impl Model {
+    /// The graph of the model, and those of all bodies, each with its place: one comes before those inside of it.
+    #[must_use]
+    pub fn graphs(&self) -> Vec<(Place, &Graph)> {
+        let (mut found, mut next) = (vec![(Place::default(), self.graph())], 0);
+        while let Some((place, graph)) = found.get(next).cloned() {
+            next += 1;
+            for layer in graph.unordered().filter(|layer| !layer.bodies.is_empty()) {
+                let bodies = layer.bodies.iter().enumerate();
+                found.extend(bodies.map(|(at, body)| (place.body(layer.id, at), &body.graph)));
+            }
+        }
+        found
+    }
+
     /// The graph at a place.
     #[must_use]
     pub fn graph_at(&self, place: &Place) -> Option<&Graph> {

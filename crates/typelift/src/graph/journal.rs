@@ -3,9 +3,12 @@
 //! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
 //! takes them out together at its end.
 
+use compact_str::CompactString;
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::{EdgeIndex, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::{EditError, Graph, Input, Layer, LayerId, Output, Wire};
 use crate::span::Span;
@@ -17,6 +20,8 @@ pub(super) enum Step {
     Removed(NodeIndex),
     /// What the layer was before; its bodies are left out.
     Changed(NodeIndex, Box<Layer>),
+    /// What the names of a port were before, and whether the layer was edited.
+    Named(NodeIndex, usize, Option<CompactString>, bool),
     Wired(EdgeIndex),
     /// The wire is gone, and its text was this.
     Unwired(EdgeIndex, Option<Span>),
@@ -43,7 +48,8 @@ impl Journal {
     }
 }
 
-/// Up to this many wires are removed one by one; beyond that, the remaining wires are rebuilt.
+/// Up to this many wires are removed or fed one by one. Beyond that, those that remain are rebuilt, and those of a layer
+/// looked up.
 const FEW: usize = 32;
 
 impl Graph {
@@ -58,7 +64,7 @@ impl Graph {
 
     /// Marks a layer that nothing uses, and the wires to it, as gone.
     pub(super) fn take(&mut self, node: NodeIndex) {
-        let wires: Vec<_> = self.live_edges(node).map(|edge| edge.id()).collect();
+        let wires: SmallVec<[_; 4]> = self.live_edges(node).map(|edge| edge.id()).collect();
         for wire in wires {
             self.unwire_one(wire);
         }
@@ -85,6 +91,16 @@ impl Graph {
         Some(layer)
     }
 
+    /// Gives an output that is there other names.
+    pub(super) fn name_output(&mut self, output: Output, names: Option<CompactString>) {
+        let Some(node) = self.node(output.layer) else { return };
+        let Some(layer) = self.storage.node_weight_mut(node) else { return };
+        let Some(port) = layer.outputs.get_mut(output.port) else { return };
+        let before = std::mem::replace(&mut port.names, names);
+        let edited = std::mem::replace(&mut layer.edited, true);
+        self.journal.steps.push(Step::Named(node, output.port, before, edited));
+    }
+
     /// The graph of a body, to be changed.
     pub(super) fn enter(&mut self, layer: LayerId, at: usize) -> Result<&mut Self, EditError> {
         let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
@@ -96,13 +112,28 @@ impl Graph {
 
     /// Feeds an input of a layer that is there from an output that is there, in place of what feeds it.
     pub(super) fn feed_from(&mut self, source: Output, target: Input) {
-        let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) else { return };
-        let old = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port);
-        let old = old.map(|edge| (edge.id(), edge.source(), *edge.weight()));
-        if old.is_some_and(|(_, node, wire)| node == from && wire.from_port as usize == source.port) {
-            return;
+        let Some(to) = self.node(target.layer) else { return };
+        let old = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());
+        self.replace_wire(old, source, to, target);
+    }
+
+    /// Wires an output to an input, in the place of the wire `old`, and gives the new wire if there is a new one.
+    fn replace_wire(
+        &mut self,
+        old: Option<EdgeIndex>,
+        source: Output,
+        to: NodeIndex,
+        target: Input,
+    ) -> Option<EdgeIndex> {
+        let from = self.node(source.layer)?;
+        let starts_there = |edge| {
+            let port = self.storage.edge_weight(edge).map(|wire| wire.from_port as usize);
+            self.storage.edge_endpoints(edge).is_some_and(|ends| ends.0 == from) && port == Some(source.port)
+        };
+        if old.is_some_and(starts_there) {
+            return None;
         }
-        let span = old.and_then(|(edge, ..)| self.hand_over(edge));
+        let span = old.and_then(|edge| self.hand_over(edge));
         let wire = Wire { touched: true, ..Wire::new(source.port, target.port, span) };
         let edge = self.storage.add_edge(from, to, wire);
         self.journal.steps.push(Step::Wired(edge));
@@ -110,6 +141,22 @@ impl Graph {
         let is_inner = self.live_edges(from).next().is_some() && self.storage.neighbors(to).next().is_some();
         self.journal.may_close_cycle |= is_inner;
         self.mark_rewired(to);
+        Some(edge)
+    }
+
+    /// As [`feed_from`](Self::feed_from), for several inputs of one layer.
+    pub(super) fn feed_layer(&mut self, wires: &[(Output, Input)]) {
+        if wires.len() <= FEW {
+            return wires.iter().for_each(|&(from, to)| self.feed_from(from, to));
+        }
+        // The wires of a layer with many inputs are looked through once for all of these.
+        let Some(to) = wires.first().and_then(|(_, first)| self.node(first.layer)) else { return };
+        let mut old: FxHashMap<_, _> =
+            self.live_edges(to).map(|edge| (edge.weight().to_port as usize, edge.id())).collect();
+        for &(from, target) in wires {
+            let new = self.replace_wire(old.get(&target.port).copied(), from, to, target);
+            old.extend(new.map(|new| (target.port, new)));
+        }
     }
 
     /// Leaves an input without a source.
@@ -157,6 +204,7 @@ impl Graph {
         let steps = std::mem::take(&mut self.journal).steps;
         let gone = steps.iter().filter_map(|step| if let Step::Unwired(edge, _) = step { Some(*edge) } else { None });
         let gone: Vec<_> = gone.collect();
+        self.fill_places(&steps, &gone);
         self.removed.extend(gone.iter().filter_map(|&edge| self.storage.edge_weight(edge)?.span));
         if gone.len() > FEW {
             let live = |edge: petgraph::stable_graph::EdgeReference<'_, Wire>| {
@@ -185,7 +233,36 @@ impl Graph {
                         body.graph.commit();
                     }
                 }
-                Step::Changed(..) | Step::Wired(_) | Step::Unwired(..) => {}
+                Step::Changed(..) | Step::Named(..) | Step::Wired(_) | Step::Unwired(..) => {}
+            }
+        }
+    }
+
+    /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
+    fn fill_places(&mut self, steps: &[Step], gone: &[EdgeIndex]) {
+        let start = |graph: &Self, edge| {
+            let (from, _) = graph.storage.edge_endpoints(edge)?;
+            Some((from, graph.storage.edge_weight(edge)?.from_port))
+        };
+        let mut places = FxHashMap::<_, Vec<(Span, EdgeIndex)>>::default();
+        for &edge in gone {
+            let span = self.storage.edge_weight(edge).and_then(|wire| wire.span);
+            if let Some((start, span)) = start(self, edge).zip(span) {
+                places.entry(start).or_default().push((span, edge));
+            }
+        }
+        places.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
+        for step in steps {
+            let &Step::Wired(edge) = step else { continue };
+            if self.storage.edge_weight(edge).is_none_or(|wire| wire.gone || wire.span.is_some()) {
+                continue;
+            }
+            let place = start(self, edge).and_then(|start| places.get_mut(&start)?.pop());
+            let Some((span, old)) = place else { continue };
+            for (edge, span) in [(old, None), (edge, Some(span))] {
+                if let Some(wire) = self.storage.edge_weight_mut(edge) {
+                    wire.span = span;
+                }
             }
         }
     }
@@ -216,6 +293,14 @@ impl Graph {
                     if let Some(layer) = self.storage.node_weight_mut(node) {
                         let bodies = std::mem::take(&mut layer.bodies);
                         *layer = Layer { bodies, ..*before };
+                    }
+                }
+                Step::Named(node, port, names, edited) => {
+                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                        layer.edited = edited;
+                        if let Some(port) = layer.outputs.get_mut(port) {
+                            port.names = names;
+                        }
                     }
                 }
                 Step::Wired(edge) => drop(self.storage.remove_edge(edge)),

@@ -34,6 +34,9 @@ pub struct Layer {
     pub(crate) rewired: bool,
     /// True if an edge to this layer could not be followed, which was reported: suppresses follow-up errors.
     pub(crate) broken: bool,
+    /// Whether the rule of the layer, or of one inside of it, asked for values that come out of a ConvertPromoteTypes when
+    /// types and shapes were inferred last: OpenVINO evaluates none, so more is known without it.
+    pub(crate) lacks_values: bool,
     /// Whether the batch of edits under way took it out.
     pub(super) gone: bool,
 }
@@ -55,6 +58,7 @@ impl Layer {
             edited: false,
             rewired: false,
             broken: false,
+            lacks_values: false,
             gone: false,
         }
     }

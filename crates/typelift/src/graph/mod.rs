@@ -158,6 +158,11 @@ impl Graph {
         self.storage.node_weight(self.node(id)?)
     }
 
+    /// Every layer, in no particular order.
+    pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
+        self.storage.node_weights().filter(|layer| !layer.gone)
+    }
+
     /// The number of layers, bodies not counted.
     pub fn len(&self) -> usize {
         self.storage.node_count() - self.journal.gone_layers()
@@ -179,6 +184,26 @@ impl Graph {
         let feeds = self.feeds(node);
         let output = |(node, port)| Some(Output { layer: self.storage.node_weight(node)?.id, port });
         feeds.into_iter().map(|feed| feed.and_then(output)).collect()
+    }
+
+    /// The output that feeds an input; `None` if nothing does.
+    pub fn producer(&self, input: Input) -> Option<Output> {
+        let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming);
+        let mut wires = wires.filter(|edge| !edge.weight().gone && edge.weight().to_port as usize == input.port);
+        wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
+    }
+
+    /// Every wire: a tensor, and an input that it feeds. Those of the file come in its order.
+    pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
+        let mut wires: Vec<_> = self.storage.edge_references().filter(|edge| !edge.weight().gone).collect();
+        let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
+        if !wires.is_sorted_by_key(|edge| place(edge.weight())) {
+            wires.sort_by_key(|edge| place(edge.weight()));
+        }
+        wires.into_iter().filter_map(|edge| {
+            let (from, to) = (self.weight(edge.source())?.id, self.weight(edge.target())?.id);
+            Some((from.output(edge.weight().from_port as usize), to.input(edge.weight().to_port as usize)))
+        })
     }
 
     /// The inputs that a tensor feeds, in no particular order.
@@ -214,11 +239,17 @@ impl Graph {
         feeds
     }
 
-    /// Every node after those that feed it, or the layers of one circle.
+    /// Every layer after those that feed it.
     ///
     /// # Errors
-    /// The layers that form a cycle, in the order of the wires.
-    pub(crate) fn topological_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
+    /// The layers that form a cycle, in the order of the wires. What was read from a file or edited has none.
+    pub fn topological_order(&self) -> Result<Vec<LayerId>, Vec<LayerId>> {
+        let order = self.node_order()?;
+        Ok(order.into_iter().filter_map(|node| Some(self.storage.node_weight(node)?.id)).collect())
+    }
+
+    /// As [`topological_order`](Self::topological_order), by node.
+    pub(crate) fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         // Files list producers first, as a rule; then the order of the file is one.
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
@@ -290,14 +321,6 @@ impl Graph {
             }
         }
         order
-    }
-
-    /// The bodies of all layers, each with its layer's name.
-    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = (&str, &mut Body)> {
-        self.storage.node_weights_mut().flat_map(|layer| {
-            let name = layer.name.as_str();
-            layer.bodies.iter_mut().map(move |body| (name, body))
-        })
     }
 
     pub(crate) fn weight(&self, node: NodeIndex) -> Option<&Layer> {

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use petgraph::stable_graph::NodeIndex;
-use rustc_hash::FxHashSet;
 
 use super::Graph;
 use crate::span::Span;
@@ -44,9 +42,6 @@ pub struct Model {
     pub(crate) source: Arc<String>,
     /// Children of the root besides layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
-    /// The layers whose shapes are computed from values that come out of a ConvertPromoteTypes, in their bodies too:
-    /// OpenVINO evaluates none, and so more is known of them without it. `None` until types and shapes are inferred.
-    pub(crate) withheld: Option<FxHashSet<NodeIndex>>,
 }
 
 /// Its name, version, size and weights.

@@ -4,23 +4,22 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::{self, Write as _};
 
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
 
 use super::Walk;
-use super::scope::{Place, Run};
+use super::scope::Run;
 use crate::diagnostic::{Code, list};
-use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
 use crate::ops::{Accepts, Fault, Operation, PromotedAs, Subject, is_constant};
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
 
 /// Which inputs of the layers of one graph are to have which type.
-pub(crate) type Plan = HashMap<NodeIndex, Alignment>;
+pub(crate) type Plan = HashMap<LayerId, Alignment>;
 
 /// The inputs of one layer that get another type.
 #[derive(Clone, Debug, Default)]
@@ -116,8 +115,8 @@ impl Aligner {
         self.leaves_entrances
             || self.alone.iter().any(|(place, plan)| {
                 let walked = self.bodies.get(place);
-                plan.iter().any(|(node, alone)| {
-                    let walked = walked.and_then(|walked| walked.get(node));
+                plan.iter().any(|(layer, alone)| {
+                    let walked = walked.and_then(|walked| walked.get(layer));
                     walked.is_none_or(|walked| walked.inputs != alone.inputs)
                 })
             })
@@ -135,7 +134,7 @@ impl Aligner {
         for (place, plan) in self.bodies {
             plans.entry(place).or_default().extend(plan);
         }
-        plans.insert(Place::new(), plan);
+        plans.insert(Place::default(), plan);
         let mut retyped = BTreeMap::<_, Retyped>::new();
         for next in self.retyped {
             match retyped.entry((next.body.clone(), next.parameter)) {
@@ -282,7 +281,8 @@ fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
 impl Walk {
     /// Whether a layer is aligned before its rule is asked.
     pub(super) fn wants_alignment(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
-        let wants = |aligner: &Aligner| self.scope.plan.contains_key(&subject.node) || aligner.wants(subject, inputs);
+        let wants =
+            |aligner: &Aligner| self.scope.plan.contains_key(&subject.layer.id) || aligner.wants(subject, inputs);
         self.aligner.as_ref().is_some_and(wants)
     }
 
@@ -298,7 +298,7 @@ impl Walk {
             return Ok(None);
         }
         let Some(aligner) = self.aligner.as_mut() else { return Ok(None) };
-        let known = self.scope.plan.get(&subject.node).cloned();
+        let known = self.scope.plan.get(&subject.layer.id).cloned();
         let found = match &known {
             None if fault.is_none_or(|fault| !asks_for_indices(fault, inputs)) => aligner.align(subject, inputs)?,
             _ => None,
@@ -311,7 +311,7 @@ impl Walk {
         };
         alignment.optional = fault.is_none() && (is_new || alignment.optional);
         if is_new || added {
-            self.scope.plan.insert(subject.node, alignment.clone());
+            self.scope.plan.insert(subject.layer.id, alignment.clone());
         } else if fault.is_some() || alignment.inputs.is_empty() {
             return Ok(None);
         }
@@ -322,8 +322,8 @@ impl Walk {
     }
 
     /// The inputs of a layer to which the aligner gave another type, with that type.
-    pub(crate) fn aligned(&self, node: NodeIndex) -> &[(usize, ElementType)] {
-        self.scope.plan.get(&node).map_or(&[], |alignment| &alignment.inputs)
+    pub(crate) fn aligned(&self, layer: LayerId) -> &[(usize, ElementType)] {
+        self.scope.plan.get(&layer).map_or(&[], |alignment| &alignment.inputs)
     }
 
     /// How many Parameters of bodies got another type so far.
@@ -337,7 +337,7 @@ impl Walk {
         let outside: Place = self.place().collect();
         let (mut any, mut needed) = (false, false);
         for at in 0..bodies.len() {
-            let place: Place = outside.iter().copied().chain([(layer.id, at)]).collect();
+            let place = outside.body(layer.id, at);
             let failed = self.runs.get(&place).is_some_and(Run::failed);
             let plans = [&aligner.alone, &aligner.bodies].into_iter().filter_map(|plans| plans.get(&place));
             let mut wanted = plans.flat_map(Plan::values).peekable();
@@ -367,7 +367,7 @@ impl Walk {
         bodies: &mut [Body],
     ) -> Result<bool, Fault> {
         let place: Place = self.place().collect();
-        let &Subject { node, layer, .. } = subject;
+        let layer = subject.layer;
         let Some(aligner) = &mut self.aligner else { return Ok(false) };
         let rules = aligner.rules;
         let mut alignment = Alignment::default();
@@ -413,7 +413,7 @@ impl Walk {
                 alignment.because(format_args!("{reason}"));
             }
             for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
-                let body = place.iter().copied().chain([(layer.id, at)]).collect();
+                let body = place.body(layer.id, at);
                 let retyped = Retyped { body, parameter, types: [declared, common], reason: reason.clone() };
                 entered.push((at, retyped));
             }
@@ -424,9 +424,8 @@ impl Walk {
             aligner.retyped.push(retyped);
         }
         if differ {
-            self.scope.plan.insert(node, alignment);
-            let inside =
-                |body: &Place| body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == layer.id);
+            self.scope.plan.insert(layer.id, alignment);
+            let inside = |body: &Place| body.is_inside(&place, layer.id);
             aligner.alone.retain(|body, _| !inside(body));
             aligner.bodies.retain(|body, _| !inside(body));
             self.runs.retain(|body, _| !inside(body));
@@ -458,7 +457,6 @@ impl Walk {
             .filter(|ty| ty.port_name().is_some())?;
         for ((body, result), operand) in results.into_iter().zip(operands) {
             let place: Place = self.place().chain([(owner.id, body)]).collect();
-            let node = bodies.get(body)?.graph.node(result)?;
             if operand.element_type != common {
                 let inputs = SmallVec::from_iter([(0, common)]);
                 self.aligner
@@ -466,7 +464,7 @@ impl Walk {
                     .bodies
                     .entry(place)
                     .or_default()
-                    .insert(node, Alignment { inputs, reason: reason.clone(), optional: false });
+                    .insert(result, Alignment { inputs, reason: reason.clone(), optional: false });
             }
         }
         Some(common)

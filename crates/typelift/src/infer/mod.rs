@@ -15,19 +15,18 @@ use std::sync::Arc;
 
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::NodeIndex;
-use rustc_hash::FxHashSet;
+use petgraph::visit::IntoNodeReferences;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
 use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Alignment, Plan, Retyped, Wanted};
+pub(crate) use self::align::{Plan, Retyped, Wanted};
 pub(crate) use self::probe::{Probe, outputs_of};
-pub(crate) use self::scope::Place;
 use self::scope::{BodyRef, Run, Scope};
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -66,7 +65,8 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// whose ports that changes. `None`: everywhere.
 pub(crate) fn refine(model: &mut Model) {
     let mut walk = Walk::new(model, None);
-    walk.scope.stale = Some(model.withheld.take().unwrap_or_else(|| model.graph.petgraph().node_indices().collect()));
+    let lacking = model.graph.petgraph().node_references().filter(|(_, layer)| layer.lacks_values);
+    walk.scope.stale = Some(lacking.map(|(node, _)| node).collect());
     walk.infer_model(model);
 }
 
@@ -105,8 +105,6 @@ pub(crate) struct Walk {
     scope: Scope,
     /// Those around it, outermost first.
     outer: Vec<Scope>,
-    /// The layer of the model's own graph that is being worked on.
-    root: NodeIndex,
     /// What the latest ReadValue says of each variable.
     variables: HashMap<String, Variable>,
     /// What is kept of the runs of each body.
@@ -117,9 +115,9 @@ pub(crate) struct Walk {
     allowance: usize,
     /// How many layers of which operation kept what the file declares.
     declared: BTreeMap<String, usize>,
-    /// The layers of the model's own graph whose rules, or those of layers inside them, ask for values that come out of a
-    /// ConvertPromoteTypes.
-    withheld: FxHashSet<NodeIndex>,
+    /// Whether the layer of the model's own graph that is being inferred, or one inside of it, asked for values that come
+    /// out of a ConvertPromoteTypes.
+    lacks_values: bool,
 }
 
 impl Walk {
@@ -135,13 +133,12 @@ impl Walk {
             trusts_ports: lacks_values && !edited,
             scope: Scope::default(),
             outer: Vec::new(),
-            root: NodeIndex::end(),
             variables: HashMap::new(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
             declared: BTreeMap::new(),
-            withheld: FxHashSet::default(),
+            lacks_values: false,
         }
     }
 
@@ -149,7 +146,6 @@ impl Walk {
     fn infer_model(&mut self, model: &mut Model) {
         self.check_weights(model);
         self.infer_graph(&mut model.graph);
-        model.withheld = Some(std::mem::take(&mut self.withheld));
         let bodies = std::mem::take(&mut self.runs).into_values();
         self.scope.diagnostics.extend(bodies.flat_map(|run| run.diagnostics));
         if self.version == IrVersion::V10 && self.scope.stale.is_none() {
@@ -163,7 +159,7 @@ impl Walk {
     /// Infers the layers of the graph that the scope was made for.
     fn infer_graph(&mut self, graph: &mut Graph) {
         // Circles are found and reported when a file is read, and the verbs make none.
-        let Ok(mut order) = graph.topological_order() else { return };
+        let Ok(mut order) = graph.node_order() else { return };
         if graph.petgraph().node_weights().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
@@ -174,9 +170,6 @@ impl Walk {
             self.scope.readable = variables.collect();
         }
         for node in order {
-            if self.outer.is_empty() {
-                self.root = node;
-            }
             if self.scope.stale.as_ref().is_none_or(|stale| stale.contains(&node)) {
                 self.infer_layer(graph, node);
             }
@@ -257,6 +250,9 @@ impl Walk {
         }
         let Some(layer) = graph.weight_mut(node) else { return };
         layer.bodies = bodies;
+        if self.outer.is_empty() {
+            layer.lacks_values = std::mem::take(&mut self.lacks_values);
+        }
         let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         let mut changed = false;
         for (port, output) in layer.outputs.iter_mut().zip(known) {
@@ -481,8 +477,7 @@ impl Walk {
         }
         let Some(id) = graph.weight(node).map(Layer::id).filter(|_| !self.is_read(graph, node)) else { return };
         let place: Place = self.place().collect();
-        self.runs
-            .retain(|body, _| !(body.starts_with(&place) && body.get(place.len()).is_some_and(|step| step.0 == id)));
+        self.runs.retain(|body, _| !body.is_inside(&place, id));
     }
 
     /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
@@ -517,9 +512,7 @@ impl Surroundings for Walk {
     fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
         let Scope { values, plan, .. } = &mut self.scope;
         let bounds = self.evaluator.bounds(graph, values, Some(plan), tensor);
-        if std::mem::take(&mut values.lacks_promoted) {
-            self.withheld.insert(self.root);
-        }
+        self.lacks_values |= std::mem::take(&mut values.lacks_promoted);
         let faults = std::mem::take(&mut values.faults);
         self.report_evaluation(graph, faults);
         bounds
@@ -528,7 +521,8 @@ impl Surroundings for Walk {
     fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
         let tensor = graph.feeds(node).get(input).copied().flatten()?;
         let bounds = self.bounds(graph, tensor)?;
-        match self.aligned(node).iter().find(|(aligned, _)| *aligned == input) {
+        let layer = graph.weight(node)?.id;
+        match self.aligned(layer).iter().find(|(aligned, _)| *aligned == input) {
             Some(&(_, to)) => bounds.converted(to).map(Rc::new),
             None => Some(bounds),
         }
@@ -558,9 +552,7 @@ impl Surroundings for Walk {
         let plan = self.aligner.as_ref().and_then(|aligner| aligner.plan_of(&place));
         let mut values = Values::default();
         let bounds = self.evaluator.bounds(body, &mut values, plan, tensor);
-        if values.lacks_promoted {
-            self.withheld.insert(self.root);
-        }
+        self.lacks_values |= values.lacks_promoted;
         self.report_evaluation(body, values.faults);
         bounds
     }

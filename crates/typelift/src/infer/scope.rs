@@ -56,9 +56,6 @@ impl BodyRef {
     }
 }
 
-/// A body: the layers around it, outermost first, each with the position of the body among its bodies.
-pub(crate) type Place = Vec<(LayerId, usize)>;
-
 impl Scope {
     /// The scope of a body inside of this one, with what its Parameters are given, or by itself.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {

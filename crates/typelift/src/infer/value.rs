@@ -91,7 +91,8 @@ impl Evaluator {
                 _ => None,
             });
             let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
-            let aligned = plan.and_then(|plan| plan.get(&next.0)).map_or(&[][..], |alignment| &alignment.inputs);
+            let planned = plan.zip(graph.weight(next.0)).and_then(|(plan, layer)| plan.get(&layer.id));
+            let aligned = planned.map_or(&[][..], |alignment| &alignment.inputs);
             let found = known.map(|known| self.evaluate(graph, next, operation, &known, aligned));
             let (found, fault) = found.unwrap_or_default();
             values.faults.extend(fault.map(|fault| (next.0, fault)));

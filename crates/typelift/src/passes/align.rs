@@ -1,14 +1,14 @@
 //! The Converts that give inputs which must agree one element type.
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::{ElementType, RuleSet, openvino};
 
 use super::conversions::Conversions;
 use super::declared::{self, Correction, Known, Repair};
 use super::{Action, Change, Changes, remove_unused};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Input, Layer, LayerId, Model, Output};
-use crate::infer::{self, Place, Plan, Retyped, Wanted};
+use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, Place};
+use crate::infer::{self, Retyped, Wanted};
 use crate::ops::{self, LayerKind, kind};
 
 /// What inputs become that must agree in element type and do not.
@@ -101,49 +101,54 @@ fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &m
         diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         return diagnostics;
     }
-    for Correction { place, layer, attribute, types, reason } in corrections {
-        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
-        // The layer is there: its attributes were just read.
-        let _ = graph.set_attribute(layer, attribute, types[1].name());
-        if let Some(layer) = graph.layer(layer) {
-            let action = if kind(layer) == LayerKind::Parameter { Action::Retyped } else { Action::Corrected };
-            changes.add(action, layer, types, reason);
+    edit(model, changes, |model, changes| {
+        for Correction { place, layer, attribute, types, reason } in corrections {
+            let mut graph = changes.enter(model, &place)?;
+            graph.set_attribute(layer, attribute, types[1].name())?;
+            if let Some(layer) = graph.layer(layer) {
+                let action = if kind(layer) == LayerKind::Parameter { Action::Retyped } else { Action::Corrected };
+                changes.add(action, layer, types, reason);
+            }
         }
-    }
-    for (place, plan) in plans {
-        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
-        let plan = plan.into_iter().filter_map(|(layer, alignment)| Some((graph.node(layer)?, alignment))).collect();
-        changes.rewrite(graph, |graph, changes| apply(graph, &plan, changes));
-    }
+        plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
+    });
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
+}
+
+/// Edits a model; where an edit is refused, the model stays as it is, and inference says what is wrong with that.
+fn edit(
+    model: &mut Model,
+    changes: &mut Changes,
+    edits: impl FnOnce(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>,
+) {
+    let made = changes.list.len();
+    if model.edit(|graph| edits(graph, changes)).is_err() {
+        changes.list.truncate(made);
+    }
 }
 
 /// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
 /// inputs of any types, and make what their ports declare. Returns them.
 fn make_plain(model: &mut Model, changes: &mut Changes) -> HashSet<(Place, LayerId)> {
-    let mut relaxed = HashSet::default();
-    let mut places = vec![Place::new()];
-    while let Some(place) = places.pop() {
-        let Some(graph) = changes.enter(&mut model.graph, &place) else { continue };
-        let mut found = Vec::new();
-        for layer in graph.petgraph().node_weights() {
-            places
-                .extend((0..layer.bodies().len()).map(|at| place.iter().copied().chain([(layer.id(), at)]).collect()));
-            if layer.version() == "type_relaxed_opset" {
-                found.extend(plain_version(layer).map(|version| (layer.id(), version)));
-            }
-        }
-        for (id, version) in found {
-            if let Some(layer) = graph.node(id).and_then(|node| graph.weight_mut(node)) {
-                (layer.version, layer.edited) = (version.as_str().into(), true);
+    let relaxed = model.graphs().into_iter().flat_map(|(place, graph)| {
+        let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
+        relaxed.filter_map(move |layer| Some((place.clone(), layer.id(), plain_version(layer)?)))
+    });
+    let relaxed: Vec<_> = relaxed.collect();
+    edit(model, changes, |model, changes| {
+        for (place, id, version) in &relaxed {
+            let mut graph = changes.enter(model, place)?;
+            let ty = graph.layer(*id).ok_or(EditError::NoLayer(*id))?.ty().to_owned();
+            graph.set_operation(*id, &ty, version)?;
+            if let Some(layer) = graph.layer(*id) {
                 let ty = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
                 let reason = format!("type_relaxed_opset is for OpenVINO's plugins alone; {version} has the operation");
                 changes.add(Action::Corrected, layer, [ty, ty], reason);
-                relaxed.insert((place.clone(), id));
             }
         }
-    }
-    relaxed
+        Ok(())
+    });
+    relaxed.into_iter().map(|(place, id, _)| (place, id)).collect()
 }
 
 /// The oldest operation set whose revision of the operation has all that the layer has.
@@ -188,16 +193,14 @@ fn differs_when_run(graph: &Graph) -> bool {
 
 fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Vec<Diagnostic> {
     let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = infer::infer_as_aligned(model, rules);
-    for Retyped { body, parameter, types, reason } in retyped {
-        if let Some(layer) = changes.enter(&mut model.graph, &body).and_then(|graph| graph.layer(parameter)) {
-            changes.add(Action::Retyped, layer, types, reason);
+    edit(model, changes, |model, changes| {
+        for Retyped { body, parameter, types, reason } in retyped {
+            if let Some(layer) = changes.enter(model, &body)?.layer(parameter) {
+                changes.add(Action::Retyped, layer, types, reason);
+            }
         }
-    }
-    for (place, plan) in plans.iter().filter(|(_, plan)| !plan.is_empty()) {
-        if let Some(graph) = changes.enter(&mut model.graph, place) {
-            changes.rewrite(graph, |graph, changes| apply(graph, plan, changes));
-        }
-    }
+        plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
+    });
     let refused = diagnostics.iter().any(Diagnostic::is_error);
     if is_outdated || !refused && !changes.list.is_empty() {
         let found = infer::infer(model);
@@ -208,67 +211,89 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> V
     diagnostics
 }
 
-/// Gives the inputs of a typed graph the types that `plan` wants, with as few new Converts as that takes: none where a
-/// tensor is there that holds the values in that type, one for all inputs that want one tensor in one type.
-fn apply(graph: &mut Graph, plan: &Plan, changes: &mut Changes) {
-    let Ok(order) = graph.topological_order() else { return };
-    let mut conversions = Conversions::of(graph);
-    let mut names: HashSet<String> = graph.petgraph().node_weights().map(|layer| layer.name.to_string()).collect();
-    let mut new_sources = HashMap::<Input, Output>::default();
-    let mut made = Vec::new();
-    let mut used = HashSet::default();
-    for (node, alignment) in order.into_iter().filter_map(|node| Some((node, plan.get(&node)?))) {
-        let Some((id, name)) = graph.weight(node).map(|layer| (layer.id, layer.name.clone())) else { continue };
-        let producers = graph.producers(id);
-        for &(port, to) in &alignment.inputs {
-            let Some(&Some(tensor)) = producers.get(port) else { continue };
-            let source = match conversions.find(graph, tensor, to) {
-                Some(source) => {
-                    let from = graph.output(tensor).map(|output| output.element_type);
-                    if let (Some(layer), Some(from)) = (graph.layer(source.layer).filter(|l| l.span.is_some()), from)
-                        && used.insert((tensor, to))
-                    {
-                        changes.add(Action::Used, layer, [from, to], &alignment.reason);
-                    }
-                    source
-                }
-                None => {
-                    let tensor = conversions.origin(graph, tensor, to);
-                    let Some((producer, output)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else {
-                        continue;
-                    };
-                    let name = unique(format!("{}/{name}.{port}", producer.name), &mut names);
-                    let convert = Layer::new("Convert", "opset1", &name)
-                        .with_attribute("destination_type", to.name())
-                        .with_output(to, output.shape.clone());
-                    let types = [output.element_type, to];
-                    let convert = graph.add_unwired(convert, 1);
-                    let source = Output { layer: convert, port: 0 };
-                    conversions.add(graph, tensor, to, source);
-                    if let Some(convert) = graph.layer(convert) {
-                        changes.add(Action::Inserted, convert, types, &alignment.reason);
-                    }
-                    made.push((tensor, Input { layer: convert, port: 0 }));
-                    source
-                }
-            };
-            new_sources.insert(Input { layer: id, port }, source);
+/// Gives the inputs of the graph at a place the types that `plan` wants.
+fn apply(model: &mut Edit<'_>, place: &Place, plan: &infer::Plan, changes: &mut Changes) -> Result<(), EditError> {
+    if plan.is_empty() {
+        return Ok(());
+    }
+    let mut graph = changes.enter(model, place)?;
+    changes.rewrite(&mut graph, |graph, changes| {
+        let mut converter = Converter::new(graph);
+        let order = graph.topological_order().unwrap_or_default();
+        for (id, alignment) in order.into_iter().filter_map(|id| Some((id, plan.get(&id)?))) {
+            let producers = graph.producers(id);
+            for &(port, to) in &alignment.inputs {
+                let Some(&Some(tensor)) = producers.get(port) else { continue };
+                let source = converter.convert(graph, (tensor, to), id.input(port), &alignment.reason, changes)?;
+                converter.wires.push((source, id.input(port)));
+                converter.left.push(tensor.layer);
+            }
+        }
+        converter.finish(graph, changes)
+    })
+}
+
+/// Finds or adds the Converts that a plan takes, as few as that are: none where a tensor is there that holds the values in
+/// that type, one for all inputs that want one tensor in one type.
+struct Converter {
+    conversions: Conversions,
+    names: HashSet<String>,
+    /// What was there before and is used.
+    used: HashSet<(Output, ElementType)>,
+    wires: Vec<(Output, Input)>,
+    /// The layers that lost uses.
+    left: Vec<LayerId>,
+}
+
+impl Converter {
+    fn new(graph: &Graph) -> Self {
+        Self {
+            conversions: Conversions::of(graph),
+            names: graph.unordered().map(|layer| layer.name().to_owned()).collect(),
+            used: HashSet::default(),
+            wires: Vec::new(),
+            left: Vec::new(),
         }
     }
-    let mut left = Vec::new();
-    graph.rewire(|from, to| match new_sources.get(&to) {
-        Some(&source) => {
-            left.push(from.layer);
-            Some((source, to))
+
+    /// A tensor that holds another one in this type, for an input.
+    fn convert(
+        &mut self,
+        graph: &mut Edit<'_>,
+        (tensor, to): (Output, ElementType),
+        input: Input,
+        reason: &str,
+        changes: &mut Changes,
+    ) -> Result<Output, EditError> {
+        if let Some(source) = self.conversions.find(graph, tensor, to) {
+            let holder = graph.layer(source.layer).filter(|layer| layer.span().is_some());
+            if let Some((layer, port)) = holder.zip(graph.output(tensor))
+                && self.used.insert((tensor, to))
+            {
+                changes.add(Action::Used, layer, [port.element_type(), to], reason);
+            }
+            return Ok(source);
         }
-        None => Some((from, to)),
-    });
-    for (tensor, convert) in made {
-        graph.feed(tensor, convert);
+        let tensor = self.conversions.origin(graph, tensor, to);
+        let [producer, user] = [tensor.layer, input.layer].map(|id| graph.layer(id).map_or("", Layer::name));
+        let name = unique(format!("{producer}/{user}.{}", input.port), &mut self.names);
+        let from = graph.output(tensor).ok_or(EditError::NoOutput(tensor))?.element_type();
+        let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
+        let made = convert.output(0);
+        self.conversions.add(graph, tensor, to, made);
+        if let Some(layer) = graph.layer(convert) {
+            changes.add(Action::Inserted, layer, [from, to], reason);
+        }
+        Ok(made)
     }
-    // A Convert whose input has taken its place may have lost its last use.
-    left.retain(|&id| graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert));
-    remove_unused(graph, left, changes);
+
+    /// Feeds the inputs, and removes the Converts that lost their last use.
+    fn finish(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+        graph.connect_all(self.wires)?;
+        let mut left = self.left;
+        left.retain(|&id| graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert));
+        remove_unused(graph, left, changes)
+    }
 }
 
 /// The name, or with a number behind it the first one that no layer has.

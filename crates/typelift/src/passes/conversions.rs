@@ -19,14 +19,10 @@ impl Conversions {
     /// Those of all the Converts that are in the graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let mut conversions = Self::default();
-        for node in graph.topological_order().unwrap_or_default() {
-            let Some(layer) = graph.weight(node).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
-            let (Some(Some(from)), Some(port)) = (graph.producers(layer.id).first().copied(), layer.outputs.first())
-            else {
-                continue;
-            };
-            let made = Output { layer: layer.id, port: 0 };
-            conversions.add(graph, from, port.element_type, made);
+        for id in graph.topological_order().unwrap_or_default() {
+            let Some(layer) = graph.layer(id).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
+            let (Some(from), Some(port)) = (graph.producer(id.input(0)), layer.outputs().first()) else { continue };
+            conversions.add(graph, from, port.element_type(), id.output(0));
         }
         conversions
     }

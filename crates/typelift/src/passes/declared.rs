@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::{ElementType, fidelity, openvino};
 
 use crate::diagnostic::{Code, Diagnostic, list};
-use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort};
-use crate::infer::{self, Alignment, Place, Probe};
+use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::infer::{self, Plan, Probe};
 use crate::loss::Audit;
 use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
@@ -21,7 +21,7 @@ use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Su
 #[derive(Default)]
 pub(super) struct Repair {
     /// The inputs that get another type, for the model and each body.
-    pub(super) plans: BTreeMap<Place, BTreeMap<LayerId, Alignment>>,
+    pub(super) plans: BTreeMap<Place, Plan>,
     /// Attributes that say the wrong type.
     pub(super) corrections: Vec<Correction>,
     /// What is left alone because a number would become an index or an integer.
@@ -246,7 +246,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(model: &'a Model, known: &'a Known, trusts_ports: bool) -> Self {
-        let mut rooms = vec![Room::new(model, &model.graph, Place::new(), String::new())];
+        let mut rooms = vec![Room::new(model, &model.graph, Place::default(), String::new())];
         let mut next = 0;
         while let Some(room) = rooms.get(next) {
             let (graph, place, path) = (room.graph, room.place.clone(), room.path.clone());
@@ -254,7 +254,7 @@ impl<'a> Search<'a> {
                 for (at, body) in layer.bodies().iter().enumerate() {
                     let separator = if path.is_empty() { "" } else { "/" };
                     let inner_path = format!("{path}{separator}{}/{}", layer.name(), body.name());
-                    let inner_place = place.iter().copied().chain([(layer.id(), at)]).collect();
+                    let inner_place = place.body(layer.id(), at);
                     let inner = rooms.len();
                     rooms[next].bodies.insert((layer.id(), at), inner);
                     rooms.push(Room::new(model, &body.graph, inner_place, inner_path));
@@ -280,7 +280,7 @@ impl<'a> Search<'a> {
 
     fn walk_room(&mut self, room: usize) {
         let graph = self.rooms[room].graph;
-        let Ok(order) = graph.topological_order() else { return };
+        let Ok(order) = graph.node_order() else { return };
         for node in order {
             let Some(layer) = graph.weight(node) else { continue };
             let operation = ops::lookup(layer.ty(), layer.version());
@@ -304,7 +304,7 @@ impl<'a> Search<'a> {
         for (port, output) in layer.outputs().iter().enumerate() {
             let tensor = Output { layer: layer.id(), port };
             room.types.insert(tensor, written.unwrap_or(output.element_type()));
-            if room.place.is_empty() && self.known.changed.contains(&layer.id()) {
+            if room.place.is_model() && self.known.changed.contains(&layer.id()) {
                 room.follow.insert(tensor);
             }
         }
@@ -334,7 +334,7 @@ impl<'a> Search<'a> {
         if trusts
             && is_other
             && can_be_odd
-            && room.place.is_empty()
+            && room.place.is_model()
             && !room.follow.contains(&tensor)
             && room.permits(tensor, declared)
         {
@@ -708,7 +708,7 @@ impl<'a> Search<'a> {
     /// Gives Parameters of a body the type that everything in it asks for.
     fn retype_parameters(&mut self, room: usize) {
         let room = &mut self.rooms[room];
-        if room.place.is_empty() {
+        if room.place.is_model() {
             return;
         }
         let mut wanted = HashMap::<Output, Option<ElementType>>::default();
@@ -767,7 +767,7 @@ impl<'a> Search<'a> {
         if demands.iter().any(|demand| demand.to != to) {
             return None;
         }
-        if !self.rooms[room].place.is_empty() && self.rooms[room].is_of(tensor, LayerKind::Parameter) {
+        if !self.rooms[room].place.is_model() && self.rooms[room].is_of(tensor, LayerKind::Parameter) {
             return Some("element_type");
         }
         let layer = graph.layer(tensor.layer)?;

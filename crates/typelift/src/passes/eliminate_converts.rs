@@ -1,114 +1,112 @@
-use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::EdgeRef;
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
 use super::{Action, Changes, remove_unused};
-use crate::graph::{Graph, Output, OutputPort};
+use crate::graph::{Edit, EditError, Graph, LayerId, Output};
 use crate::ops::{LayerKind, kind};
 
 /// Takes out the Converts to the type that their input already has.
-pub(super) fn noops(graph: &mut Graph, changes: &mut Changes) {
-    while rewrite(graph, changes, false) {}
+pub(super) fn noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+    while rewrite(graph, changes, false)? {}
+    Ok(())
 }
 
 /// Takes out every Convert whose output another tensor can stand for, and lets each of the others start as early as it
 /// can.
-pub(super) fn all(graph: &mut Graph, changes: &mut Changes) {
-    while rewrite(graph, changes, true) {}
+pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+    while rewrite(graph, changes, true)? {}
+    Ok(())
+}
+
+/// What is to become of Converts.
+#[derive(Default)]
+struct Plan {
+    /// The outputs of Converts that go, each with what stands for it.
+    replaced: HashMap<Output, Output>,
+    /// The outputs of Converts that start at another tensor, each with that.
+    moved: HashMap<Output, Output>,
+    /// Those that go, first ones first.
+    gone: Vec<Output>,
 }
 
 /// Tells whether anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
 /// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
 /// before.
-fn rewrite(graph: &mut Graph, changes: &mut Changes, chains: bool) -> bool {
-    let Ok(order) = graph.topological_order() else { return false };
+fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<bool, EditError> {
+    let Plan { replaced, moved, gone } = plan(graph, changes, chains);
+    if gone.is_empty() && moved.is_empty() {
+        return Ok(false);
+    }
+    let mut unused = Vec::new();
+    let mut wires = Vec::new();
+    for (from, to) in graph.wires() {
+        let made = to.layer.output(0);
+        if replaced.contains_key(&made) {
+            unused.push(from.layer);
+            continue;
+        }
+        let source = moved.get(&made).or_else(|| replaced.get(&from)).copied().unwrap_or(from);
+        if source != from {
+            unused.push(from.layer);
+            wires.push((source, to));
+        }
+    }
+    graph.connect_all(wires)?;
+    for made in &gone {
+        graph.move_names(*made, replaced[made])?;
+    }
+    let gone: HashSet<_> = gone.into_iter().map(|made| made.layer).collect();
+    unused.retain(|layer| !gone.contains(layer));
+    changes.remove(graph, &gone.into_iter().collect::<Vec<_>>())?;
+    if chains {
+        remove_unused(graph, unused, changes)?;
+    }
+    Ok(true)
+}
+
+fn plan(graph: &Graph, changes: &mut Changes, chains: bool) -> Plan {
+    let mut plan = Plan::default();
     let mut conversions = Conversions::default();
-    // What stands for the output of each Convert that goes, and in whose place it went, first ones first.
-    let mut replaced = HashMap::<Output, Output>::default();
-    let mut moved = HashMap::<Output, Output>::default();
-    let mut gone = Vec::new();
-    for node in order {
-        let Some(layer) = graph.weight(node).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
-        let feed = graph.feeds(node).first().copied().flatten();
-        let (Some((source, port)), Some(output)) = (feed, layer.outputs.first()) else { continue };
-        let Some(producer) = graph.weight(source) else { continue };
-        let Some(input) = producer.outputs.get(port) else { continue };
-        let (from, to) = (input.element_type, output.element_type);
-        let made = Output { layer: layer.id, port: 0 };
-        let direct = Output { layer: producer.id, port };
-        let direct = replaced.get(&direct).copied().unwrap_or(direct);
-        let stand_in = match chains {
-            true => conversions.find(graph, direct, to),
-            false => (from == to).then_some(direct),
-        };
-        let needed =
-            |stand_in: Output| graph.node(stand_in.layer).is_none_or(|origin| names_a_result(graph, node, 0, origin));
+    for id in graph.topological_order().unwrap_or_default() {
+        let Some(layer) = graph.layer(id).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
+        let direct = graph.producer(id.input(0));
+        let (Some(direct), Some(output)) = (direct, layer.outputs().first()) else { continue };
+        let Some(input) = graph.output(direct) else { continue };
+        let (from, to) = (input.element_type(), output.element_type());
+        let made = id.output(0);
+        let direct = plan.replaced.get(&direct).copied().unwrap_or(direct);
+        let stand_in = if chains { conversions.find(graph, direct, to) } else { (from == to).then_some(direct) };
+        let needed = |stand_in: Output| names_a_result(graph, made, stand_in.layer);
         match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !needed(stand_in)) {
             Some(stand_in) => {
-                replaced.insert(made, stand_in);
-                gone.push((layer.id, stand_in));
+                plan.replaced.insert(made, stand_in);
+                plan.gone.push(made);
                 let holder = graph.layer(stand_in.layer).map(|layer| layer.name()).unwrap_or_default();
-                let reason = match from == to {
-                    true => format!("`{holder}` already is {to}"),
-                    false => format!("`{holder}` holds the same values as {to}"),
+                let reason = if from == to {
+                    format!("`{holder}` already is {to}")
+                } else {
+                    format!("`{holder}` holds the same values as {to}")
                 };
                 changes.add(Action::Removed, layer, [from, to], reason);
             }
             None if chains => {
                 let origin = conversions.origin(graph, direct, to);
                 if origin != direct {
-                    moved.insert(made, origin);
+                    plan.moved.insert(made, origin);
                 }
                 conversions.add(graph, direct, to, made);
             }
             None => {}
         }
     }
-    if gone.is_empty() && moved.is_empty() {
-        return false;
-    }
-    let mut unused = Vec::new();
-    graph.rewire(|from, to| {
-        let made = Output { layer: to.layer, port: 0 };
-        if replaced.contains_key(&made) {
-            unused.push(from.layer);
-            return None;
-        }
-        let source = moved.get(&made).or_else(|| replaced.get(&from)).copied().unwrap_or(from);
-        if source != from {
-            unused.push(from.layer);
-        }
-        Some((source, to))
-    });
-    for (id, source) in gone {
-        let Ok(layer) = graph.remove(id) else { continue };
-        if let Some(output) = layer.outputs.first() {
-            hand_over_names(graph, output, source);
-        }
-    }
-    if chains {
-        remove_unused(graph, unused, changes);
-    }
-    true
+    plan
 }
 
-/// Gives a tensor the names of another one, in whose place it is.
-pub(super) fn hand_over_names(graph: &mut Graph, output: &OutputPort, to: Output) {
-    let names = output.names();
-    if !names.is_empty() {
-        let mut all = graph.output(to).map(OutputPort::names).unwrap_or_default();
-        all.extend(names);
-        // Whoever has a place for it is there.
-        let _ = graph.set_names(to, all);
-    }
-}
-
-/// Whether a Result that this output feeds would lose its name, were it fed by `origin`.
-pub(super) fn names_a_result(graph: &Graph, node: NodeIndex, port: usize, origin: NodeIndex) -> bool {
-    let is = |node, wanted| graph.weight(node).is_some_and(|layer| kind(layer) == wanted);
-    let mut uses = graph.petgraph().edges(node).filter(|edge| edge.weight().from_port as usize == port);
-    let has_other_uses = || graph.petgraph().edges(origin).any(|edge| edge.target() != node);
-    uses.any(|edge| is(edge.target(), LayerKind::Result)) && (is(origin, LayerKind::Parameter) || has_other_uses())
+/// Whether a Result that this output feeds would lose its name, were it fed by the layer `origin`.
+pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
+    let is = |id, wanted| graph.layer(id).is_some_and(|layer| kind(layer) == wanted);
+    let has_other_uses = || graph.users(origin).any(|user| user != output.layer);
+    graph.consumers(output).any(|input| is(input.layer, LayerKind::Result))
+        && (is(origin, LayerKind::Parameter) || has_other_uses())
 }

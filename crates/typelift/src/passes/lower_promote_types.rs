@@ -1,22 +1,20 @@
 use compact_str::format_compact;
-use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::{EdgeRef, NodeIndexable};
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
-use super::eliminate_converts::{hand_over_names, names_a_result};
+use super::eliminate_converts::names_a_result;
 use super::{Action, Changes, remove_unused};
-use crate::graph::{Graph, Input, Layer, LayerId, Output};
+use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
 /// Two Converts for each ConvertPromoteTypes.
-pub(super) fn in_full(graph: &mut Graph, changes: &mut Changes) {
-    rewrite(graph, changes, true);
+pub(super) fn in_full(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+    rewrite(graph, changes, true)
 }
 
 /// The Converts that do something.
-pub(super) fn without_noops(graph: &mut Graph, changes: &mut Changes) {
-    rewrite(graph, changes, false);
+pub(super) fn without_noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+    rewrite(graph, changes, false)
 }
 
 /// A ConvertPromoteTypes that goes.
@@ -28,144 +26,123 @@ struct Promotion {
     passes: [bool; 2],
 }
 
-/// What stands for an output of a ConvertPromoteTypes.
-#[derive(Clone, Copy)]
-enum StandIn {
-    Convert(LayerId),
-    Operand(Output),
-}
+/// By output of a ConvertPromoteTypes, the tensor that takes its place; `None` for one that nothing uses.
+type StandIns = [Option<Output>; 2];
 
-impl StandIn {
-    fn tensor(self) -> Output {
-        match self {
-            Self::Convert(layer) => Output { layer, port: 0 },
-            Self::Operand(tensor) => tensor,
-        }
-    }
-}
-
-/// By output; `None` for one that nothing uses.
-type StandIns = [Option<StandIn>; 2];
-
-fn rewrite(graph: &mut Graph, changes: &mut Changes, with_noops: bool) {
+fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, with_noops: bool) -> Result<(), EditError> {
     let promotions = promotions(graph, with_noops);
     if promotions.is_empty() {
-        return;
+        return Ok(());
     }
     let shared = if with_noops { HashMap::default() } else { added_converts(graph) };
-    let wires = graph.unwire();
     let mut lowered = HashMap::<LayerId, StandIns>::default();
-    for promotion in promotions {
-        // It goes before its Converts come, so that they find its place in the storage.
-        if let Ok(layer) = graph.remove(promotion.id) {
-            let stand_ins = lower(graph, layer, &promotion, (&lowered, &shared), changes);
-            lowered.insert(promotion.id, stand_ins);
-        }
+    for promotion in &promotions {
+        let stand_ins = lower(graph, promotion, (&lowered, &shared), changes)?;
+        lowered.insert(promotion.id, stand_ins);
     }
+    let mut wires = Vec::new();
     let mut unused = Vec::new();
-    let stand_in = |layer, port| lowered.get(&layer).map(|stand_ins| stand_ins.get(port).copied().flatten());
-    graph.wire(wires, |from, to| {
-        let to = match stand_in(to.layer, to.port) {
-            None => to,
-            Some(Some(StandIn::Convert(layer))) => Input { layer, port: 0 },
-            Some(Some(StandIn::Operand(_))) => return None,
-            Some(None) => {
-                unused.push(from.layer);
-                return None;
-            }
-        };
-        match stand_in(from.layer, from.port) {
-            None => Some((from, to)),
-            Some(stand_in) => Some((stand_in?.tensor(), to)),
+    for (from, to) in graph.wires() {
+        if lowered.get(&to.layer).is_some_and(|stand_ins| stand_ins.get(to.port).copied().flatten().is_none()) {
+            unused.push(from.layer);
         }
-    });
+        let stand_in = lowered.get(&from.layer).and_then(|stand_ins| stand_ins.get(from.port).copied().flatten());
+        wires.extend(stand_in.map(|tensor| (tensor, to)));
+    }
+    graph.connect_all(wires)?;
+    changes.remove(graph, &promotions.iter().map(|promotion| promotion.id).collect::<Vec<_>>())?;
     changes.reveals = true;
-    remove_unused(graph, unused, changes);
+    remove_unused(graph, unused, changes)
 }
 
 /// Converts that are there already, by the tensor and the type that they convert it to.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// Puts something in the place of each output of `layer`, which is out of the graph.
+/// Finds or adds something that can take the place of each output of a ConvertPromoteTypes.
 fn lower(
-    graph: &mut Graph,
-    layer: Layer,
-    promotion: &Promotion,
+    graph: &mut Edit<'_>,
+    &Promotion { id, operands, passes }: &Promotion,
     (lowered, shared): (&HashMap<LayerId, StandIns>, &Shared),
     changes: &mut Changes,
-) -> StandIns {
-    let Layer { id, name, outputs, rt_info, .. } = layer;
+) -> Result<StandIns, EditError> {
     let mut stand_ins = [None; 2];
-    for (port, output) in outputs.into_iter().enumerate().take(2) {
-        let Some(operand) = promotion.operands[port] else { continue };
+    for (port, operand) in operands.into_iter().enumerate() {
+        let Some(operand) = operand else { continue };
         let source = match lowered.get(&operand.layer) {
-            Some(earlier) => earlier.get(operand.port).copied().flatten().map(StandIn::tensor),
+            Some(earlier) => earlier.get(operand.port).copied().flatten(),
             None => Some(operand),
         };
-        let Some(source) = source else { continue };
-        if promotion.passes[port] {
-            hand_over_names(graph, &output, source);
-            stand_ins[port] = Some(StandIn::Operand(source));
-            continue;
-        }
-        if let Some(&made) = shared.get(&(source, output.element_type)) {
-            hand_over_names(graph, &output, made);
-            stand_ins[port] = Some(StandIn::Operand(made));
-            continue;
-        }
-        let Some((producer, input)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
-        let types = [input.element_type, output.element_type];
-        let mut convert =
-            Layer::new("Convert", "opset1", "").with_attribute("destination_type", output.element_type.name());
-        convert.name = format_compact!("{}/{name}.{port}", producer.name);
-        convert.outputs.push(output);
-        convert.rt_info = rt_info;
-        let convert = graph.add_unwired(convert, 1);
-        if let Some(convert) = graph.layer(convert) {
-            let reason = format!("output {port} of ConvertPromoteTypes {id} `{name}`");
-            changes.add(Action::Inserted, convert, types, reason);
-        }
-        stand_ins[port] = Some(StandIn::Convert(convert));
+        let promoted = id.output(port);
+        let Some((source, output)) = source.zip(graph.output(promoted)) else { continue };
+        let ty = output.element_type();
+        let held = if passes[port] { Some(source) } else { shared.get(&(source, ty)).copied() };
+        let stand_in = match held {
+            Some(held) => held,
+            None => add_convert(graph, source, promoted, ty, changes)?,
+        };
+        graph.move_names(promoted, stand_in)?;
+        stand_ins[port] = Some(stand_in);
     }
-    stand_ins
+    Ok(stand_ins)
+}
+
+/// Adds the Convert of `source` that makes what the output `promoted` of a ConvertPromoteTypes was.
+fn add_convert(
+    graph: &mut Edit<'_>,
+    source: Output,
+    promoted: Output,
+    ty: ElementType,
+    changes: &mut Changes,
+) -> Result<Output, EditError> {
+    let Output { layer: id, port } = promoted;
+    let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
+    let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
+    let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
+    let reason = format!("output {port} of ConvertPromoteTypes {id} `{name}`");
+    let convert = NewLayer::convert(ty).named(&format_compact!("{}/{name}.{port}", producer.name()));
+    let convert = graph.add(convert, &[source])?;
+    graph.copy_metadata(id, convert)?;
+    graph.copy_tensor_metadata(promoted, convert.output(0))?;
+    if let Some(layer) = graph.layer(convert) {
+        changes.add(Action::Inserted, layer, [from, ty], reason);
+    }
+    Ok(convert.output(0))
 }
 
 /// What the Converts make that alignment put in, by the tensor and the type: one of a tensor to a type is enough.
-fn added_converts(graph: &Graph) -> HashMap<(Output, ElementType), Output> {
-    let added =
-        graph.petgraph().node_weights().filter(|layer| layer.span.is_none() && kind(layer) == LayerKind::Convert);
+fn added_converts(graph: &Graph) -> Shared {
+    let added = graph.layers().filter(|layer| layer.span().is_none() && kind(layer) == LayerKind::Convert);
     let made = added.filter_map(|layer| {
-        let source = graph.producers(layer.id).first().copied().flatten()?;
-        Some(((source, layer.outputs.first()?.element_type), Output { layer: layer.id, port: 0 }))
+        let source = graph.producer(layer.id().input(0))?;
+        Some(((source, layer.outputs().first()?.element_type()), layer.id().output(0)))
     });
     made.collect()
 }
 
 /// Every ConvertPromoteTypes whose type is known, producers first.
 fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
-    if !graph.petgraph().node_weights().any(is_decided) {
+    if !graph.unordered().any(is_decided) {
         return Vec::new();
     }
-    let Ok(mut nodes) = graph.topological_order() else { return Vec::new() };
-    let is_fed = |node| matches!(graph.feeds(node)[..], [Some(_), Some(_), ..]);
-    nodes.retain(|&node| graph.weight(node).is_some_and(is_decided) && is_fed(node));
-    let used = used_outputs(graph, &nodes);
-    // Where the tensor comes from that takes the place of an output.
-    let mut passed = vec![[None; 2]; used.len()];
-    let mut promotions = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let (Some(layer), Some(used)) = (graph.weight(node), used[node.index()]) else { continue };
-        let mut promotion = Promotion { id: layer.id, operands: [None; 2], passes: [false; 2] };
-        for (port, feed) in graph.feeds(node).into_iter().enumerate().take(2) {
-            let (Some((source, from_port)), true) = (feed, used[port]) else { continue };
-            let Some(producer) = graph.weight(source) else { continue };
-            promotion.operands[port] = Some(Output { layer: producer.id, port: from_port });
-            let element_type = |layer: &Layer, port: usize| layer.outputs.get(port).map(|port| port.element_type);
-            if !with_noops && element_type(layer, port) == element_type(producer, from_port) {
-                let origin = passed[source.index()].get(from_port).copied().flatten().unwrap_or(source);
-                if !names_a_result(graph, node, port, origin) {
+    let is_fed = |id: LayerId| (0..2).all(|port| graph.producer(id.input(port)).is_some());
+    let mut ids = graph.topological_order().unwrap_or_default();
+    ids.retain(|&id| graph.layer(id).is_some_and(is_decided) && is_fed(id));
+    let used = used_outputs(graph, &ids);
+    // For a tensor that takes the place of an output, the layer that makes it.
+    let mut passed = HashMap::<Output, LayerId>::default();
+    let mut promotions = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut promotion = Promotion { id, operands: [None; 2], passes: [false; 2] };
+        for port in 0..2 {
+            let promoted = id.output(port);
+            let Some(source) = graph.producer(id.input(port)).filter(|_| used.contains(&promoted)) else { continue };
+            promotion.operands[port] = Some(source);
+            let element_type = |tensor| graph.output(tensor).map(OutputPort::element_type);
+            if !with_noops && element_type(promoted) == element_type(source) {
+                let origin = passed.get(&source).copied().unwrap_or(source.layer);
+                if !names_a_result(graph, promoted, origin) {
                     promotion.passes[port] = true;
-                    passed[node.index()][port] = Some(origin);
+                    passed.insert(promoted, origin);
                 }
             }
         }
@@ -177,22 +154,19 @@ fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
 /// Whether it is a ConvertPromoteTypes whose type is known.
 fn is_decided(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
-        && !layer.outputs.iter().any(|port| port.element_type == ElementType::Dynamic)
+        && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
 }
 
-/// By node, for each of `promotes`, given producers first, whether something uses its outputs besides one of them whose
-/// output is not used.
-fn used_outputs(graph: &Graph, promotes: &[NodeIndex]) -> Vec<Option<[bool; 2]>> {
-    let mut used = vec![None; graph.petgraph().node_bound()];
-    for node in promotes {
-        used[node.index()] = Some([false; 2]);
-    }
-    for node in promotes.iter().rev() {
-        for edge in graph.petgraph().edges(*node) {
-            let (from_port, to_port) = (edge.weight().from_port as usize, edge.weight().to_port as usize);
-            let counts = used[edge.target().index()].is_none_or(|ports| ports.get(to_port) == Some(&true));
-            if let Some(port) = used[node.index()].as_mut().and_then(|ports| ports.get_mut(from_port)) {
-                *port |= counts;
+/// Of the outputs of `promotes`, given producers first, those that something uses besides one of them whose own output is
+/// not used.
+fn used_outputs(graph: &Graph, promotes: &[LayerId]) -> HashSet<Output> {
+    let going: HashSet<_> = promotes.iter().copied().collect();
+    let mut used = HashSet::default();
+    for id in promotes.iter().rev() {
+        for port in 0..2 {
+            let counts = |to: Input| !going.contains(&to.layer) || used.contains(&to.layer.output(to.port));
+            if graph.consumers(id.output(port)).any(counts) {
+                used.insert(id.output(port));
             }
         }
     }

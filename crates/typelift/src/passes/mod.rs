@@ -19,8 +19,7 @@ use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 pub use self::align::{Align, infer_aligned};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, OutputPort, Violation};
-use crate::infer::Place;
+use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Place, Violation};
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
@@ -143,8 +142,8 @@ pub struct Pass {
 
 #[derive(Clone, Copy)]
 enum Rewrite {
-    /// Of the model's own graph.
-    Whole(fn(&mut Graph, &mut Changes)),
+    /// Of the model's own graph, and through it of those of its bodies; it says what it did, and leaves types inferred.
+    Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
     /// Of each graph.
     Each(fn(&mut Edit<'_>) -> Result<(), EditError>),
 }
@@ -269,35 +268,44 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
+    model.edit(|graph| match pass.rewrite {
+        Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
+        Rewrite::Each(rewrite) => each_graph(graph, rewrite),
+    })?;
+    model.graph().verify().map_err(PassError::Invalid)?;
     match pass.rewrite {
-        Rewrite::Whole(rewrite) => rewrite(&mut model.graph, &mut changes),
-        Rewrite::Each(rewrite) => model.edit(|graph| each_graph(graph, rewrite))?,
-    }
-    model.graph.verify().map_err(PassError::Invalid)?;
-    match pass.rewrite {
-        Rewrite::Each(_) => {
+        Rewrite::Whole(_) if !changes.retypes => {
+            if changes.reveals {
+                crate::infer::refine(model);
+            }
+        }
+        _ => {
             let mut found = crate::infer(model);
             found.retain(Diagnostic::is_error);
             if !found.is_empty() {
                 return Err(PassError::IllTyped(found));
             }
         }
-        Rewrite::Whole(_) if changes.reveals && model.withheld.as_ref().is_none_or(|layers| !layers.is_empty()) => {
-            crate::infer::refine(model);
-        }
-        Rewrite::Whole(_) => {}
     }
     Ok(changes.list)
 }
 
 /// Calls `rewrite` for the graphs of all bodies, innermost ones first, and then for this one. Bodies nest a few deep.
 fn each_graph(graph: &mut Edit<'_>, rewrite: fn(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), EditError> {
-    let owners: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.bodies().len())).collect();
-    for (owner, at) in owners.into_iter().flat_map(|(owner, bodies)| (0..bodies).map(move |at| (owner, at))) {
+    for (owner, at) in bodies(graph) {
         each_graph(&mut graph.body(owner, at)?, rewrite)?;
     }
     rewrite(graph)
 }
+
+/// Every body of a layer of the graph, by its position among those of the layer.
+fn bodies(graph: &Graph) -> Vec<(LayerId, usize)> {
+    let owners = graph.layers().filter(|layer| !layer.bodies().is_empty());
+    owners.flat_map(|layer| (0..layer.bodies().len()).map(|at| (layer.id(), at))).collect()
+}
+
+/// A rewrite of one graph that says what it did.
+type OneGraph = fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>;
 
 /// What a pass did so far, and where it is.
 #[derive(Default)]
@@ -307,64 +315,82 @@ pub(crate) struct Changes {
     weights: Weights,
     /// Whether values pass where they were withheld.
     reveals: bool,
+    /// Whether Parameters of bodies have other types, by which they must be inferred.
+    retypes: bool,
+    /// How many layers went.
+    removed: usize,
 }
 
 impl Changes {
-    /// Rewrites a graph and all in it.
-    fn everywhere(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) {
-        self.innermost_first(graph, rewrite);
-    }
-
-    /// Rewrites every graph in `graph`, then itself, and tells whether a layer went.
-    fn innermost_first(&mut self, graph: &mut Graph, rewrite: fn(&mut Graph, &mut Self)) -> bool {
-        let mut changed = false;
-        for (name, body) in graph.bodies_mut() {
-            self.path.push(format!("{name}/{}", body.name()));
-            if self.innermost_first(&mut body.graph, rewrite) {
-                changed = true;
-                self.retype_parameters(&mut body.graph);
+    /// Rewrites every graph in `graph`, innermost ones first, and then itself.
+    fn everywhere(&mut self, graph: &mut Edit<'_>, rewrite: OneGraph) -> Result<(), EditError> {
+        for (owner, at) in bodies(graph) {
+            let removed = self.removed;
+            let mut body = self.step_into(graph, owner, at)?;
+            self.everywhere(&mut body, rewrite)?;
+            if self.removed > removed {
+                self.retype_parameters(&mut body)?;
             }
             self.path.pop();
         }
-        let removed = graph.removed().len();
-        self.rewrite(graph, rewrite);
-        changed || graph.removed().len() > removed
+        self.rewrite(graph, |graph, changes| rewrite(graph, changes))
     }
 
     /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
     /// what made the types agree that were declared can be gone.
-    fn retype_parameters(&mut self, graph: &mut Graph) {
+    fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.layers().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
-            let given = layer.outputs.first()?.element_type;
-            (given != declared && given != ElementType::Dynamic).then_some((layer.id, [declared, given]))
+            let given = layer.outputs().first()?.element_type();
+            (given != declared && given != ElementType::Dynamic).then_some((layer.id(), [declared, given]))
         });
         for (id, types) in retyped.collect::<Vec<_>>() {
-            // It is there: its types were just read.
-            let _ = graph.set_attribute(id, "element_type", types[1].name());
+            self.retypes = true;
+            graph.set_attribute(id, "element_type", types[1].name())?;
             if let Some(layer) = graph.layer(id) {
                 self.add(Action::Retyped, layer, types, "this type is what comes into the body");
             }
         }
+        Ok(())
     }
 
     /// Goes to the graph at `place`.
-    fn enter<'a>(&mut self, graph: &'a mut Graph, place: &Place) -> Option<&'a mut Graph> {
+    fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
         self.path.clear();
-        place.iter().try_fold(graph, |graph, &(owner, body)| {
-            let layer = graph.node(owner).and_then(|node| graph.weight_mut(node))?;
-            let body = layer.bodies.get_mut(body)?;
-            self.path.push(format!("{}/{}", layer.name, body.name()));
-            Some(&mut body.graph)
-        })
+        let mut outer: &Graph = graph;
+        for &(owner, at) in place.steps() {
+            let body = outer.layer(owner).and_then(|layer| Some((layer, layer.bodies().get(at)?)));
+            let (layer, body) = body.ok_or(EditError::NoBody { layer: owner, at })?;
+            self.path.push(format!("{}/{}", layer.name(), body.name()));
+            outer = body.graph();
+        }
+        graph.at(place)
+    }
+
+    /// Goes into a body of a layer.
+    fn step_into<'a>(&mut self, graph: &'a mut Edit<'_>, owner: LayerId, at: usize) -> Result<Edit<'a>, EditError> {
+        let body =
+            graph.layer(owner).and_then(|layer| Some(format!("{}/{}", layer.name(), layer.bodies().get(at)?.name())));
+        self.path.push(body.ok_or(EditError::NoBody { layer: owner, at })?);
+        graph.body(owner, at)
+    }
+
+    /// Removes layers that nothing else uses.
+    fn remove(&mut self, graph: &mut Edit<'_>, layers: &[LayerId]) -> Result<(), EditError> {
+        self.removed += layers.len();
+        graph.remove_all(layers)
     }
 
     /// Rewrites one graph, and looks at what the new Converts do to constants.
-    fn rewrite(&mut self, graph: &mut Graph, rewrite: impl FnOnce(&mut Graph, &mut Self)) {
+    fn rewrite(
+        &mut self,
+        graph: &mut Edit<'_>,
+        rewrite: impl FnOnce(&mut Edit<'_>, &mut Self) -> Result<(), EditError>,
+    ) -> Result<(), EditError> {
         let before = self.list.len();
-        rewrite(graph, self);
+        rewrite(graph, self)?;
         for change in self.list[before..].iter_mut().filter(|change| change.action == Action::Inserted) {
-            let source = graph.producers(change.layer.id).first().copied().flatten();
+            let source = graph.producer(change.layer.id.input(0));
             let producer = source.and_then(|source| graph.layer(source.layer));
             change.come_from(producer);
             let Some(constant) = producer.filter(|layer| ops::is_constant(layer)) else { continue };
@@ -374,6 +400,7 @@ impl Changes {
                 Constant { layer, span: constant.span.unwrap_or_default(), audit }.into()
             });
         }
+        Ok(())
     }
 
     pub(crate) fn add(
@@ -392,19 +419,21 @@ impl Changes {
 
 /// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
-fn remove_unused(graph: &mut Graph, mut candidates: Vec<LayerId>, changes: &mut Changes) {
+fn remove_unused(graph: &mut Edit<'_>, mut candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
     while let Some(id) = candidates.pop() {
         let keeps = |layer: &Layer| ops::start(layer).is_some() || kind(layer) == LayerKind::Parameter;
-        if graph.layer(id).is_none_or(keeps) {
+        let Some(layer) = graph.layer(id).filter(|layer| !keeps(layer)) else { continue };
+        if graph.users(id).next().is_some() {
             continue;
         }
         let producers = graph.producers(id);
-        let from =
-            producers.first().copied().flatten().and_then(|output| graph.output(output)).map(OutputPort::element_type);
-        let Ok(layer) = graph.remove(id) else { continue };
-        if let (true, Some(from), Some(port)) = (kind(&layer) == LayerKind::Convert, from, layer.outputs.first()) {
-            changes.add(Action::Removed, &layer, [from, port.element_type], "nothing uses it any more");
+        let from = graph.producer(id.input(0)).and_then(|output| graph.output(output));
+        if let (LayerKind::Convert, Some(from), Some(port)) = (kind(layer), from, layer.outputs().first()) {
+            let types = [from.element_type(), port.element_type()];
+            changes.add(Action::Removed, layer, types, "nothing uses it any more");
         }
+        changes.remove(graph, &[id])?;
         candidates.extend(producers.into_iter().flatten().map(|output| output.layer));
     }
+    Ok(())
 }

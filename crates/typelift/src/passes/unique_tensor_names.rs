@@ -1,41 +1,38 @@
 use rustc_hash::FxHashSet as HashSet;
 
 use super::Changes;
-use crate::graph::{Graph, Layer, Output, split_names};
+use crate::graph::{Edit, EditError, Layer, split_names};
 
-pub(super) fn rewrite(graph: &mut Graph, _changes: &mut Changes) {
+pub(super) fn rewrite(graph: &mut Edit<'_>, _changes: &mut Changes) -> Result<(), EditError> {
     // Operations with bodies keep their names, and so do the model's outputs that they feed.
     let fed_by_bodies = |layer: &&Layer| {
-        let mut producers = graph.producers(layer.id).into_iter().flatten();
-        producers.any(|output| graph.layer(output.layer).is_some_and(|layer| !layer.bodies.is_empty()))
+        let mut producers = graph.producers(layer.id()).into_iter().flatten();
+        producers.any(|output| graph.layer(output.layer).is_some_and(|layer| !layer.bodies().is_empty()))
     };
-    let results = graph.layers().filter(|layer| layer.output_names.is_some()).filter(fed_by_bodies);
+    let results = graph.layers().filter(|layer| layer.output_names().is_some()).filter(fed_by_bodies);
     let mut taken = results.filter_map(|layer| layer.output_names()).flat_map(split_names).collect();
-    rename(graph, &mut taken);
+    rename(graph, &mut taken)
 }
 
-fn rename(graph: &mut Graph, taken: &mut HashSet<String>) {
-    let mut renamed = Vec::new();
-    for node in graph.written_order() {
-        let Some(layer) = graph.weight_mut(node) else { continue };
-        for body in &mut layer.bodies {
-            rename(&mut body.graph, taken);
-        }
-        if !layer.bodies.is_empty() {
+fn rename(graph: &mut Edit<'_>, taken: &mut HashSet<String>) -> Result<(), EditError> {
+    let ids: Vec<_> = graph.layers().map(Layer::id).collect();
+    for id in ids {
+        let Some(layer) = graph.layer(id) else { continue };
+        let bodies = layer.bodies().len();
+        if bodies > 0 {
+            (0..bodies).try_for_each(|at| rename(&mut graph.body(id, at)?, taken))?;
             continue;
         }
-        for (port, output) in layer.outputs.iter().enumerate() {
+        let renamed = layer.outputs().iter().enumerate().filter_map(|(port, output)| {
             let names = output.names();
             let unique: Vec<String> = names.iter().map(|name| claim(name, taken)).collect();
-            if unique != names {
-                renamed.push((Output { layer: layer.id, port }, unique));
-            }
+            (unique != names).then_some((id.output(port), unique))
+        });
+        for (output, names) in renamed.collect::<Vec<_>>() {
+            graph.set_names(output, names)?;
         }
     }
-    for (output, names) in renamed {
-        // The output is there: its names were just read.
-        let _ = graph.set_names(output, names);
-    }
+    Ok(())
 }
 
 /// The name, or with the first number behind it that makes it one that nothing has.

@@ -66,20 +66,6 @@ fn check(rules: &[Rule]) -> Result<(), RewriteError> {
     unfinished.map_or(Ok(()), |rule| Err(RewriteError::NoReplacement(rule.name().to_owned())))
 }
 
-/// Every graph of a model, bodies before what they are in.
-pub(super) fn graphs(model: &Model) -> Vec<(Place, &Graph)> {
-    let (mut found, mut next) = (vec![(Place::default(), model.graph())], 0);
-    while let Some((place, graph)) = found.get(next).cloned() {
-        next += 1;
-        for layer in graph.petgraph().node_weights().filter(|layer| !layer.bodies().is_empty()) {
-            found
-                .extend(layer.bodies().iter().enumerate().map(|(at, body)| (place.body(layer.id(), at), body.graph())));
-        }
-    }
-    found.reverse();
-    found
-}
-
 /// The rules by the operation of their roots.
 pub(super) struct Index<'r> {
     rules: &'r [Rule],
@@ -117,7 +103,7 @@ pub(super) fn root_of(rule: &Rule) -> Option<&LayerTerm> {
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let index = Index::new(rules);
     index.same.is_some()
-        || graphs(model).iter().any(|(_, graph)| {
+        || model.graphs().iter().any(|(_, graph)| {
             let subject = Subject::new(graph, model.weights());
             let fits = |layer: &Layer| {
                 index.of(layer).any(|at| matching::at(&subject, &rules[at], layer, Look::Structure).is_some())
@@ -142,7 +128,7 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     let first_size = size(model);
     loop {
         let found: Vec<_> =
-            graphs(model).into_iter().map(|(place, graph)| (place, find(model, graph, &index))).collect();
+            model.graphs().into_iter().rev().map(|(place, graph)| (place, find(model, graph, &index))).collect();
         let mut sweep = Sweep { rules, generations: &mut generations, sites: Vec::new(), failure: None, oldest: 0 };
         let result = model.edit(|edit| {
             found.into_iter().try_for_each(|(place, found)| {
@@ -167,7 +153,7 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
 }
 
 fn size(model: &Model) -> usize {
-    graphs(model).iter().map(|(_, graph)| graph.len()).sum()
+    model.graphs().iter().map(|(_, graph)| graph.len()).sum()
 }
 
 fn names(sites: &[Site]) -> Vec<String> {
@@ -189,7 +175,7 @@ fn errors(diagnostics: &[Diagnostic]) -> Vec<(crate::Code, Option<LayerId>, Stri
 
 /// The matches in one graph that do not overlap, those nearest to the outputs first.
 fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
-    let Ok(order) = graph.topological_order() else { return Vec::new() };
+    let Ok(order) = graph.node_order() else { return Vec::new() };
     let subject = Subject::new(graph, model.weights());
     let mut taken = FxHashSet::default();
     let mut found = Vec::new();

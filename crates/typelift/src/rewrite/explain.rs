@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::Rule;
-use super::apply::{graphs, root_of};
+use super::apply::root_of;
 use super::matching::{self, Miss, Subject};
 use crate::diagnostic::LayerRef;
 use crate::graph::{FindError, Graph, Layer, Model, Place};
@@ -91,7 +91,7 @@ impl Model {
         let is_root =
             |layer: &Layer| ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name()) == operation;
         let mut best: Option<(usize, Explanation)> = None;
-        for (place, graph) in graphs(self) {
+        for (place, graph) in self.graphs().into_iter().rev() {
             for layer in graph.layers().filter(|layer| is_root(layer)) {
                 let (progress, explanation) = look(&place, graph, layer);
                 if best.as_ref().is_none_or(|(most, _)| progress > *most) {

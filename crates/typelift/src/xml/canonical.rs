@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::read::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::graph::{Body, Direction, Graph, InputPort, IrVersion, Layer, Model};
+use crate::graph::{Body, Direction, Graph, InputPort, IrVersion, Layer, Model, Wire};
 use crate::shape::Shape;
 use crate::span::Span;
 
@@ -152,14 +152,15 @@ impl<'a> Printer<'a> {
                 .edge_references()
                 .filter_map(|edge| {
                     let (from, to) = (graph.weight(edge.source())?, graph.weight(edge.target())?);
-                    Some((from, edge.weight().from_port as usize, to, edge.weight().to_port as usize))
+                    Some((from, edge.weight(), to))
                 })
                 .collect();
-            // The serializer groups edges by the layer they start from.
-            edges.sort_by_key(|edge| edge.0.id);
-            for (from, from_port, to, to_port) in edges {
+            // The serializer groups edges by the layer they start from; what the file has keeps its order there.
+            let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
+            edges.sort_by_key(|(from, wire, _)| (from.id, place(wire)));
+            for (from, wire, to) in edges {
                 printer.line();
-                printer.edge(from, from_port, to, to_port);
+                printer.edge(from, wire.from_port as usize, to, wire.to_port as usize);
             }
         });
         if let Some(rt_info) = &graph.rt_info {
@@ -316,7 +317,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Metadata, as it stands in the source but for white space between elements.
-    fn fragment(&mut self, fragment: &Span) {
+    pub(super) fn fragment(&mut self, fragment: &Span) {
         let mut reader = Reader::from_str(fragment.text(self.source));
         reader.config_mut().allow_dangling_amp = true;
         let outer = self.line_start.len();

@@ -408,7 +408,6 @@ impl<'a> Read<'a> {
             version,
             source: Arc::default(),
             extras: Vec::new(),
-            withheld: None,
         };
         // A layer and its edges take some 450 bytes of text, as a rule.
         let graph = Graph::with_capacity(self.source.len() / 450);
@@ -977,7 +976,7 @@ impl<'a> Read<'a> {
             // What is not fed as it should be is not part of a valid graph.
             graph.disconnect(&take(&mut self.dropped));
         }
-        if let Err(circle) = graph.topological_order() {
+        if let Err(circle) = graph.node_order() {
             let names: Vec<_> = circle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
             let mut list: Vec<_> = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
             if circle.len() > names.len() {

@@ -235,7 +235,7 @@ impl<'a> Splice<'a> {
         self.attribute(&tokens, &root, "version", Some(&layer.version))?;
         self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
         // As the reader, take the first of each.
-        let (mut data, mut input, mut output) = (false, false, None);
+        let (mut data, mut input, mut output, mut metadata) = (false, false, None, false);
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
                 "data" if !replace(&mut data, true) => {
@@ -253,6 +253,10 @@ impl<'a> Splice<'a> {
                     output = Some(child.tag_span);
                     self.outputs(&mut tokens, &child, layer)?;
                 }
+                "rt_info" if !replace(&mut metadata, true) => {
+                    let written = tokens.skip(&child)?;
+                    self.metadata(written, layer.rt_info);
+                }
                 _ => drop(tokens.skip(&child)?),
             }
         }
@@ -268,7 +272,8 @@ impl<'a> Splice<'a> {
             printer.open("output");
             printer.content("output", |printer| printer.outputs(layer, 0));
         };
-        let mut missing: SmallVec<[Print<'_, 'a>; 3]> = SmallVec::new();
+        let print_metadata = |printer: &mut Printer<'a>| layer.rt_info.iter().for_each(|span| printer.fragment(span));
+        let mut missing: SmallVec<[Print<'_, 'a>; 4]> = SmallVec::new();
         if !data && !layer.attributes.is_empty() {
             match root.tag_span == span {
                 true => missing.push(&print_data),
@@ -288,10 +293,25 @@ impl<'a> Splice<'a> {
         if output.is_none() && !layer.outputs.is_empty() {
             missing.push(&print_outputs);
         }
+        if !metadata && layer.rt_info.is_some() {
+            missing.push(&print_metadata);
+        }
         if !missing.is_empty() {
             self.append(span, |printer| missing.into_iter().for_each(|print| print(printer)));
         }
         Ok(())
+    }
+
+    /// Lets the `<rt_info>` of a layer or a port be another one of the file.
+    fn metadata(&mut self, written: Span, wanted: Option<Span>) {
+        match wanted {
+            Some(wanted) if wanted == written => {}
+            Some(wanted) => {
+                let layout = self.layout(written.start);
+                self.edit(self.with_gap(written), layout, |printer| printer.fragment(&wanted));
+            }
+            None => self.delete(written),
+        }
     }
 
     /// Lets the attributes of `<data>` be those of the layer.
@@ -328,7 +348,7 @@ impl<'a> Splice<'a> {
                 self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
             }
             match feed.map(|feed| feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port))) {
-                Some(Some(output)) => self.port(tokens, &port, output)?,
+                Some(Some(output)) => self.port(tokens, &port, output, None)?,
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
                     let gone = tokens.skip(&port)?;
@@ -354,7 +374,7 @@ impl<'a> Splice<'a> {
                         self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(output.id)))?;
                     }
                     self.attribute(tokens, &port, "names", output.names.as_deref())?;
-                    self.port(tokens, &port, output)?;
+                    self.port(tokens, &port, output, Some(output.rt_info))?;
                 }
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
@@ -371,8 +391,14 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Lets a port say the type and the dims of `output`.
-    fn port(&mut self, tokens: &mut Tokens<'a>, port: &Element<'a>, output: &OutputPort) -> Result<(), Diagnostic> {
+    /// Lets a port say the type and the dims of `output`, and its metadata be `metadata`, if any is given.
+    fn port(
+        &mut self,
+        tokens: &mut Tokens<'a>,
+        port: &Element<'a>,
+        output: &OutputPort,
+        mut metadata: Option<Option<Span>>,
+    ) -> Result<(), Diagnostic> {
         let written = Tokens::attributes(port).flatten().find(|(name, _)| *name == "precision").map(|(_, value)| value);
         if written.and_then(ElementType::from_port_name) != Some(output.element_type) {
             let name = output.element_type.port_name();
@@ -383,12 +409,22 @@ impl<'a> Splice<'a> {
             if child.name() == "dim" {
                 tokens.text(&child)?;
                 dims.push((tokens.span_since(&child), tokens.content_of(&child)));
-            } else {
-                tokens.skip(&child)?;
+                continue;
+            }
+            let is_metadata = child.name() == "rt_info";
+            let written = tokens.skip(&child)?;
+            if let Some(wanted) = metadata.take_if(|_| is_metadata) {
+                self.metadata(written, wanted);
             }
         }
         let declared = declared_dims(self.source, tokens.content_of(port));
-        if matches_dims(&declared, &output.shape) {
+        let is_tag = tokens.span_since(port) == port.tag_span;
+        let agrees = matches_dims(&declared, &output.shape);
+        let new = metadata.flatten();
+        if let Some(new) = new.filter(|_| agrees || !is_tag) {
+            self.append(tokens.span_since(port), |printer| printer.fragment(&new));
+        }
+        if agrees {
             return Ok(());
         }
         if let Some(shape) = output.shape.dims().filter(|shape| shape.len() == dims.len()) {
@@ -410,12 +446,13 @@ impl<'a> Splice<'a> {
                     self.delete(dim);
                 }
             }
-            None if whole == port.tag_span => {
+            None if is_tag => {
                 let tag = port.tag_span.text(self.source);
                 let end = tag.trim_end_matches("/>").trim_end().len() as u32;
                 self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
                     printer.out.push('>');
                     print(printer);
+                    printer.nested(|printer| new.iter().for_each(|span| printer.fragment(span)));
                     printer.line();
                     printer.out.push_str("</port>");
                 });
