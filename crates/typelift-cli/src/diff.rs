@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
 
 use crate::Status;
+use crate::columns::count;
 use crate::failure::Failure;
 use crate::input::{self, Input, Loaded};
 use crate::listing::Clean;
@@ -267,8 +268,4 @@ fn summary(diff: &Diff) -> String {
         number => Some(format!("{number} {many}")),
     });
     format!("{}: {}", count(diff.changes.len(), "change"), parts.collect::<Vec<_>>().join(", "))
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -4,6 +4,7 @@
 
 mod batch;
 mod check;
+mod columns;
 mod completions;
 mod convert;
 mod diff;
@@ -22,6 +23,7 @@ mod remedy;
 mod render;
 mod rewrite;
 mod show;
+mod stats;
 mod terminal;
 mod view;
 mod why;
@@ -59,6 +61,7 @@ enum Verb {
     Explain(explain::Args),
     Diff(diff::Args),
     Show(show::Args),
+    Stats(stats::Args),
     Promote(promote::Args),
     View(view::Args),
     Why(why::Args),
@@ -103,6 +106,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Explain(args) => explain::run(&args, &mut terminal),
         Verb::Diff(args) => diff::run(&args, &mut terminal),
         Verb::Show(args) => show::run(&args, &mut terminal),
+        Verb::Stats(args) => stats::run(&args, &mut terminal),
         Verb::Promote(args) => promote::run(&args, &mut terminal),
         Verb::View(args) => view::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),

@@ -54,7 +54,7 @@ impl Directive {
             return Err("it does not run typelift".to_owned());
         }
         let verb = words.next().ok_or("it names no verb")?;
-        if !["convert", "rewrite", "infer", "check", "show", "why"].contains(&verb.as_str()) {
+        if !["convert", "rewrite", "infer", "check", "show", "stats", "why"].contains(&verb.as_str()) {
             return Err(format!("{verb:?} is no verb that takes a model"));
         }
         Ok(Self { status, verb, options: words.collect() })

@@ -1,0 +1,85 @@
+//! Text in columns, and numbers as people read them.
+
+use anstyle::Style;
+
+/// The space between two columns.
+const GAP: usize = 2;
+
+/// Which side of its column a text is at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// Lines of text in columns, as wide as their widest text; what is not there is empty.
+pub(crate) struct Columns<const N: usize> {
+    sides: [Side; N],
+    rows: Vec<(Style, [String; N])>,
+}
+
+impl<const N: usize> Columns<N> {
+    pub(crate) fn new(sides: [Side; N]) -> Self {
+        Self { sides, rows: Vec::new() }
+    }
+
+    /// Adds a line.
+    pub(crate) fn push(&mut self, style: Style, row: [String; N]) {
+        self.rows.push((style, row));
+    }
+
+    /// The lines, each with an end of line.
+    pub(crate) fn print(&self) -> String {
+        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].chars().count()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(width);
+        let mut text = String::new();
+        for (style, row) in &self.rows {
+            let mut line = String::new();
+            for ((side, cell), width) in self.sides.iter().zip(row).zip(widths) {
+                let room = " ".repeat(width - cell.chars().count());
+                line += &match side {
+                    Side::Left => format!("{cell}{room}"),
+                    Side::Right => format!("{room}{cell}"),
+                };
+                line += &" ".repeat(GAP);
+            }
+            text += &format!("{style}{}{style:#}\n", line.trim_end());
+        }
+        text
+    }
+}
+
+/// A number with a comma between groups of three digits: `1,024`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with what it counts: `1 layer`, `1,024 layers`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ if what.ends_with('y') => format!("{} {}ies", grouped(number as u64), &what[..what.len() - 1]),
+        _ => format!("{} {what}s", grouped(number as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_text() {
+        let mut columns = Columns::new([Side::Left, Side::Right]);
+        columns.push(Style::new(), ["type".to_owned(), "bytes".to_owned()]);
+        columns.push(Style::new(), ["boolean".to_owned(), grouped(1_234_567)]);
+        assert_eq!(columns.print(), "type         bytes\nboolean  1,234,567\n");
+    }
+}
