@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
 
 use crate::Status;
@@ -43,8 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Kinds of changes that do not count
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
-    ignore: Vec<Kind>,
+    #[arg(long, value_parser = kinds(), value_name = "KIND", value_delimiter = ',')]
+    ignore: Vec<ChangeKind>,
     /// List every consequence and every renamed layer
     #[arg(long)]
     all: bool,
@@ -58,33 +59,10 @@ enum Format {
     Json,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Kind {
-    Added,
-    Removed,
-    Operation,
-    Attribute,
-    Type,
-    Shape,
-    Input,
-    Constant,
-    Names,
-}
-
-impl From<Kind> for ChangeKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Added => Self::Added,
-            Kind::Removed => Self::Removed,
-            Kind::Operation => Self::Operation,
-            Kind::Attribute => Self::Attribute,
-            Kind::Type => Self::Type,
-            Kind::Shape => Self::Shape,
-            Kind::Input => Self::Input,
-            Kind::Constant => Self::Constant,
-            Kind::Names => Self::Names,
-        }
-    }
+/// Reads the name of a kind of changes.
+fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
+    PossibleValuesParser::new(ChangeKind::ALL.map(ChangeKind::name))
+        .try_map(|name| ChangeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown"))
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -97,7 +75,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let (Some(first), Some(second)) = (&before.model, &after.model) else { return Ok(Status::Faulty) };
     let mut diff = typelift::diff(first, second);
-    diff.changes.retain(|change| !args.ignore.iter().any(|&kind| change.kind == kind.into()));
+    diff.changes.retain(|change| !args.ignore.contains(&change.kind));
     let printed = match args.format {
         Format::Json => terminal::json(&diff)?,
         Format::Text => text(&diff, &args.before, &args.after, args.all),
@@ -168,9 +146,9 @@ fn headline(change: &Change) -> String {
         (ChangeKind::Names, None) => "name ".to_owned(),
         (ChangeKind::Names, Some(_)) => "tensor names ".to_owned(),
         (ChangeKind::Attribute | ChangeKind::Input, Some(subject)) => format!("{} ", Clean(subject)),
-        (kind, Some(subject)) => format!("{} of {} ", word(kind), Clean(subject)),
+        (kind, Some(subject)) => format!("{} of {} ", kind.name(), Clean(subject)),
         (ChangeKind::Constant, None) => String::new(),
-        (kind, None) => format!("{} ", word(kind)),
+        (kind, None) => format!("{} ", kind.name()),
     };
     let (before, after) = (text(&change.before), text(&change.after));
     let what = match &change.values {
@@ -182,28 +160,14 @@ fn headline(change: &Change) -> String {
     format!("{style}{sign} {path}{style:#} {FAINT}{place}{FAINT:#}: {what}")
 }
 
-fn word(kind: ChangeKind) -> &'static str {
-    match kind {
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
-        ChangeKind::Operation => "operation",
-        ChangeKind::Attribute => "attribute",
-        ChangeKind::Type => "type",
-        ChangeKind::Shape => "shape",
-        ChangeKind::Input => "input",
-        ChangeKind::Constant => "constant",
-        ChangeKind::Names => "names",
-    }
-}
-
 /// What follows from a change, alike ones counted: `and 31 layers after it are f64`.
 fn consequences(change: &Change, all: bool, text: &mut String) {
     if all {
         for Consequence { kind, path, subject, before, after } in &change.follows {
             let subject = match (kind, subject) {
                 (ChangeKind::Input, Some(subject)) => subject.clone(),
-                (_, Some(subject)) => format!("{} of {subject}", word(*kind)),
-                (_, None) => word(*kind).to_owned(),
+                (_, Some(subject)) => format!("{} of {subject}", kind.name()),
+                (_, None) => kind.name().to_owned(),
             };
             let shown = |side: &Option<String>| Clean(side.as_deref().unwrap_or("none")).to_string();
             let _ =
@@ -250,22 +214,14 @@ fn layers(follows: &[&Consequence]) -> usize {
 
 /// `4 changes: 1 added, 3 attributes`
 fn summary(diff: &Diff) -> String {
-    let of = |kind| diff.changes.iter().filter(|change| change.kind == kind).count();
-    let kinds = [
-        (ChangeKind::Added, "added", "added"),
-        (ChangeKind::Removed, "removed", "removed"),
-        (ChangeKind::Operation, "operation", "operations"),
-        (ChangeKind::Attribute, "attribute", "attributes"),
-        (ChangeKind::Type, "type", "types"),
-        (ChangeKind::Shape, "shape", "shapes"),
-        (ChangeKind::Input, "input", "inputs"),
-        (ChangeKind::Constant, "constant", "constants"),
-        (ChangeKind::Names, "with other names", "with other names"),
-    ];
-    let parts = kinds.into_iter().filter_map(|(kind, one, many)| match of(kind) {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        number => Some(format!("{number} {many}")),
+    let parts = ChangeKind::ALL.into_iter().filter_map(|kind| {
+        let number = diff.changes.iter().filter(|change| change.kind == kind).count();
+        match kind {
+            _ if number == 0 => None,
+            ChangeKind::Added | ChangeKind::Removed => Some(format!("{number} {}", kind.name())),
+            ChangeKind::Names => Some(format!("{number} with other names")),
+            _ => Some(count(number, kind.name())),
+        }
     });
     format!("{}: {}", count(diff.changes.len(), "change"), parts.collect::<Vec<_>>().join(", "))
 }

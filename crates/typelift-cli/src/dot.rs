@@ -1,92 +1,148 @@
-//! Graphs for Graphviz: nodes coloured by element type, conversions standing out.
+//! Graphs for Graphviz: boxes coloured by element type, conversions marked, and a legend.
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
-use typelift::ops::{self, LayerKind};
+use typelift::graph::{Body, Direction};
+use typelift::notation::Line;
 use typelift::promote::{ElementType, Kind};
-use typelift::{Graph, Layer, Model};
+use typelift::{Graph, Layer, LayerId, Model};
 
-use crate::listing::Clean;
+use crate::listing::{self, Clean};
+use crate::selection::Selection;
 
-pub(crate) fn print(model: &Model) -> String {
+/// The borders of conversions, and of those that can lose something.
+const KEEPS: &str = "#17803d";
+const LOSES: &str = "#b3001b";
+
+/// The layers that are shown as a graph for Graphviz.
+pub(crate) fn print(model: &Model, selection: &Selection<'_>) -> String {
+    let mut drawing = Drawing { model, selection, types: BTreeSet::new(), converts: [false; 2], out: String::new() };
+    drawing.graph(selection.graph, "", 1);
     let mut out = format!("digraph {} {{\n", quoted(model.name()));
     // Limits on its search, without which Graphviz does not finish graphs of a thousand layers.
     out += "  graph [nslimit=2, nslimit1=2, mclimit=0.5]\n";
     out += "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10]\n";
     out += "  edge [fontname=\"Helvetica\", fontsize=9]\n";
-    graph(model.graph(), "", 1, &mut out);
-    out + "}\n"
+    out + &drawing.legend() + &drawing.out + "}\n"
 }
 
-/// The nodes and edges of a graph, and its bodies as clusters. `scope` sets its nodes apart from those of other graphs.
-fn graph(graph: &Graph, scope: &str, depth: usize, out: &mut String) {
-    let indent = "  ".repeat(depth);
-    for layer in graph.layers() {
-        let node = format!("\"{scope}{}\"", layer.id());
-        let _ = writeln!(out, "{indent}{node} [label={}, {}]", quoted(label(graph, layer)), style(layer));
-        for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
-            let Some(feed) = feed else { continue };
-            let source = graph.layer(feed.layer);
-            // Ports have numbers where there is a choice.
-            let mut ports = Vec::new();
-            if source.is_some_and(|layer| layer.outputs().len() > 1) {
-                ports.push(format!("taillabel=\"{}\"", feed.port));
-            }
-            if layer.inputs().len() > 1 {
-                ports.push(format!("headlabel=\"{port}\""));
-            }
-            let _ = writeln!(out, "{indent}\"{scope}{}\" -> {node} [{}]", feed.layer, ports.join(", "));
-        }
-        for body in layer.bodies() {
-            let inner = format!("{scope}{}/{}/", layer.id(), body.name());
-            let _ = writeln!(out, "{indent}subgraph \"cluster_{inner}\" {{");
-            let title = format!("{} of {}", body.name(), Clean(layer.name()));
-            let _ = writeln!(out, "{indent}  label={}; style=dashed; fontname=\"Helvetica\"", quoted(&title));
-            self::graph(body.graph(), &inner, depth + 1, out);
-            let _ = writeln!(out, "{indent}}}");
-            for entry in body.port_map() {
-                let inside = format!("\"{inner}{}\"", entry.internal_layer_id);
-                let (from, to) = match entry.direction {
-                    typelift::graph::Direction::Input => (&node, &inside),
-                    typelift::graph::Direction::Output => (&inside, &node),
+struct Drawing<'a> {
+    model: &'a Model,
+    selection: &'a Selection<'a>,
+    /// The element types in it.
+    types: BTreeSet<ElementType>,
+    /// Whether there are conversions that keep every value, and some that can lose one.
+    converts: [bool; 2],
+    out: String,
+}
+
+impl Drawing<'_> {
+    /// The nodes and edges of a graph, and its bodies as clusters. `scope` sets its nodes apart from those of other graphs.
+    fn graph(&mut self, graph: &Graph, scope: &str, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let node = |id: LayerId| format!("\"{scope}{id}\"");
+        for layer in self.selection.layers(graph) {
+            self.node(graph, layer, &format!("{indent}{}", node(layer.id())));
+            for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
+                let Some((feed, source)) = feed.and_then(|feed| Some((feed, graph.layer(feed.layer)?))) else {
+                    continue;
                 };
-                let _ = writeln!(out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
+                if !self.selection.shows(graph, source) {
+                    continue;
+                }
+                // Ports have numbers where there is a choice.
+                let mut attributes = Vec::new();
+                if source.outputs().len() > 1 {
+                    attributes.push(format!("taillabel=\"{}\"", feed.port));
+                }
+                if layer.inputs().len() > 1 {
+                    attributes.push(format!("headlabel=\"{port}\""));
+                }
+                let tensor = graph.output(feed).map(ToString::to_string).unwrap_or_default();
+                attributes.push(format!("edgetooltip={}", quoted(format!("{}: {tensor}", Clean(source.name())))));
+                let edge = format!("{} -> {}", node(feed.layer), node(layer.id()));
+                let _ = writeln!(self.out, "{indent}{edge} [{}]", attributes.join(", "));
             }
-            for edge in body.back_edges() {
-                let _ = writeln!(
-                    out,
-                    "{indent}\"{inner}{}\" -> \"{inner}{}\" [style=dotted, constraint=false]",
-                    edge.from, edge.to
-                );
+            for body in layer.bodies().iter().filter(|body| self.selection.opens(body)) {
+                self.body(layer, body, scope, depth);
             }
         }
     }
-}
 
-fn label(graph: &Graph, layer: &Layer) -> String {
-    let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
-    let mut types = outputs.collect::<Vec<_>>().join(", ");
-    if is_conversion(layer) {
-        let inputs = graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed));
-        let from: Vec<_> = inputs.map(|port| port.element_type().name()).collect();
-        types = format!("{} -> {types}", from.join(", "));
+    /// A layer as a box: its name, operation, constants and types, more as a tooltip.
+    fn node(&mut self, graph: &Graph, layer: &Layer, node: &str) {
+        let ty = layer.outputs().first().map(|port| port.element_type());
+        self.types.extend(ty);
+        let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
+        let mut label = format!("{} {}\n{}", layer.id(), layer.name(), layer.ty());
+        let conversion = listing::conversion(graph, layer);
+        let mut border = String::new();
+        match &conversion {
+            Some(conversion) => {
+                let loses = !conversion.lost.is_empty();
+                self.converts[usize::from(loses)] = true;
+                border = format!(", color=\"{}\", penwidth=2.5", if loses { LOSES } else { KEEPS });
+                let _ = write!(label, "\n{} -> {}", conversion.from, line.outputs);
+                if loses {
+                    let _ = write!(label, "\n{}", conversion.lost);
+                }
+            }
+            None if self.selection.folds && line.arguments.len() > 2 => {
+                let _ = write!(label, "{}\n{}", line.arguments, line.outputs);
+            }
+            None => {
+                let _ = write!(label, "\n{}", line.outputs);
+            }
+        }
+        let colors = format!("fillcolor=\"{}\"{border}", color(ty));
+        let (label, tooltip) = (quoted(label.trim_end()), quoted(&line));
+        let _ = writeln!(self.out, "{node} [label={label}, tooltip={tooltip}, {colors}]");
     }
-    let head = format!("{} {}\n{}", layer.id(), layer.name(), layer.ty());
-    if types.is_empty() { head } else { head + "\n" + &types }
-}
 
-fn is_conversion(layer: &Layer) -> bool {
-    matches!(ops::kind(layer), LayerKind::Convert | LayerKind::ConvertLike | LayerKind::ConvertPromoteTypes)
-}
+    fn body(&mut self, layer: &Layer, body: &Body, scope: &str, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let inner = format!("{scope}{}/{}/", layer.id(), body.name());
+        let _ = writeln!(self.out, "{indent}subgraph \"cluster_{inner}\" {{");
+        let title = quoted(format!("{} of {}", body.name(), Clean(layer.name())));
+        let _ = writeln!(self.out, "{indent}  label={title}; style=dashed; fontname=\"Helvetica\"");
+        self.graph(body.graph(), &inner, depth + 1);
+        let _ = writeln!(self.out, "{indent}}}");
+        let shows = |id| body.graph().layer(id).is_some_and(|inside| self.selection.shows(body.graph(), inside));
+        for entry in body.port_map().iter().filter(|entry| shows(entry.internal_layer_id)) {
+            let (node, inside) =
+                (format!("\"{scope}{}\"", layer.id()), format!("\"{inner}{}\"", entry.internal_layer_id));
+            let (from, to) = match entry.direction {
+                Direction::Input => (&node, &inside),
+                Direction::Output => (&inside, &node),
+            };
+            let _ = writeln!(self.out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
+        }
+        for edge in body.back_edges().iter().filter(|edge| shows(edge.from) && shows(edge.to)) {
+            let (from, to) = (edge.from, edge.to);
+            let ends = format!("\"{inner}{from}\" -> \"{inner}{to}\"");
+            let _ = writeln!(self.out, "{indent}{ends} [style=dotted, constraint=false]");
+        }
+    }
 
-fn style(layer: &Layer) -> String {
-    let colour = colour(layer.outputs().first().map(|port| port.element_type()));
-    let border = if is_conversion(layer) { ", color=\"#b3001b\", penwidth=2.5" } else { "" };
-    format!("fillcolor=\"{colour}\"{border}")
+    /// The colours and borders that occur, as one node.
+    fn legend(&self) -> String {
+        let types = self.types.iter().map(|&ty| format!("<td bgcolor=\"{}\">{ty}</td>", color(Some(ty))));
+        let borders = [(KEEPS, "keeps every value"), (LOSES, "can lose values")].into_iter().zip(self.converts);
+        let borders = borders
+            .filter(|(_, occurs)| *occurs)
+            .map(|((color, what), _)| format!("<td color=\"{color}\" border=\"2\">Convert: {what}</td>"));
+        let cells: String = types.chain(borders).collect();
+        if cells.is_empty() {
+            return String::new();
+        }
+        let table = format!("<table border=\"0\" cellspacing=\"4\" cellborder=\"0\"><tr>{cells}</tr></table>");
+        format!("  \"legend\" [shape=plain, style=\"\", tooltip=\"element types\", label=<{table}>]\n")
+    }
 }
 
 /// One hue a kind of type, darker for wider ones.
-fn colour(ty: Option<ElementType>) -> &'static str {
+fn color(ty: Option<ElementType>) -> &'static str {
     let Some(ty) = ty else { return "#ffffff" };
     match (ty.kind(), ty.bits()) {
         (Kind::Float, 0..=8) => "#eaf3fb",

@@ -79,7 +79,8 @@ impl Args {
         let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
             (Some(Format::Json), _) => {
-                let mut document = serde_json::json!({ "layers": graph.map(listing::types).unwrap_or_default() });
+                let mut document =
+                    serde_json::json!({ "layers": graph.map_or_else(|| serde_json::json!([]), listing::types) });
                 if input.member.is_some() {
                     document["file"] = diagnostics.file.as_str().into();
                 }

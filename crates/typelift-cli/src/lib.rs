@@ -22,6 +22,7 @@ mod promote;
 mod remedy;
 mod render;
 mod rewrite;
+mod selection;
 mod show;
 mod stats;
 mod terminal;

@@ -3,7 +3,11 @@
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
+use typelift::ops::{self, LayerKind};
+use typelift::promote::{ElementType, fidelity};
 use typelift::{Graph, Layer, LayerId, Model, Output};
+
+use crate::selection::Selection;
 
 /// A name as one line shows it: what would move the cursor or break the line is escaped.
 pub(crate) struct Clean<'a>(pub(crate) &'a str);
@@ -95,25 +99,22 @@ pub(crate) struct Document<'a> {
     layers: Vec<Entry<'a>>,
 }
 
-/// A model with all it has.
-pub(crate) fn model(model: &Model) -> Document<'_> {
-    let version = match model.version() {
-        typelift::IrVersion::V10 => 10,
-        typelift::IrVersion::V11 => 11,
-    };
-    Document { name: model.name(), version, layers: entries(model.graph(), true) }
+/// What is shown of a model, with all it has.
+pub(crate) fn model<'a>(model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
+    let layers = entries(selection.graph, selection, true);
+    Document { name: model.name(), version: model.version().number(), layers }
 }
 
 /// Layers with their types and shapes.
-pub(crate) fn types(graph: &Graph) -> Vec<Entry<'_>> {
-    entries(graph, false)
+pub(crate) fn types(graph: &Graph) -> serde_json::Value {
+    serde_json::json!(entries(graph, &Selection::all(graph), false))
 }
 
-fn entries(graph: &Graph, detailed: bool) -> Vec<Entry<'_>> {
-    graph.layers().map(|layer| entry(graph, layer, detailed)).collect()
+fn entries<'a>(graph: &'a Graph, selection: &'a Selection<'a>, detailed: bool) -> Vec<Entry<'a>> {
+    selection.layers(graph).map(|layer| entry(graph, layer, selection, detailed)).collect()
 }
 
-fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
+fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>, detailed: bool) -> Entry<'a> {
     let details = || Details {
         version: layer.version(),
         attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
@@ -124,12 +125,39 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, detailed: bool) -> Entry<'a> {
         shape: port.shape(),
         names: if detailed { port.names() } else { Vec::new() },
     });
+    let bodies = layer.bodies().iter().filter(|body| selection.opens(body));
     Entry {
         id: layer.id(),
         name: layer.name(),
         ty: layer.ty(),
         details: detailed.then(details),
         outputs: tensors.collect(),
-        bodies: Map(layer.bodies().iter().map(|body| (body.name(), entries(body.graph(), detailed))).collect()),
+        bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection, detailed))).collect()),
     }
+}
+
+/// What a Convert, ConvertLike or ConvertPromoteTypes does.
+pub(crate) struct Conversion {
+    /// The types of its inputs, each once: `f16`, `f16, f64`.
+    pub(crate) from: String,
+    pub(crate) to: ElementType,
+    /// What it can lose; empty if it keeps every value.
+    pub(crate) lost: String,
+}
+
+/// The conversion that a layer is; `None` if it is not one.
+pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
+    let inputs = match ops::kind(layer) {
+        // The second input of ConvertLike has the type to convert to.
+        LayerKind::Convert | LayerKind::ConvertLike => 1,
+        LayerKind::ConvertPromoteTypes => 2,
+        _ => return None,
+    };
+    let feeds = graph.producers(layer.id()).into_iter().take(inputs).flatten();
+    let mut from: Vec<_> = feeds.filter_map(|feed| Some(graph.output(feed)?.element_type())).collect();
+    let to = layer.outputs().first()?.element_type();
+    let lost = from.iter().filter_map(|&from| fidelity(from, to)).find(|lost| !lost.is_exact());
+    from.dedup();
+    let from = from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
+    Some(Conversion { from, to, lost: lost.map_or(String::new(), |lost| lost.to_string()) })
 }

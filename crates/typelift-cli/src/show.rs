@@ -1,35 +1,53 @@
 //! `typelift show`: the graph for reading.
 
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Color, Style};
+use typelift::notation::{self, Line};
+use typelift::promote::{ElementType, Kind};
+use typelift::{Graph, Layer, Model};
+
 use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::terminal::Terminal;
+use crate::selection::{Selection, SelectionArgs};
+use crate::terminal::{Page, Terminal};
 use crate::{dot, listing};
+
+/// Columns are at most this wide; what is longer pushes the rest of its line.
+const WIDEST: usize = 48;
 
 /// Print the graph for reading
 ///
 /// One line a layer: `3 sum = Add(0, 2) : f32[1,?,3..5]`, its id and name, the operation with the layers that feed it
 /// (`4.1` is the second output of layer 4) and the attributes that are not at their defaults, and the types and shapes of
 /// its outputs, as inferred. Small constants have their values; bodies are indented under their layers. Rules are written
-/// in the same notation.
+/// in the same notation. On a terminal the lines are in columns and colours.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift show model.xml
+  typelift show --only Convert model.xml
+  typelift show --around logits --depth 3 --fold-constants model.xml
   typelift show --format dot model.xml | dot -Tsvg > model.svg")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// Text, one JSON document, or a picture for Graphviz
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
+    /// One line a layer
     Text,
+    /// One JSON document
     Json,
+    /// A picture for Graphviz
     Dot,
 }
 
@@ -40,11 +58,139 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         input::infer(model, diagnostics, &[], None);
     }
     terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
-    match (&loaded.model, args.format) {
-        (model, Format::Json) => terminal.print_json(&model.as_ref().map(|model| listing::model(model)))?,
+    let selection = match &loaded.model {
+        Some(model) => Some((model, args.selection.find(model)?)),
+        None => None,
+    };
+    match (&selection, args.format) {
+        (selection, Format::Json) => {
+            terminal.print_json(&selection.as_ref().map(|(model, selection)| listing::model(model, selection)))?;
+        }
         (None, _) => {}
-        (Some(model), Format::Text) => terminal.print(&model.to_string())?,
-        (Some(model), Format::Dot) => terminal.print(&dot::print(model))?,
+        (Some((model, selection)), Format::Dot) => terminal.print(&dot::print(model, selection))?,
+        (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() => {
+            terminal.print(&model.to_string())?;
+        }
+        (Some((model, selection)), Format::Text) => {
+            let mut rows = Rows { model, selection, rows: Vec::new() };
+            rows.add(selection.graph, 0);
+            if rows.rows.is_empty() && !selection.is_all() {
+                terminal.say("note: no layer of the model is shown by these options\n");
+            }
+            let printed = if terminal.is_for_people() { rows.columns() } else { rows.lines() };
+            terminal.show(&Page { said: String::new(), printed, styled: true })?;
+        }
     }
     Ok(Status::of(diagnostics.has_errors()))
+}
+
+/// The lines of a listing.
+struct Rows<'a> {
+    model: &'a Model,
+    selection: &'a Selection<'a>,
+    rows: Vec<Row>,
+}
+
+/// One line with its indent.
+enum Row {
+    Layer(usize, Line, Style, Style),
+    /// What is above the lines of a body.
+    Body(usize, String),
+}
+
+impl Rows<'_> {
+    fn add(&mut self, graph: &Graph, indent: usize) {
+        for layer in self.selection.layers(graph) {
+            let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
+            let ty = layer.outputs().first().map(|port| port.element_type());
+            self.rows.push(Row::Layer(indent, line, emphasis(graph, layer), ty.map_or(Style::new(), color)));
+            for body in layer.bodies() {
+                let line = notation::body_line(layer, body);
+                if self.selection.opens(body) {
+                    self.rows.push(Row::Body(indent + 2, line + ":"));
+                    self.add(body.graph(), indent + 4);
+                } else {
+                    let layers = crate::columns::count(body.graph().len(), "layer");
+                    self.rows.push(Row::Body(indent + 2, format!("{line}: {layers}")));
+                }
+            }
+        }
+    }
+
+    /// For scripts: the notation as it is.
+    fn lines(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let _ = match row {
+                Row::Layer(indent, line, ..) => writeln!(text, "{:indent$}{line}", ""),
+                Row::Body(indent, line) => writeln!(text, "{:indent$}{line}", ""),
+            };
+        }
+        text
+    }
+
+    /// For people: names, operations and types in columns, with colours.
+    fn columns(&self) -> String {
+        let widest = |of: fn(usize, &Line) -> usize| {
+            let widths = self.rows.iter().filter_map(|row| match row {
+                Row::Layer(indent, line, ..) => Some(of(*indent, line)),
+                Row::Body(..) => None,
+            });
+            widths.filter(|&width| width <= WIDEST).max().unwrap_or(0)
+        };
+        let ids = widest(|indent, line| indent + line.id.to_string().len());
+        let names = widest(|_, line| line.name.chars().count());
+        let calls = widest(|_, line| call_width(line));
+        let mut text = String::new();
+        for row in &self.rows {
+            let _ = match row {
+                Row::Body(indent, line) => writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", ""),
+                Row::Layer(indent, line, emphasis, color) => {
+                    let id = format!("{:indent$}{}", "", line.id);
+                    let after_name = " ".repeat(names.saturating_sub(line.name.chars().count()));
+                    let after_call = " ".repeat(calls.saturating_sub(call_width(line)));
+                    let attributes = match line.attributes.as_str() {
+                        "" => String::new(),
+                        attributes => format!(" {FAINT}{attributes}{FAINT:#}"),
+                    };
+                    let outputs = match line.outputs.as_str() {
+                        "" => String::new(),
+                        outputs => format!("{after_call} : {color}{outputs}{color:#}"),
+                    };
+                    let call = format!("{emphasis}{}{emphasis:#}{}", line.operation, line.arguments);
+                    writeln!(text, "{FAINT}{id:<ids$}{FAINT:#} {}{after_name} = {call}{attributes}{outputs}", line.name)
+                }
+            };
+        }
+        text
+    }
+}
+
+/// The width of the operation with its arguments and attributes.
+fn call_width(line: &Line) -> usize {
+    let gap = usize::from(!line.attributes.is_empty());
+    line.operation.chars().count() + line.arguments.chars().count() + gap + line.attributes.chars().count()
+}
+
+const FAINT: Style = Style::new().dimmed();
+
+/// Conversions are marked, those that can lose something more.
+fn emphasis(graph: &Graph, layer: &Layer) -> Style {
+    match listing::conversion(graph, layer) {
+        None => Style::new().bold(),
+        Some(conversion) if conversion.lost.is_empty() => AnsiColor::Green.on_default().bold(),
+        Some(_) => AnsiColor::Red.on_default().bold(),
+    }
+}
+
+/// One colour a kind of element type.
+fn color(ty: ElementType) -> Style {
+    let color = match ty.kind() {
+        Kind::Float => AnsiColor::Blue,
+        Kind::Signed => AnsiColor::Green,
+        Kind::Unsigned => AnsiColor::Yellow,
+        Kind::Boolean => AnsiColor::Magenta,
+        _ => return Style::new(),
+    };
+    Style::new().fg_color(Some(Color::Ansi(color)))
 }

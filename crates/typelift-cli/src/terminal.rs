@@ -1,6 +1,6 @@
 //! Where output goes: results to standard output, everything said about them to standard error.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use anstream::AutoStream;
 use clap::ColorChoice;
@@ -14,6 +14,8 @@ pub(crate) struct Terminal {
     err: AutoStream<io::Stderr>,
     /// Whether results may have colours.
     colors: bool,
+    /// Whether results go to a terminal.
+    is_terminal: bool,
 }
 
 impl Terminal {
@@ -31,7 +33,13 @@ impl Terminal {
             out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
             err: AutoStream::new(io::stderr(), choice),
             colors: for_stdout != anstream::ColorChoice::Never,
+            is_terminal: io::stdout().is_terminal(),
         }
+    }
+
+    /// Whether results are laid out for reading: on a terminal, or where colours were asked for.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.is_terminal || self.colors
     }
 
     /// Prints to standard error; colours are taken out where they are not wanted.

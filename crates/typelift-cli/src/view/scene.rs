@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
-use typelift::promote::fidelity;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use super::block;
 use super::layout::{self, Picture};
+use crate::listing;
 
 /// An arrow across more ranks than this is drawn as two stubs.
 const FAR: usize = 10;
@@ -50,7 +50,7 @@ struct Node {
     attributes: Vec<(String, String)>,
     /// From and to which type it converts, and what that can lose; empty where it loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    convert: Option<(String, String, String)>,
+    convert: Option<(String, &'static str, String)>,
     /// The scenes inside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     opens: Vec<usize>,
@@ -261,18 +261,8 @@ fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort) ->
 fn node(model: &Model, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<Entry>) -> Node {
     let outputs: Vec<_> =
         layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
-    let feeds: Vec<_> =
-        graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed)).collect();
-    let kind = ops::kind(layer);
-    let convert = match (kind, feeds.first(), layer.outputs().first()) {
-        (LayerKind::Convert | LayerKind::ConvertLike | LayerKind::ConvertPromoteTypes, Some(from), Some(to)) => {
-            let (from, to) = (from.element_type(), to.element_type());
-            let lost =
-                fidelity(from, to).filter(|lost| !lost.is_exact()).map_or(String::new(), |lost| lost.to_string());
-            Some((from.name().to_owned(), to.name().to_owned(), lost))
-        }
-        _ => None,
-    };
+    let convert =
+        listing::conversion(graph, layer).map(|conversion| (conversion.from, conversion.to.name(), conversion.lost));
     let widest = [layer.ty().chars().count() + 2, short(layer.name()).chars().count()]
         .into_iter()
         .chain(outputs.iter().take(1).map(|(ty, shape)| ty.len() + shape.chars().count()))

@@ -41,8 +41,7 @@ impl Serialize for Diff {
 }
 
 /// What kind of difference it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
     /// A layer that only the second model has.
     Added,
@@ -62,6 +61,43 @@ pub enum ChangeKind {
     Constant,
     /// The name of a layer or of its tensors.
     Names,
+}
+
+impl ChangeKind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::Added,
+        Self::Removed,
+        Self::Operation,
+        Self::Attribute,
+        Self::Type,
+        Self::Shape,
+        Self::Input,
+        Self::Constant,
+        Self::Names,
+    ];
+
+    /// Its name in JSON and on the command line: `added`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Operation => "operation",
+            Self::Attribute => "attribute",
+            Self::Type => "type",
+            Self::Shape => "shape",
+            Self::Input => "input",
+            Self::Constant => "constant",
+            Self::Names => "names",
+        }
+    }
+}
+
+impl Serialize for ChangeKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// A difference that does not follow from another one.

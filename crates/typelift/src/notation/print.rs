@@ -4,7 +4,7 @@ use super::Quoted;
 use super::lex::is_bare;
 use super::value;
 use crate::array::{self, Array};
-use crate::graph::{Body, Direction, Graph, IrVersion, Layer, Model, Output, OutputPort, PortMapEntry};
+use crate::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::ops::{self, LayerKind};
 use crate::weights::Weights;
 
@@ -75,41 +75,117 @@ impl<W: Write> Printer<'_, W> {
 
     /// One line, and the bodies below it.
     fn layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
-        write!(self.out, "{:indent$}{} {} = {}", "", layer.id(), Quoted::name(layer.name()), Operation(layer))?;
-        let values = constant(layer, self.weights).map(|array| value::print(&array));
-        if !inputs.is_empty() || values.is_some() {
-            write!(self.out, "({})", values.unwrap_or_else(|| inputs.join(", ")))?;
-        }
-        let attributes: Vec<_> = telling_attributes(layer).collect();
-        if !attributes.is_empty() {
-            write!(self.out, " {{{}}}", attributes.join(", "))?;
-        }
-        if self.with_names
-            && let Some(names) = layer.output_names()
-        {
-            for name in crate::graph::split_names(names) {
-                write!(self.out, " {}", Quoted::text(&name))?;
-            }
-        }
-        let outputs: Vec<_> = layer.outputs().iter().map(|port| self.output(port)).collect();
-        if !outputs.is_empty() {
-            write!(self.out, " : {}", outputs.join(", "))?;
-        }
-        self.out.write_char('\n')?;
+        writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
         for body in layer.bodies() {
-            writeln!(self.out, "{:indent$}  {}{}:", "", Quoted::word(body.name()), wiring(layer, body))?;
+            writeln!(self.out, "{:indent$}  {}:", "", body_line(layer, body))?;
             self.graph(&body.graph, indent + 4)?;
         }
         Ok(())
     }
+}
 
-    fn output(&self, port: &OutputPort) -> String {
-        let mut text = format!("{}{}", port.element_type(), port.shape());
-        for name in port.names().iter().filter(|_| self.with_names) {
-            let _ = write!(text, " {}", Quoted::text(name));
-        }
-        text
+/// A line of a listing in its parts, which `Display` puts together: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The id of the layer.
+    pub id: LayerId,
+    /// Its name, in quotes where it needs them.
+    pub name: String,
+    /// Its operation, with the operation set where that says which revision it is.
+    pub operation: String,
+    /// What feeds it, or the values of a constant, in parentheses; empty if there is nothing.
+    pub arguments: String,
+    /// The attributes that say more than their defaults and the types do, in braces; empty if there are none.
+    pub attributes: String,
+    /// The names of a model output.
+    names: Vec<String>,
+    /// The types and shapes of its outputs.
+    pub outputs: String,
+}
+
+impl Line {
+    /// The line of a layer. `folds` shows constants where they are used, as patterns have them: `Add(0, 1.5)`,
+    /// `MatMul(0, weight: const f16[64,64])`.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::notation::Line;
+    /// let model = typelift::Model::from_text("x = Parameter : f32[2]\nc = Const(1.5) : f32[]\ny = Add(x, c)\n")?;
+    /// let y = model.graph().layer(model.graph().find("y")?).unwrap();
+    /// let line = Line::new(model.graph(), y, model.weights(), true);
+    /// assert_eq!((line.operation.as_str(), line.arguments.as_str()), ("Add", "(0, 1.5)"));
+    /// assert_eq!(line.to_string(), "2 y = Add(0, 1.5) : f32[2]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(graph: &Graph, layer: &Layer, weights: &Weights, folds: bool) -> Self {
+        let input = |feed: Option<Output>| {
+            let source = feed.and_then(|feed| graph.layer(feed.layer));
+            match source.filter(|source| folds && ops::kind(source) == LayerKind::Constant) {
+                Some(source) => folded(source, weights),
+                None => tensor(graph, feed),
+            }
+        };
+        let inputs: Vec<_> = graph.producers(layer.id()).into_iter().map(input).collect();
+        Self::with(layer, &inputs, weights, false)
     }
+
+    fn with(layer: &Layer, inputs: &[String], weights: &Weights, with_names: bool) -> Self {
+        let values = constant(layer, weights).map(|array| value::print(&array));
+        let has_arguments = !inputs.is_empty() || values.is_some();
+        let arguments = values.unwrap_or_else(|| inputs.join(", "));
+        let attributes: Vec<_> = telling_attributes(layer).collect();
+        let names = layer.output_names().filter(|_| with_names).map(crate::graph::split_names).unwrap_or_default();
+        let outputs: Vec<_> = layer.outputs().iter().map(|port| output(port, with_names)).collect();
+        Self {
+            id: layer.id(),
+            name: Quoted::name(layer.name()).to_string(),
+            operation: Operation(layer).to_string(),
+            arguments: if has_arguments { format!("({arguments})") } else { String::new() },
+            attributes: if attributes.is_empty() { String::new() } else { format!("{{{}}}", attributes.join(", ")) },
+            names,
+            outputs: outputs.join(", "),
+        }
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} = {}{}", self.id, self.name, self.operation, self.arguments)?;
+        if !self.attributes.is_empty() {
+            write!(f, " {}", self.attributes)?;
+        }
+        for name in &self.names {
+            write!(f, " {}", Quoted::text(name))?;
+        }
+        if self.outputs.is_empty() { Ok(()) } else { write!(f, " : {}", self.outputs) }
+    }
+}
+
+/// A constant where it is used: its values if they are few, else its name and type.
+fn folded(layer: &Layer, weights: &Weights) -> String {
+    const FEW: u64 = 8;
+    let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
+    let few = layer.outputs().first().and_then(|port| port.shape().element_count()).is_some_and(|count| count <= FEW);
+    let values = constant(layer, weights).map(|array| value::print(&array));
+    match values.filter(|values| few || !values.starts_with('[')) {
+        Some(values) => values,
+        None => format!("{}: const {}", Quoted::name(layer.name()), outputs.join(", ")),
+    }
+}
+
+fn output(port: &OutputPort, with_names: bool) -> String {
+    let mut text = port.to_string();
+    for name in port.names().iter().filter(|_| with_names) {
+        let _ = write!(text, " {}", Quoted::text(name));
+    }
+    text
+}
+
+/// The line above a body: its name, and how it is connected to its layer.
+#[must_use]
+pub fn body_line(layer: &Layer, body: &Body) -> String {
+    format!("{}{}", Quoted::word(body.name()), wiring(layer, body))
 }
 
 /// An operation with its operation set where that is not the one that a text without one means.

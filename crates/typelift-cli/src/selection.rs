@@ -1,0 +1,198 @@
+//! Which layers of a model are shown.
+
+use std::collections::HashSet;
+
+use typelift::graph::{Body, FindError, Place};
+use typelift::ops::{self, LayerKind};
+use typelift::{Graph, Layer, LayerId, Model, Output};
+
+use crate::failure::Failure;
+use crate::input;
+
+/// Which layers to show.
+#[derive(clap::Args)]
+pub(crate) struct SelectionArgs {
+    /// Show a layer and what is near it: a name, an id, or `loop/body/x` for a layer in a body
+    #[arg(long, value_name = "NAME")]
+    around: Option<String>,
+    /// How many layers before and after the one of --around
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "around")]
+    depth: usize,
+    /// Show only layers of these operations, such as Convert
+    #[arg(long, value_name = "TYPE", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Show constants where they are used instead of on their own: Add(0, 1.5)
+    #[arg(long)]
+    fold_constants: bool,
+}
+
+/// The layers of a model that are shown.
+pub(crate) struct Selection<'a> {
+    /// The graph where the listing begins.
+    pub(crate) graph: &'a Graph,
+    /// Those of its layers that are near the one asked for; bodies are not opened then.
+    near: Option<HashSet<LayerId>>,
+    /// Their operations; all if empty.
+    only: Vec<String>,
+    /// Whether constants are shown where they are used.
+    pub(crate) folds: bool,
+}
+
+impl SelectionArgs {
+    /// What is asked for, in this model.
+    ///
+    /// # Errors
+    /// [`Failure`] if no layer has the name or the operation, or several have the name.
+    pub(crate) fn find<'a>(&self, model: &'a Model) -> Result<Selection<'a>, Failure> {
+        let mut selection = Selection { folds: self.fold_constants, ..Selection::all(model.graph()) };
+        if let Some(name) = &self.around {
+            let (place, id) = find(model, name)?;
+            selection.graph = model.graph_at(&place).unwrap_or(model.graph());
+            selection.near = Some(near(selection.graph, id, self.depth));
+        }
+        for ty in &self.only {
+            known_operation(model, ty)?;
+        }
+        selection.only.clone_from(&self.only);
+        Ok(selection)
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// Every layer.
+    pub(crate) fn all(graph: &'a Graph) -> Self {
+        Self { graph, near: None, only: Vec::new(), folds: false }
+    }
+
+    /// Whether all layers are shown as they are.
+    pub(crate) fn is_all(&self) -> bool {
+        self.near.is_none() && self.only.is_empty() && !self.folds
+    }
+
+    /// The layers of a graph that are shown, for themselves or for what is in their bodies.
+    pub(crate) fn layers<'g>(&'g self, graph: &'g Graph) -> impl Iterator<Item = &'g Layer> {
+        graph.layers().filter(move |layer| self.shows(graph, layer))
+    }
+
+    pub(crate) fn shows(&self, graph: &Graph, layer: &Layer) -> bool {
+        if self.near.as_ref().is_some_and(|near| !near.contains(&layer.id())) || self.is_folded(graph, layer) {
+            return false;
+        }
+        self.is_wanted(layer) || layer.bodies().iter().any(|body| self.opens(body))
+    }
+
+    /// Whether a body has layers that are shown.
+    pub(crate) fn opens(&self, body: &Body) -> bool {
+        if self.near.is_some() {
+            return false;
+        }
+        let mut pending = vec![body.graph()];
+        while let Some(graph) = pending.pop() {
+            if graph.layers().any(|layer| self.is_wanted(layer) && !self.is_folded(graph, layer)) {
+                return true;
+            }
+            pending.extend(graph.layers().flat_map(Layer::bodies).map(Body::graph));
+        }
+        self.only.is_empty()
+    }
+
+    /// Whether a layer is a constant that is shown where it is used.
+    fn is_folded(&self, graph: &Graph, layer: &Layer) -> bool {
+        self.folds && ops::kind(layer) == LayerKind::Constant && graph.users(layer.id()).next().is_some()
+    }
+
+    fn is_wanted(&self, layer: &Layer) -> bool {
+        self.only.is_empty() || self.only.iter().any(|ty| is_operation(layer, ty))
+    }
+}
+
+/// Whether a layer has an operation of this name, in the spelling of the file or of OpenVINO.
+fn is_operation(layer: &Layer, ty: &str) -> bool {
+    let canonical = ops::lookup(layer.ty(), layer.version()).map(ops::Operation::name);
+    layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))
+}
+
+/// A layer with those from which at most `depth` steps lead to it, and those to which it leads.
+fn near(graph: &Graph, id: LayerId, depth: usize) -> HashSet<LayerId> {
+    let before = |id: LayerId| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect();
+    let after = |id: LayerId| graph.users(id).collect();
+    let mut near = within(id, depth, before);
+    near.extend(within(id, depth, after));
+    near
+}
+
+fn within(id: LayerId, depth: usize, next: impl Fn(LayerId) -> Vec<LayerId>) -> HashSet<LayerId> {
+    let (mut found, mut edge) = (HashSet::from([id]), vec![id]);
+    for _ in 0..depth {
+        let beyond: Vec<_> = edge.iter().flat_map(|&id| next(id)).collect();
+        edge = beyond.into_iter().filter(|&id| found.insert(id)).collect();
+        if edge.is_empty() {
+            break;
+        }
+    }
+    found
+}
+
+/// The layer with a name, which can be in a body if only one layer has it.
+fn find(model: &Model, name: &str) -> Result<(Place, LayerId), Failure> {
+    let error = match model.find(name) {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    let failure = Failure::new(error.to_string());
+    if matches!(error, FindError::Ambiguous { .. }) {
+        return Err(failure.help("give the id of the one that is meant"));
+    }
+    match &in_bodies(model, name)[..] {
+        [path] => model.find(path).map_err(|error| Failure::new(error.to_string())),
+        [] => Err(match input::nearest_name(model, name) {
+            Some(near) => failure.help(format!("did you mean `{near}`?")),
+            None => failure.help("`typelift show` lists the layers"),
+        }),
+        paths => {
+            let paths: Vec<_> = paths.iter().map(|path| format!("`{path}`")).collect();
+            Err(failure.help(format!("bodies have several: {}", paths.join(", "))))
+        }
+    }
+}
+
+/// The paths of the layers in bodies with a name.
+fn in_bodies(model: &Model, name: &str) -> Vec<String> {
+    let (mut found, mut pending) = (Vec::new(), vec![(String::new(), model.graph())]);
+    while let Some((path, graph)) = pending.pop() {
+        for layer in graph.layers() {
+            if layer.name() == name && !path.is_empty() {
+                found.push(format!("{path}{name}"));
+            }
+            let inside = |body: &Body| format!("{path}{}/{}/", layer.name(), body.name());
+            pending.extend(layer.bodies().iter().map(|body| (inside(body), body.graph())));
+        }
+    }
+    found
+}
+
+/// Fails if an operation is neither known nor in the model.
+fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
+    let (mut names, mut pending) = (HashSet::new(), vec![model.graph()]);
+    while let Some(graph) = pending.pop() {
+        for layer in graph.layers() {
+            if is_operation(layer, ty) {
+                return Ok(());
+            }
+            names.insert(layer.ty());
+            pending.extend(layer.bodies().iter().map(Body::graph));
+        }
+    }
+    let known: Vec<_> = ops::all().map(ops::Operation::name).collect();
+    let is_spelling = |opset: u8| ops::lookup(ty, &format!("opset{opset}")).is_some();
+    if known.iter().any(|name| name.eq_ignore_ascii_case(ty)) || (1..=ops::LAST_OPSET).any(is_spelling) {
+        return Ok(());
+    }
+    let score = |name: &&str| strsim::jaro_winkler(&name.to_lowercase(), &ty.to_lowercase());
+    let near = names.into_iter().chain(known).max_by(|a, b| score(a).total_cmp(&score(b)));
+    let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
+    Err(match near.filter(|near| score(near) > 0.7) {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure.help("`typelift stats` lists the operations of the model"),
+    })
+}
