@@ -120,7 +120,7 @@ fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Result<S::Ok, S
 /// let stats = typelift::stats(&model);
 /// assert_eq!((stats.layers, stats.weight_bytes), (5, 4));
 /// assert_eq!(stats.weights[0].element_type.name(), "f32");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
 pub fn stats(model: &Model) -> Stats {

@@ -225,27 +225,34 @@ pub enum NameError {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
-    let mut search = Search {
-        rooms: vec![Room {
-            graph: &model.graph,
-            path: String::new(),
-            door: None,
-            probe: Probe::new(model.source(), &model.weights),
-        }],
-        doors: HashMap::new(),
-        indices: HashMap::new(),
-        waiting: VecDeque::new(),
-        model,
-        lines: Lines::new(model.source().clone()),
-    };
-    search.open();
+    let mut search = Search::new(model);
     let (room, tensor) = search.find(name)?;
     search.visit(None, room, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
-    let mut steps = Vec::new();
-    while let Some((room, tensor)) = search.waiting.pop_front() {
-        steps.extend(search.step(room, tensor));
+    Ok(search.derive())
+}
+
+/// Explains the element types of all tensors of an inferred model at once, those of bodies included: a step for each, in
+/// the order of the graph.
+///
+/// # Examples
+/// ```
+/// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// typelift::infer(&mut model);
+/// let steps = typelift::why::why_all(&model).steps;
+/// assert_eq!(steps.len(), 4);
+/// assert_eq!((steps[2].layer.name.as_str(), steps[2].from.len()), ("scaled", 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn why_all(model: &Model) -> Derivation {
+    let mut search = Search::new(model);
+    for room in 0..search.rooms.len() {
+        let layers = search.rooms[room].graph.layers();
+        for tensor in layers.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port))) {
+            search.visit(None, room, tensor);
+        }
     }
-    Ok(Derivation { steps })
+    search.derive()
 }
 
 /// The tensors of a graph that go by a name: those of layers with this name or id, and those that have it among theirs.
@@ -320,6 +327,33 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    fn new(model: &'a Model) -> Self {
+        let mut search = Self {
+            rooms: vec![Room {
+                graph: &model.graph,
+                path: String::new(),
+                door: None,
+                probe: Probe::new(model.source(), &model.weights),
+            }],
+            doors: HashMap::new(),
+            indices: HashMap::new(),
+            waiting: VecDeque::new(),
+            model,
+            lines: Lines::new(model.source().clone()),
+        };
+        search.open();
+        search
+    }
+
+    /// The steps of the tensors that were visited, and of those that decide their types.
+    fn derive(mut self) -> Derivation {
+        let mut steps = Vec::new();
+        while let Some((room, tensor)) = self.waiting.pop_front() {
+            steps.extend(self.step(room, tensor));
+        }
+        Derivation { steps }
+    }
+
     /// Adds the bodies in the first room, and theirs.
     fn open(&mut self) {
         let mut next = 0;

@@ -1,7 +1,6 @@
 //! The pictures of a model: one of its graph, one of each body, and one of each block that repeats.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
@@ -15,8 +14,6 @@ use crate::listing;
 const FAR: usize = 10;
 /// A constant with at most this many values shows them.
 const FEW_VALUES: u64 = 6;
-/// Looking for reasons ends after this time: the page says which command gives them.
-const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// One picture.
 #[derive(Serialize)]
@@ -87,7 +84,8 @@ pub(super) struct Step {
     rule: String,
     #[serde(rename = "type")]
     element_type: &'static str,
-    from: Vec<(Option<usize>, String, usize)>,
+    /// The inputs that have a say in it, each with its step.
+    from: Vec<(Option<usize>, usize)>,
 }
 
 /// A graph that is yet to be drawn.
@@ -359,41 +357,20 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     ranks
 }
 
-/// Why each tensor has its type, as far as there is time to ask.
+/// Why each tensor has its type.
 pub(super) fn steps(model: &Model) -> Vec<Step> {
-    let start = Instant::now();
-    let mut known = HashMap::<(String, usize), usize>::new();
-    let mut steps = Vec::<Step>::new();
-    // What is near the outputs explains most of what is above it.
-    let layers: Vec<&Layer> = model.graph().layers().collect();
-    for layer in layers.into_iter().rev().take_while(|_| start.elapsed() < PATIENCE) {
-        if known.contains_key(&(layer.name().to_owned(), 0)) {
-            continue;
-        }
-        // A name can be the id of another layer.
-        let Ok(derivation) = typelift::why(model, &format!("{}.0", layer.id())) else { continue };
-        let path = |step: &typelift::why::Step| match step.layer.path.is_empty() {
-            true => step.layer.name.clone(),
-            false => format!("{}/{}", step.layer.path, step.layer.name),
-        };
-        for step in &derivation.steps {
-            let key = (path(step), step.output);
-            if known.contains_key(&key) {
-                continue;
-            }
-            let source = |source: &typelift::why::Source| {
-                let step = derivation.steps.get(source.step)?;
-                Some((source.input, path(step), step.output))
-            };
-            known.insert(key.clone(), steps.len());
-            steps.push(Step {
-                path: key.0,
-                output: key.1,
-                rule: step.rule.to_string(),
-                element_type: step.element_type.name(),
-                from: step.from.iter().filter_map(source).collect(),
-            });
-        }
-    }
-    steps
+    let derivation = typelift::why::why_all(model);
+    let path = |step: &typelift::why::Step| match step.layer.path.is_empty() {
+        true => step.layer.name.clone(),
+        false => format!("{}/{}", step.layer.path, step.layer.name),
+    };
+    let source = |source: &typelift::why::Source| (source.input, source.step);
+    let steps = derivation.steps.iter().map(|step| Step {
+        path: path(step),
+        output: step.output,
+        rule: step.rule.to_string(),
+        element_type: step.element_type.name(),
+        from: step.from.iter().map(source).collect(),
+    });
+    steps.collect()
 }
