@@ -40,7 +40,8 @@ pub(crate) struct Member {
 /// Changes to the model's inputs.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
-    /// Give an input another element type, such as x=f16; repeatable
+    /// Give an input another element type, such as x=f16, and let everything follow; repeatable. With convert also a
+    /// constant, whose values are converted
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) set_type: Vec<(String, ElementType)>,
     /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable

@@ -85,12 +85,13 @@ impl Plan {
 }
 
 /// Each kind of change, as one of them and more of them are counted.
-const KINDS: [(Action, &str, &str); 5] = [
+const KINDS: [(Action, &str, &str); 6] = [
     (Action::Inserted, "Convert inserted", "Converts inserted"),
     (Action::Removed, "Convert removed", "Converts removed"),
     (Action::Used, "layer used once more", "layers used once more"),
     (Action::Corrected, "attribute corrected", "attributes corrected"),
     (Action::Retyped, "input or output retyped", "inputs and outputs retyped"),
+    (Action::Converted, "constant converted", "constants converted"),
 ];
 
 /// How much is done to a model, or to several.
@@ -148,10 +149,10 @@ impl Display for Plan {
                 Action::Inserted => '+',
                 Action::Removed => '-',
                 Action::Used => '=',
-                Action::Corrected | Action::Retyped => '~',
+                Action::Corrected | Action::Retyped | Action::Converted => '~',
             };
             let loss = match (entry.audit(), entry.can_lose()) {
-                _ if entry.action != Action::Inserted => String::new(),
+                _ if ![Action::Inserted, Action::Converted].contains(&entry.action) => String::new(),
                 (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
                 (Some(audit), _) => audit.to_string(),
                 (None, Some(fidelity)) => fidelity.to_string(),

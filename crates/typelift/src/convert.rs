@@ -33,7 +33,8 @@ pub struct Conversion {
     pub align: Option<Align>,
     /// Which Converts go that are not needed.
     pub unneeded: Unneeded,
-    /// Inputs that get another element type, which the computation follows.
+    /// Inputs that get another element type, which the computation follows; constants whose values are converted:
+    /// [`Model::convert_constant`].
     pub set_types: Vec<(String, ElementType)>,
     /// Inputs that get another shape, which the computation follows.
     pub set_shapes: Vec<(String, Shape)>,
@@ -109,8 +110,13 @@ impl Conversion {
     /// [`ConvertError`]; the model is to be discarded then.
     pub fn run(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Converted>, ConvertError> {
         let interface = model.interface_types();
-        let changed = model.set_inputs(&self.set_types, &self.set_shapes)?;
+        let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
+        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
+        let changed = model.set_inputs(&inputs, &self.set_shapes)?;
         let mut changes = Vec::new();
+        for (name, element_type) in constants {
+            changes.extend(model.convert_constant(&name, element_type)?);
+        }
         for (name, element_type) in &self.input_types {
             changes.extend(model.convert_input(name, *element_type)?);
         }
@@ -147,6 +153,11 @@ impl Conversion {
             let retyped = model.retyped_since(&interface).into_iter().filter(|change| !is_noted(change.layer.id));
             let retyped: Vec<_> = retyped.collect();
             changes.extend(retyped);
+        }
+        for change in changes.iter_mut().filter(|change| is_retyped(change)) {
+            if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
+                change.reason += &format!("; {narrowing}");
+            }
         }
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());

@@ -9,6 +9,7 @@ use typelift_promote::{ElementType, fidelity};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, split_names};
+use crate::indices::Narrowing;
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
 use crate::shape::Shape;
@@ -66,6 +67,31 @@ pub enum InterfaceError {
         from: ElementType,
         /// The element type that was asked for.
         to: ElementType,
+    },
+    /// No constant has this name.
+    #[error("the model has no constant `{0}`")]
+    UnknownConstant(String),
+    /// The values of a constant are not in the weights, or are not numbers.
+    #[error("the values of constant `{name}` cannot be read as {from} and written as {to}")]
+    Unreadable {
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+    },
+    /// A constant would be another one in the type.
+    #[error("constant `{name}` does not survive the conversion from {from} to {to}: {values}")]
+    LosesValues {
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+        /// What becomes of its values: `1 of 3 values changes: 1 overflows`.
+        values: String,
     },
     /// The edit was refused.
     #[error(transparent)]
@@ -318,6 +344,12 @@ impl Model {
         changes.list
     }
 
+    /// Whether an input is only used as indices, all of which a narrower type holds.
+    fn is_safe_index(&self, input: &Layer, types: [ElementType; 2]) -> bool {
+        let is_input = ops::kind(input) == LayerKind::Parameter;
+        is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
+    }
+
     /// The element types of the model's outputs, and of its inputs, as they are known now.
     #[must_use]
     pub fn interface_types(&self) -> Vec<(LayerId, ElementType)> {
@@ -367,7 +399,12 @@ impl Model {
                 let wraps = ops::lookup(layer.ty(), layer.version()).is_some_and(ops::Operation::can_wrap);
                 if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
                     computed.push((layer, path.clone(), was, is));
-                } else if was.is_integer() && is.is_integer() && is.bits() < was.bits() && layer.inputs().is_empty() {
+                } else if was.is_integer()
+                    && is.is_integer()
+                    && is.bits() < was.bits()
+                    && layer.inputs().is_empty()
+                    && !(path.is_empty() && self.is_safe_index(layer, [was, is]))
+                {
                     narrower.push((layer, path.clone(), was, is));
                 }
             }

@@ -122,11 +122,13 @@
 
 mod array;
 mod check;
+mod constants;
 pub mod convert;
 pub mod diagnostic;
 pub mod diff;
 mod file;
 pub mod graph;
+mod indices;
 mod infer;
 mod interface;
 pub mod loss;

@@ -12,6 +12,13 @@ use crate::weights::Weights;
 /// The number of values read from the weights at a time: a multiple of what any type packs into whole bytes.
 pub(crate) const CHUNK: u64 = 1 << 16;
 
+/// Whether every value of a constant is the same number in another type.
+pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
+    let from = constant.attribute("element_type").and_then(ElementType::from_name);
+    let is_exact = from.and_then(|from| fidelity(from, to)).is_some_and(|fidelity| fidelity.is_exact());
+    is_exact || Audit::of(constant, weights, to).is_some_and(|audit| audit.changed() == 0)
+}
+
 /// What a conversion does to the values of a constant, counted.
 ///
 /// A value that changes is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its

@@ -5,12 +5,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use thiserror::Error;
-use typelift_promote::{ElementType, openvino};
+use typelift_promote::ElementType;
 
 use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::Probe;
-use crate::ops::{self, Attr, AttributeValues, LayerKind, Operation, Subject};
+pub use crate::ops::Setting;
+use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, setting};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -122,28 +123,6 @@ pub enum Rule {
     },
 }
 
-/// An attribute that decides a type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Setting {
-    /// Its name.
-    pub name: String,
-    /// What it says.
-    pub value: String,
-    /// Whether the file has it; otherwise it is the default.
-    pub written: bool,
-}
-
-/// `destination_type="f32"`.
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, value, written } = self;
-        match written {
-            true => write!(f, "{name}=\"{value}\""),
-            false => write!(f, "{name}, which is \"{value}\" where the file does not say"),
-        }
-    }
-}
-
 /// A clause: `attribute destination_type="f32"`, `the type of input 0`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -156,11 +135,7 @@ impl fmt::Display for Rule {
             }
             Self::Promotion { steps, attributes } => {
                 f.write_str(&steps.join("; "))?;
-                let attributes: Vec<String> = attributes.iter().map(ToString::to_string).collect();
-                match attributes.is_empty() {
-                    true => Ok(()),
-                    false => write!(f, "; decided by {}", list(attributes, "and")),
-                }
+                ops::write_deciding(f, attributes)
             }
             Self::Fixed => f.write_str("the operation always gives this type"),
             Self::Given => f.write_str("what goes into the body here"),
@@ -481,9 +456,10 @@ impl<'a> Search<'a> {
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
-            && let Some(rule) = promotion(layer, operation, &ports)
+            && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
         {
-            return (rule, vec![0, 1]);
+            let steps = step.iter().map(ToString::to_string).collect();
+            return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
             let (values, _) = AttributeValues::read(layer, operation);
@@ -559,44 +535,4 @@ impl<'a> Search<'a> {
         });
         sources.collect()
     }
-}
-
-/// Types to ask with: whatever an operation takes, it takes one of these besides the one it has.
-const OTHER_TYPES: [ElementType; 7] = [
-    ElementType::F32,
-    ElementType::F16,
-    ElementType::I64,
-    ElementType::I32,
-    ElementType::U8,
-    ElementType::Boolean,
-    ElementType::String,
-];
-
-/// An attribute as a layer has it.
-fn setting(layer: &Layer, attribute: &Attr) -> Setting {
-    let written = layer.attribute(attribute.name);
-    let value = written.or(attribute.default).unwrap_or_default().to_owned();
-    Setting { name: attribute.name.to_owned(), value, written: written.is_some() }
-}
-
-/// The steps of a promotion that OpenVINO makes, and the attributes that decide it.
-fn promotion(layer: &Layer, operation: &'static Operation, ports: &[&OutputPort]) -> Option<Rule> {
-    let (attributes, [left, right]) = ops::promotion(&ops::Attributes::new(layer, operation), ports).ok()?;
-    let mut steps = Vec::new();
-    let found = openvino::trace(left, right, &attributes, &mut |step| steps.push(step.to_string())).ok()?;
-    let changes = |other: openvino::Attributes| openvino::promote(left, right, &other) != Ok(found);
-    let decides = |name: &str| match name {
-        "promote_unsafe" => changes(openvino::Attributes { promote_unsafe: !attributes.promote_unsafe, ..attributes }),
-        "pytorch_scalar_promotion" => changes(openvino::Attributes {
-            pytorch_scalar_promotion: !attributes.pytorch_scalar_promotion,
-            ..attributes
-        }),
-        "u64_integer_promotion_target" => OTHER_TYPES
-            .iter()
-            .any(|&target| changes(openvino::Attributes { u64_integer_promotion_target: target, ..attributes })),
-        _ => false,
-    };
-    let names = operation.attribute_names().filter(|name| decides(name));
-    let attributes = names.filter_map(|name| Some(setting(layer, operation.attribute(name)?))).collect();
-    Some(Rule::Promotion { steps, attributes })
 }

@@ -13,7 +13,9 @@ use super::Walk;
 use super::scope::Run;
 use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
+use crate::loss;
 use crate::ops::{Accepts, Fault, Operation, PromotedAs, Subject, is_constant};
+use crate::weights::Weights;
 
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
@@ -168,15 +170,23 @@ impl Aligner {
     ///
     /// # Errors
     /// The rules give no type that the operation takes.
-    fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Option<Alignment>, Fault> {
+    fn align(&self, subject: &Subject, inputs: &[&OutputPort], weights: &Weights) -> Result<Option<Alignment>, Fault> {
         let operation = subject.operation;
         let operands = subject.operands(inputs);
         let mut alignment = Alignment::default();
         for inputs in operation.input_groups(&types(inputs)) {
             let group = Group { operation, operands: &operands, inputs: &inputs };
             let Layer { id, name, ty, .. } = subject.layer;
-            let common = group.common_type(&self.rules).map_err(|trouble| group.fault(&self.rules, ty, &trouble))?;
-            let Some((target, rule)) = common else { continue };
+            let survives = |input, to| {
+                let constant = subject.producer(input).filter(|layer| is_constant(layer));
+                constant.is_some_and(|constant| loss::survives(constant, weights, to))
+            };
+            let common =
+                group.common_type(&self.rules).or_else(|trouble| match group.type_by_values(&self.rules, survives) {
+                    Some(found) => Ok(Some(found)),
+                    None => Err(group.fault(&self.rules, ty, &trouble)),
+                });
+            let Some((target, rule)) = common? else { continue };
             let is_other = |&input: &usize| ![target, ElementType::Dynamic].contains(&group.element_type(input));
             alignment.inputs.extend(inputs.iter().copied().filter(is_other).map(|input| (input, target)));
             let origins = subject.origins(&operands, &group.distinct());
@@ -300,7 +310,9 @@ impl Walk {
         let Some(aligner) = self.aligner.as_mut() else { return Ok(None) };
         let known = self.scope.plan.get(&subject.layer.id).cloned();
         let found = match &known {
-            None if fault.is_none_or(|fault| !asks_for_indices(fault, inputs)) => aligner.align(subject, inputs)?,
+            None if fault.is_none_or(|fault| !asks_for_indices(fault, inputs)) => {
+                aligner.align(subject, inputs, self.evaluator.weights())?
+            }
             _ => None,
         };
         let is_new = found.is_some();
@@ -590,6 +602,20 @@ impl Group<'_> {
             return Err(Trouble::NotTaken(common));
         }
         Ok(Some((common, rule)))
+    }
+
+    /// The type that the inputs get where OpenVINO's safe rules refuse, because of values that a type can have: only constants
+    /// change, and every value that they do have survives.
+    fn type_by_values(
+        &self,
+        rules: &RuleSet,
+        survives: impl Fn(usize, ElementType) -> bool,
+    ) -> Option<(ElementType, String)> {
+        let RuleSet::OpenVino(attributes) = rules else { return None };
+        let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes });
+        let (to, rule) = self.common_type(&unsafely).ok()??;
+        let mut others = self.inputs.iter().filter(|&&input| self.element_type(input) != to);
+        others.all(|&input| survives(input, to)).then(|| (to, format!("{rule}; every value of the constant survives")))
     }
 
     fn element_type(&self, input: usize) -> ElementType {

@@ -23,6 +23,7 @@ mod fft;
 mod gather;
 mod generate;
 mod image;
+mod indexing;
 mod interpolate;
 mod join;
 mod kind;
@@ -30,6 +31,7 @@ mod matmul;
 mod nms;
 mod normalization;
 mod pooling;
+mod promotion;
 mod quantization;
 mod range;
 mod recurrent;
@@ -54,8 +56,11 @@ pub(crate) use attributes::{Attr, AttrKind, AttributeValues, Attributes, Finding
 pub(crate) use body::check_port_maps;
 pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Surroundings, Tensor, Variable};
 pub(crate) use convert::promotion;
+pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
 pub(crate) use kind::is_constant;
 pub use kind::{LayerKind, kind, start};
+pub use promotion::Setting;
+pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
 pub(crate) use stranger::{Stranger, describe_stranger};
 

@@ -78,7 +78,7 @@ impl From<RuleSet> for Align {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> (Vec<Diagnostic>, Vec<Change>) {
-    let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
+    let mut changes = Changes::of(&model.weights);
     let diagnostics = match align.into() {
         Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes),
         Align::Rules(rules) => align_by_rules(model, rules, &mut changes),

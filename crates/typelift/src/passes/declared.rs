@@ -14,7 +14,7 @@ use typelift_promote::{ElementType, fidelity, openvino};
 use crate::diagnostic::{Code, Diagnostic, list};
 use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::infer::{self, Plan, Probe};
-use crate::loss::Audit;
+use crate::loss;
 use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
 /// What to change so that types agree.
@@ -613,8 +613,7 @@ impl<'a> Search<'a> {
     /// Whether every value of a constant is the same number in another type.
     fn survives(&self, room: usize, tensor: Output, to: ElementType) -> bool {
         let constant = self.rooms[room].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
-        let audit = constant.and_then(|constant| Audit::of(constant, &self.model.weights, to));
-        audit.is_some_and(|audit| audit.changed() == 0)
+        constant.is_some_and(|constant| loss::survives(constant, &self.model.weights, to))
     }
 
     /// Chooses among several types that a layer takes: later, where what it makes does not depend on them, and otherwise

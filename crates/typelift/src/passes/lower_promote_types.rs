@@ -1,11 +1,14 @@
+use std::fmt::Write as _;
+
 use compact_str::format_compact;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::names_a_result;
 use super::{Action, Changes, remove_unused};
 use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
-use crate::ops::{LayerKind, kind};
+use crate::ops::{self, LayerKind, kind};
 
 /// Two Converts for each ConvertPromoteTypes.
 pub(super) fn in_full(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
@@ -66,6 +69,7 @@ fn lower(
     changes: &mut Changes,
 ) -> Result<StandIns, EditError> {
     let mut stand_ins = [None; 2];
+    let mut reason = None;
     for (port, operand) in operands.into_iter().enumerate() {
         let Some(operand) = operand else { continue };
         let source = match lowered.get(&operand.layer) {
@@ -78,7 +82,10 @@ fn lower(
         let held = if passes[port] { Some(source) } else { shared.get(&(source, ty)).copied() };
         let stand_in = match held {
             Some(held) => held,
-            None => add_convert(graph, source, promoted, ty, changes)?,
+            None => {
+                let reason = reason.get_or_insert_with(|| self::reason(graph, id)).clone();
+                add_convert(graph, (source, promoted), ty, reason, changes)?
+            }
         };
         graph.move_names(promoted, stand_in)?;
         stand_ins[port] = Some(stand_in);
@@ -89,16 +96,15 @@ fn lower(
 /// Adds the Convert of `source` that makes what the output `promoted` of a ConvertPromoteTypes was.
 fn add_convert(
     graph: &mut Edit<'_>,
-    source: Output,
-    promoted: Output,
+    (source, promoted): (Output, Output),
     ty: ElementType,
+    reason: String,
     changes: &mut Changes,
 ) -> Result<Output, EditError> {
     let Output { layer: id, port } = promoted;
     let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
     let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
     let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
-    let reason = format!("output {port} of ConvertPromoteTypes {id} `{name}`");
     let convert = NewLayer::convert(ty).named(&format_compact!("{}/{name}.{port}", producer.name()));
     let convert = graph.add(convert, &[source])?;
     graph.copy_metadata(id, convert)?;
@@ -107,6 +113,24 @@ fn add_convert(
         changes.add(Action::Inserted, layer, [from, ty], reason);
     }
     Ok(convert.output(0))
+}
+
+/// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
+fn reason(graph: &Graph, id: LayerId) -> String {
+    let Some(layer) = graph.layer(id) else { return String::new() };
+    let mut reason = format!("ConvertPromoteTypes {id} `{}` takes ", layer.name());
+    let mut ports = SmallVec::<[&OutputPort; 2]>::new();
+    for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
+        let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
+        let separator = if ports.is_empty() { "" } else { " and " };
+        let _ = write!(reason, "{separator}{} from `{}`", port.element_type(), producer.name());
+        ports.push(port);
+    }
+    let rule = ops::lookup(layer.ty(), layer.version()).and_then(|row| ops::promotion_rule(layer, row, &ports));
+    if let Some(rule) = rule {
+        let _ = write!(reason, ": {rule}");
+    }
+    reason
 }
 
 /// What the Converts make that alignment put in, by the tensor and the type: one of a tensor to a type is enough.

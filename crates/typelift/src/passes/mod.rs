@@ -74,6 +74,13 @@ impl Change {
         self.source = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.layer.path.clone() });
     }
 
+    /// Counts what becomes of the values of the constant that is converted.
+    fn look_at(&mut self, constant: &Layer, weights: &Weights) {
+        let layer = LayerRef { id: constant.id, name: constant.name.to_string(), path: self.layer.path.clone() };
+        let span = constant.span.unwrap_or_default();
+        self.constant = Audit::of(constant, weights, self.to).map(|audit| Constant { layer, span, audit }.into());
+    }
+
     /// The bytes of the file that are about the layer, or about its source if it is new.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
@@ -89,7 +96,10 @@ impl Change {
         let span = crate::xml::locate(&model.source, *span, "layer", "name");
         let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
         let warning = Diagnostic { layer: Some(layer.clone()), ..warning }.note(self.reason.clone());
-        Some(warning.help("change the type of the other input instead, where these values matter"))
+        Some(warning.help(match self.action {
+            Action::Converted => "leave the constant as it is, where these values matter",
+            _ => "change the type of the other input instead, where these values matter",
+        }))
     }
 }
 
@@ -127,6 +137,8 @@ pub enum Action {
     Corrected,
     /// It is an input or output of the model or of a body, and has another type.
     Retyped,
+    /// It is a constant, and its values are written in another type.
+    Converted,
 }
 
 /// A rewrite of a typed model.
@@ -267,7 +279,7 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
-    let mut changes = Changes { weights: model.weights.clone(), ..Changes::default() };
+    let mut changes = Changes::of(&model.weights);
     model.edit(|graph| match pass.rewrite {
         Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
         Rewrite::Each(rewrite) => each_graph(graph, rewrite),
@@ -354,8 +366,13 @@ impl Changes {
         Ok(())
     }
 
+    /// None yet, of a model with these weights.
+    pub(crate) fn of(weights: &Weights) -> Self {
+        Self { weights: weights.clone(), ..Self::default() }
+    }
+
     /// Goes to the graph at `place`.
-    fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
+    pub(crate) fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
         self.path.clear();
         let mut outer: &Graph = graph;
         for &(owner, at) in place.steps() {
@@ -394,13 +411,17 @@ impl Changes {
             let producer = source.and_then(|source| graph.layer(source.layer));
             change.come_from(producer);
             let Some(constant) = producer.filter(|layer| ops::is_constant(layer)) else { continue };
-            change.constant = Audit::of(constant, &self.weights, change.to).map(|audit| {
-                let layer =
-                    LayerRef { id: constant.id, name: constant.name.to_string(), path: change.layer.path.clone() };
-                Constant { layer, span: constant.span.unwrap_or_default(), audit }.into()
-            });
+            change.look_at(constant, &self.weights);
         }
         Ok(())
+    }
+
+    /// Records that the values of a constant are written in another type.
+    pub(crate) fn add_converted(&mut self, constant: &Layer, types: [ElementType; 2], reason: String) {
+        self.add(Action::Converted, constant, types, reason);
+        if let Some(change) = self.list.last_mut() {
+            change.look_at(constant, &self.weights);
+        }
     }
 
     pub(crate) fn add(

@@ -16,9 +16,9 @@ const ORDER: &[&str] = &[
     "xml",
     "save",
     "array",
+    "loss",
     "ops",
     "infer",
-    "loss",
     "passes",
 ];
 

@@ -1,0 +1,102 @@
+//! Constants in other element types: their values converted, and written behind all that the weights have.
+
+use typelift_promote::ElementType;
+
+use crate::array::{self, Array};
+use crate::graph::{Layer, LayerId, Model, Place};
+use crate::interface::InterfaceError;
+use crate::loss::{Audit, CHUNK};
+use crate::notation::encode;
+use crate::ops;
+use crate::passes::{Change, Changes};
+use crate::shape::Shape;
+use crate::weights::Weights;
+
+impl Model {
+    /// Gives a constant another element type: its values are converted, and added to the weights, so that a constant that
+    /// shares its bytes keeps them. `name` is a path as [`find`](Self::find) takes it. Returns what was done, with an audit
+    /// of the values; nothing if the constant has the type.
+    ///
+    /// [`infer`](crate::infer()) then carries the type on, or [`infer_aligned`](crate::infer_aligned) puts a Convert behind it
+    /// where the file wants what it had.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is no constant of that name, if its values cannot be read, or if some of them become
+    /// something quite different, such as an infinite or another whole number; nothing is changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::promote::ElementType;
+    /// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let changes = model.convert_constant("scale", ElementType::F16).unwrap();
+    /// assert_eq!(changes[0].from, ElementType::F32);
+    /// assert!(changes[0].audit().is_none_or(|audit| audit.destroyed() == 0));
+    /// let scale = model.graph().find("scale")?;
+    /// assert_eq!(model.graph().layer(scale).unwrap().attribute("element_type"), Some("f16"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn convert_constant(&mut self, name: &str, to: ElementType) -> Result<Vec<Change>, InterfaceError> {
+        let (place, id) = self.find_constant(name)?;
+        let Some(layer) = self.graph_at(&place).and_then(|graph| graph.layer(id)) else { return Ok(Vec::new()) };
+        let from = layer.attribute("element_type").and_then(ElementType::from_name).unwrap_or(ElementType::Dynamic);
+        if from == to {
+            return Ok(Vec::new());
+        }
+        let unreadable = || InterfaceError::Unreadable { name: name.to_owned(), from, to };
+        let bytes = converted(layer, &self.weights, [from, to]).ok_or_else(unreadable)?;
+        let mut changes = Changes::of(&self.weights);
+        self.edit(|graph| {
+            let mut graph = changes.enter(graph, &place)?;
+            if let Some(layer) = graph.layer(id) {
+                changes.add_converted(layer, [from, to], format!("the constant is to be {to}"));
+            }
+            if changes.list.iter().filter_map(Change::audit).any(is_another_constant) {
+                return Ok(());
+            }
+            let offset = graph.weights.add(&bytes);
+            graph.set_attribute(id, "element_type", to.name())?;
+            graph.set_attribute(id, "offset", offset)?;
+            graph.set_attribute(id, "size", bytes.len())
+        })?;
+        match changes.list.iter().filter_map(Change::audit).find(|audit| is_another_constant(audit)) {
+            Some(audit) => {
+                Err(InterfaceError::LosesValues { name: name.to_owned(), from, to, values: audit.to_string() })
+            }
+            None => Ok(changes.list),
+        }
+    }
+
+    /// Whether a name is that of a constant, and of no input.
+    pub(crate) fn names_constant(&self, name: &str) -> bool {
+        self.find_input(name).is_err() && self.find_constant(name).is_ok()
+    }
+
+    /// The constant of that name.
+    fn find_constant(&self, name: &str) -> Result<(Place, LayerId), InterfaceError> {
+        let unknown = || InterfaceError::UnknownConstant(name.to_owned());
+        let (place, id) = self.find(name).map_err(|_| unknown())?;
+        let layer = self.graph_at(&place).and_then(|graph| graph.layer(id));
+        layer.filter(|layer| ops::is_constant(layer)).map(|_| (place, id)).ok_or_else(unknown)
+    }
+}
+
+/// Whether values become something quite different: only rounding, to zero too, leaves the constant what it was.
+fn is_another_constant(audit: &Audit) -> bool {
+    audit.destroyed() + audit.truncated + audit.collapsed > 0
+}
+
+/// The bytes of a constant in another type; `None` if it has no numbers, or they are not there.
+fn converted(constant: &Layer, weights: &Weights, [from, to]: [ElementType; 2]) -> Option<Vec<u8>> {
+    let shape: Shape = constant.attribute("shape")?.parse().ok()?;
+    let offset: u64 = constant.attribute("offset")?.trim().parse().ok()?;
+    let count = shape.element_count()?;
+    let mut converted = Vec::new();
+    for start in (0..count).step_by(CHUNK as usize) {
+        let length = CHUNK.min(count - start);
+        let at = offset.checked_add(u64::try_from(array::byte_size(from, start)?).ok()?)?;
+        let bytes = weights.read(at, usize::try_from(array::stored_size(from, length)?).ok()?)?;
+        let values = Array::decode(from, vec![usize::try_from(length).ok()?], &bytes)?;
+        converted.extend(encode(&values.converted(to)?)?);
+    }
+    Some(converted)
+}

@@ -1,0 +1,100 @@
+//! How a ConvertPromoteTypes comes to its type, and the attributes that decide.
+
+use std::fmt;
+
+use serde::Serialize;
+use typelift_promote::{ElementType, Step, openvino};
+
+use super::{Attr, Attributes, Operation, promotion};
+use crate::diagnostic::list;
+use crate::graph::{Layer, OutputPort};
+
+/// An attribute that decides a type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub value: String,
+    /// Whether the file has it; otherwise it is the default.
+    pub written: bool,
+}
+
+/// `destination_type="f32"`.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value, written } = self;
+        match written {
+            true => write!(f, "{name}=\"{value}\""),
+            false => write!(f, "{name}, which is \"{value}\" where the file does not say"),
+        }
+    }
+}
+
+/// An attribute as a layer has it.
+pub(crate) fn setting(layer: &Layer, attribute: &Attr) -> Setting {
+    let written = layer.attribute(attribute.name);
+    let value = written.or(attribute.default).unwrap_or_default().to_owned();
+    Setting { name: attribute.name.to_owned(), value, written: written.is_some() }
+}
+
+/// Types to ask with: whatever an operation takes, it takes one of these besides the one it has.
+pub(crate) const OTHER_TYPES: [ElementType; 7] = [
+    ElementType::F32,
+    ElementType::F16,
+    ElementType::I64,
+    ElementType::I32,
+    ElementType::U8,
+    ElementType::Boolean,
+    ElementType::String,
+];
+
+/// What gives a ConvertPromoteTypes its type. `Display` is a clause: `f16 with f32 gives f32: the wider float`.
+pub(crate) struct PromotionRule {
+    pub(crate) step: Option<Step>,
+    /// The attributes without which it would give another type, or none.
+    pub(crate) attributes: Vec<Setting>,
+}
+
+impl fmt::Display for PromotionRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            step.fmt(f)?;
+        }
+        write_deciding(f, &self.attributes)
+    }
+}
+
+/// `; decided by promote_unsafe="true"`, where any attribute decides.
+pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting]) -> fmt::Result {
+    match attributes.is_empty() {
+        true => Ok(()),
+        false => write!(f, "; decided by {}", list(attributes.iter().map(ToString::to_string).collect(), "and")),
+    }
+}
+
+/// The promotion that OpenVINO makes of these inputs, and the attributes that decide it.
+pub(crate) fn promotion_rule(
+    layer: &Layer,
+    operation: &'static Operation,
+    ports: &[&OutputPort],
+) -> Option<PromotionRule> {
+    let (attributes, [left, right]) = promotion(&Attributes::new(layer, operation), ports).ok()?;
+    let mut last = None;
+    let found = openvino::trace(left, right, &attributes, &mut |step| last = Some(step)).ok()?;
+    let changes = |other: openvino::Attributes| openvino::promote(left, right, &other) != Ok(found);
+    let decides = |name: &str| match name {
+        "promote_unsafe" => changes(openvino::Attributes { promote_unsafe: !attributes.promote_unsafe, ..attributes }),
+        "pytorch_scalar_promotion" => changes(openvino::Attributes {
+            pytorch_scalar_promotion: !attributes.pytorch_scalar_promotion,
+            ..attributes
+        }),
+        "u64_integer_promotion_target" => OTHER_TYPES
+            .iter()
+            .any(|&target| changes(openvino::Attributes { u64_integer_promotion_target: target, ..attributes })),
+        _ => false,
+    };
+    let names = operation.attribute_names().filter(|name| decides(name));
+    let attributes = names.filter_map(|name| Some(setting(layer, operation.attribute(name)?))).collect();
+    Some(PromotionRule { step: last, attributes })
+}
