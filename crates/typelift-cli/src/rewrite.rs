@@ -146,7 +146,7 @@ impl Args {
                 return Ok(None);
             }
         };
-        let summary = format!("{file}: {}\n", applied(report.applied.len()));
+        let summary = format!("{file}: {}\n", summary(script, report.applied.len()));
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
@@ -170,12 +170,19 @@ impl Args {
     }
 }
 
-fn applied(count: usize) -> String {
-    match count {
-        0 => "no rule applied".to_owned(),
-        1 => "1 rule applied".to_owned(),
-        count => format!("rules applied {count} times"),
-    }
+fn summary(script: &Script, applied: usize) -> String {
+    let edits = match script.edits() {
+        0 => None,
+        1 => Some("1 statement applied".to_owned()),
+        count => Some(format!("{count} statements applied")),
+    };
+    let rules = match applied {
+        0 if script.rules().is_empty() => None,
+        0 => Some("no rule applied".to_owned()),
+        1 => Some("1 rule applied".to_owned()),
+        count => Some(format!("rules applied {count} times")),
+    };
+    edits.into_iter().chain(rules).collect::<Vec<_>>().join(", ")
 }
 
 /// What each rule makes of a layer.

@@ -290,9 +290,14 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
-    /// A tensor from its bytes in a weights file; `None` for a type without numbers.
+    /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
     pub(crate) fn decode(element_type: ElementType, dims: Vec<usize>, bytes: &[u8]) -> Option<Self> {
-        let count = count(&dims)?;
+        count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
+    }
+
+    /// As [`decode`](Self::decode), however many they are.
+    pub(crate) fn decode_all(element_type: ElementType, dims: Vec<usize>, bytes: &[u8]) -> Option<Self> {
+        let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let bits = element_type.bits();
         let stored = match bits {
             8 | 16 | 32 | 64 => bytes.len() / (bits as usize / 8),

@@ -484,15 +484,24 @@ impl Layer {
     /// ```
     #[must_use]
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
+        let (element_type, dims) = self.stored_as()?;
+        Some(self.values(weights, element_type, dims)?.to_floats())
+    }
+
+    /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
+    pub(crate) fn stored_as(&self) -> Option<(ElementType, Vec<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
-        // Types and shapes of ports need not be inferred yet.
-        let element_type = self.attribute("element_type").and_then(ElementType::from_name)?;
+        let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
         let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
-        let dims = dims.collect::<Result<Vec<usize>, _>>().ok()?;
-        let length = array::stored_size(element_type, array::count(&dims)? as u64)?;
-        let offset = self.attribute("offset")?.parse().ok()?;
-        let bytes = weights.read(offset, usize::try_from(length).ok()?)?;
-        Some(Array::decode(element_type, dims, &bytes)?.to_floats())
+        Some((element_type, dims.collect::<Result<_, _>>().ok()?))
+    }
+
+    /// The first values of a constant, as many as fill these dims.
+    pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Vec<usize>) -> Option<Array> {
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        let length = usize::try_from(array::stored_size(element_type, count)?).ok()?;
+        let bytes = weights.read(self.attribute("offset")?.trim().parse().ok()?, length)?;
+        Array::decode_all(element_type, dims, &bytes)
     }
 }
 

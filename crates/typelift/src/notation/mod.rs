@@ -27,6 +27,6 @@ pub use error::NotationError;
 pub(crate) use error::pointer;
 pub(crate) use lex::{Cursor, Quoted};
 pub use print::{Line, body_line};
-pub(crate) use read::{attribute_value, shape, tensor_type, word};
+pub(crate) use read::{attribute_value, element_type, shape, tensor_type, word};
 pub(crate) use suggest::closest;
 pub(crate) use value::{Literal, encode, print as print_values};

@@ -407,24 +407,28 @@ fn outputs(cursor: &mut Cursor) -> Result<Vec<OutputText>, NotationError> {
 
 /// `f32[1,?]`, or `f32`.
 pub(crate) fn tensor_type(cursor: &mut Cursor) -> Result<(ElementType, Option<Shape>), NotationError> {
+    Ok((element_type(cursor)?, shape(cursor)?))
+}
+
+/// `f32`
+pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationError> {
     cursor.skip_space();
     let start = cursor.at;
     let name = cursor.word();
     if name.is_empty() {
         return Err(cursor.expected("an element type"));
     }
-    let Some(element_type) = ElementType::from_name(name) else {
+    ElementType::from_name(name).ok_or_else(|| {
         let error = cursor.error(start..cursor.at, format!("`{name}` is not an element type"));
         let near = match ElementType::from_port_name(name) {
             Some(ty) => Some(ty.name()),
             None => closest(name, ElementType::all().map(ElementType::name)),
         };
-        return Err(match near {
+        match near {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
             None => error.with_help("they are f32, f16, bf16, i64, i32, u8, boolean, …"),
-        });
-    };
-    Ok((element_type, shape(cursor)?))
+        }
+    })
 }
 
 /// `[1,?,3..5]` directly here.

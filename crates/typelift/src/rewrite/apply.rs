@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use typelift_promote::ElementType;
 
-use super::build::Build;
+use super::build::{Build, Matched};
 use super::matching::{self, Bindings, Look, Subject};
 use super::term::{LayerTerm, TermKind};
-use super::{Draft, Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
+use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
 use crate::diagnostic::{Diagnostic, LayerRef};
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, Place};
+use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 
@@ -273,10 +274,9 @@ impl Sweep<'_> {
         let Some(layer) = edit.layer(root) else { return Ok(()) };
         let at = refer(layer);
         let rule = &self.rules[found.rule];
-        let before: Vec<_> = layer.outputs().iter().map(|port| (port.element_type(), port.shape().clone())).collect();
-        let sources = edit.producers(root);
-        let added = match edit.attempt(|edit| replace(edit, rule, &found, root)) {
-            Ok(added) => added,
+        let before = Before::of(edit, layer);
+        let Placed { added, root_stays } = match edit.attempt(|edit| replace(edit, rule, &found, root)) {
+            Ok(placed) => placed,
             // The layer gives an output of the model its name, so it stays.
             Err(EditError::NamesResult { .. }) => return Ok(()),
             Err(EditError::Incompatible { from_type, to_type, .. }) => {
@@ -290,24 +290,33 @@ impl Sweep<'_> {
                 return Err(error);
             }
         };
-        if let Some((was, becomes)) = changed_output(edit, root, &before) {
+        if root_stays && added.is_empty() && before.is_same(edit) {
+            return Ok(());
+        }
+        if let Some((was, becomes)) = before.changed_tensor(edit) {
             self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
             return Err(EditError::Other(String::new()));
         }
         let generation = |id: LayerId| self.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
-        let generation = found.bound.layers.iter().map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
+        // Layers that may be used elsewhere stay, so they do not count; the others are consumed.
+        let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(rule, at));
+        let generation = consumed.map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
         self.oldest = self.oldest.max(generation);
         for &id in added.iter().chain([&root]) {
             self.generations.insert((place.clone(), id), generation);
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
-        let inside =
-            found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || found.bound.layers.len() == 1);
-        let unused = inside.chain(sources.into_iter().flatten().map(|source| source.layer));
+        let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
+        let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let removed = remove_unused(edit, unused.collect(), &refer)?;
         self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
         Ok(())
     }
+}
+
+/// Whether a term of the pattern may be used outside of the match.
+fn is_shared(rule: &Rule, at: usize) -> bool {
+    matches!(rule.pattern.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
 
 /// Whether a layer is what the model takes, gives or keeps, and so stays.
@@ -335,55 +344,102 @@ fn remove_unused(
     Ok(removed)
 }
 
-/// An output of a layer that something uses and that is not what it was.
-fn changed_output(
-    edit: &Edit<'_>,
-    id: LayerId,
-    before: &[(typelift_promote::ElementType, Shape)],
-) -> Option<(String, String)> {
-    let layer = edit.layer(id)?;
-    let mut outputs = before.iter().zip(layer.outputs()).enumerate();
-    let changed = outputs.find(|(port, ((ty, shape), new))| {
-        let same = *ty == typelift_promote::ElementType::Dynamic || *ty == new.element_type();
-        !(same && new.shape().refines(shape)) && edit.consumers(id.output(*port)).next().is_some()
-    });
-    changed.map(|(_, ((ty, shape), new))| (format!("{ty}{shape}"), format!("{}{}", new.element_type(), new.shape())))
+/// A layer before a rule changes it.
+struct Before {
+    layer: Layer,
+    sources: Vec<Option<Output>>,
+    /// What the model gives, for a Result.
+    given: Option<Tensor>,
 }
 
-/// Puts the right side of a rule in the place of a match, and gives the layers that were added.
-fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Result<Vec<LayerId>, EditError> {
+type Tensor = (ElementType, Shape);
+
+impl Before {
+    fn of(graph: &Graph, layer: &Layer) -> Self {
+        let sources = graph.producers(layer.id());
+        let given = if ops::kind(layer) == LayerKind::Result { given(graph, layer.id()) } else { None };
+        Self { layer: layer.clone(), sources, given }
+    }
+
+    /// Whether the layer still does what it did.
+    fn is_same(&self, graph: &Graph) -> bool {
+        let does = |layer: &Layer| {
+            let attributes = layer.attributes().iter();
+            let attributes = attributes.map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned()));
+            (layer.ty().to_owned(), layer.version().to_owned(), attributes.collect::<Vec<_>>())
+        };
+        let new = graph.layer(self.layer.id());
+        new.is_some_and(|new| does(new) == does(&self.layer)) && graph.producers(self.layer.id()) == self.sources
+    }
+
+    /// A tensor that something uses, or that the model gives, and that is not what it was.
+    fn changed_tensor(&self, graph: &Graph) -> Option<(String, String)> {
+        let id = self.layer.id();
+        let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
+        let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
+        let outputs = outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (tensor(old), tensor(new)));
+        let given = self.given.clone().and_then(|was| Some((was, given(graph, id)?)));
+        let keeps =
+            |(was, is): &(Tensor, Tensor)| (was.0 == ElementType::Dynamic || was.0 == is.0) && is.1.refines(&was.1);
+        let changed = outputs.chain(given).find(|pair| !keeps(pair));
+        changed.map(|(was, is)| (format!("{}{}", was.0, was.1), format!("{}{}", is.0, is.1)))
+    }
+}
+
+fn tensor(port: &OutputPort) -> Tensor {
+    (port.element_type(), port.shape().clone())
+}
+
+/// What a Result takes.
+fn given(graph: &Graph, result: LayerId) -> Option<Tensor> {
+    graph.output(graph.producers(result).first().copied().flatten()?).map(tensor)
+}
+
+/// What took the place of a match.
+struct Placed {
+    added: Vec<LayerId>,
+    /// Whether the root does something else now; otherwise other tensors stand in for its own.
+    root_stays: bool,
+}
+
+/// Puts the right side of a rule in the place of a match.
+fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Result<Placed, EditError> {
+    let placed = |added, root_stays| Ok(Placed { added, root_stays });
     let stand_in = |edit: &mut Edit<'_>, outputs: Vec<Output>| {
         let pairs = outputs.into_iter().enumerate();
         pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor))
     };
     let side = match &rule.replacement {
-        Right::None => return Ok(Vec::new()),
+        Right::None => return placed(Vec::new(), true),
         Right::Same => {
-            let Some(same) = found.same else { return Ok(Vec::new()) };
+            let Some(same) = found.same else { return placed(Vec::new(), true) };
             let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
             stand_in(edit, (0..count).map(|port| same.output(port)).collect())?;
-            return Ok(Vec::new());
+            return placed(Vec::new(), false);
         }
         Right::Code(code) => {
             let matched = Match::new(edit.graph, edit.weights, rule, &found.bound);
             let mut new = New { edit, added: Vec::new() };
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
-            match replacement {
+            return match replacement {
                 Replacement::Layer(draft) => {
-                    let Draft { new, inputs } = *draft;
-                    edit.morph(root, new, &inputs)?;
+                    edit.morph(root, draft.new, &draft.inputs)?;
+                    placed(added, true)
                 }
-                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor)?,
-            }
-            return Ok(added);
+                Replacement::Tensor(tensor) => {
+                    swap(edit, root.output(0), tensor)?;
+                    placed(added, false)
+                }
+            };
         }
         Right::Side(side) => side,
     };
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
     let matched = found.bound.layers.iter().filter_map(|&(id, at)| {
         let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { return None };
-        Some((edit.layer(id)?.clone(), term.operation.clone(), term.version.is_some()))
+        let inputs = edit.producers(id).into_iter().flatten().collect();
+        Some(Matched { at, term, layer: edit.layer(id)?.clone(), inputs })
     });
     let matched: Vec<_> = matched.collect();
     let (tensors, variables) = (&found.bound.tensors[..], &found.bound.variables[..]);
@@ -391,23 +447,22 @@ fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Re
     if let &[term] = &side.roots[..] {
         let tensor = build.root(term, root, expected)?;
         let added = build.added;
-        if let Some(tensor) = tensor {
-            let own = root_of(rule).map_or(0, |term| term.output);
-            swap(edit, root.output(own), tensor)?;
-        }
-        return Ok(added);
+        let Some(tensor) = tensor else { return placed(added, true) };
+        let own = root_of(rule).map_or(0, |term| term.output);
+        swap(edit, root.output(own), tensor)?;
+        return placed(added, false);
     }
     let tensors = side.roots.iter().map(|&term| build.tensor(term, expected)).collect::<Result<Vec<_>, _>>()?;
     let added = build.added;
     stand_in(edit, tensors)?;
-    Ok(added)
+    placed(added, false)
 }
 
 /// Lets whoever uses `old` use `new`, which must be at least as well known.
 fn swap(edit: &mut Edit<'_>, old: Output, new: Output) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
-        && (was != is && was != typelift_promote::ElementType::Dynamic || !new_shape.refines(&shape))
+        && (was != is && was != ElementType::Dynamic || !new_shape.refines(&shape))
         && edit.consumers(old).next().is_some()
     {
         let (from_type, to_type) = (format!("{is}{new_shape}"), format!("{was}{shape}"));

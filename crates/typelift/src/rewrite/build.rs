@@ -3,9 +3,9 @@
 use typelift_promote::ElementType;
 
 use super::constant::{compute, default_type};
-use super::matching::constant;
+use super::matching::{same_value, self_describe};
 use super::parse::rows_of;
-use super::term::{AttributeValue, Function, LayerTerm, Side, TermKind};
+use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Rest, Side, TermKind};
 use crate::array::Array;
 use crate::graph::{Edit, EditError, Layer, LayerId, NewLayer, Output};
 use crate::notation::{Literal, encode};
@@ -18,10 +18,19 @@ pub(super) struct Build<'b, 'm> {
     /// By name.
     pub(super) tensors: &'b [Option<Output>],
     pub(super) variables: &'b [Option<compact_str::CompactString>],
-    /// The layers that were matched, with the operations that the pattern calls them by, and whether it names a revision.
-    pub(super) matched: &'b [(Layer, String, bool)],
+    /// The layers that were matched.
+    pub(super) matched: &'b [Matched<'b>],
     /// The layers that were added.
     pub(super) added: Vec<LayerId>,
+}
+
+/// A layer that a term of the pattern matched.
+pub(super) struct Matched<'b> {
+    /// The term, by its position.
+    pub(super) at: usize,
+    pub(super) term: &'b LayerTerm,
+    pub(super) layer: Layer,
+    pub(super) inputs: Vec<Output>,
 }
 
 /// A layer with its inputs, which is not in the graph yet.
@@ -43,7 +52,7 @@ impl Build<'_, '_> {
         if layer.output != 0 {
             return self.tensor(term, expected).map(Some);
         }
-        let ready = self.ready(layer, expected)?;
+        let ready = self.ready(layer, expected, true)?;
         self.first_of(ready, |edit, new, inputs| edit.morph(root, new, inputs)).map(|()| None)
     }
 
@@ -54,7 +63,7 @@ impl Build<'_, '_> {
                 self.tensors[*name].ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
             }
             TermKind::Layer(layer) => {
-                let ready = self.ready(layer, None)?;
+                let ready = self.ready(layer, None, false)?;
                 let id = self.first_of(ready, |edit, new, inputs| edit.add(new, inputs))?;
                 self.added.push(id);
                 Ok(id.output(layer.output))
@@ -77,7 +86,7 @@ impl Build<'_, '_> {
     }
 
     /// The inputs of a layer first, literals last: they take their type from the others.
-    fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>) -> Result<Ready, EditError> {
+    fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>, is_root: bool) -> Result<Ready, EditError> {
         let is_literal = |at: usize| matches!(self.side.terms[at].kind, TermKind::Literal(_)) || self.is_free(at);
         let later: Vec<bool> = term.inputs.iter().map(|&at| is_literal(at)).collect();
         let mut inputs = vec![None; term.inputs.len()];
@@ -94,14 +103,23 @@ impl Build<'_, '_> {
                 types[at] = ty;
             }
         }
-        let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-        Ok(Ready { revisions: self.revisions(term)?, inputs })
+        let mut inputs: Vec<_> = inputs.into_iter().flatten().collect();
+        if let Some(matched) = self.matched_by(term.more_inputs) {
+            inputs.extend_from_slice(&matched.inputs[matched.term.inputs.len()..]);
+        }
+        Ok(Ready { revisions: self.revisions(term, inputs.len(), is_root)?, inputs })
+    }
+
+    /// The layer that `...` is about, if it was matched.
+    fn matched_by(&self, rest: Rest) -> Option<&Matched<'_>> {
+        self.matched.iter().find(|matched| rest == Rest::Of(matched.at))
     }
 
     /// Whether a term is arithmetic on literals alone.
     fn is_free(&self, at: usize) -> bool {
         match &self.side.terms[at].kind {
             TermKind::Literal(_) => true,
+            TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
             TermKind::Any | TermKind::Name { .. } | TermKind::Layer(_) => false,
@@ -148,49 +166,78 @@ impl Build<'_, '_> {
         }
     }
 
+    /// The matched layer that a new one takes its other attributes from: what neither side of the rule says stays as it is.
+    fn source_of_attributes(&self, term: &LayerTerm, is_root: bool) -> Result<Option<&Matched<'_>>, EditError> {
+        if term.more_attributes != Rest::None {
+            return Ok(self.matched_by(term.more_attributes));
+        }
+        let mut same = self.matched.iter().filter(|matched| matched.term.operation == term.operation);
+        let Some(first) = same.next() else { return Ok(None) };
+        // The root is the first of all.
+        if is_root && self.matched.first().is_some_and(|root| root.at == first.at) {
+            return Ok(Some(first));
+        }
+        let open = first.open_attributes(term);
+        match same.find(|other| other.open_attributes(term) != open) {
+            None => Ok(Some(first)),
+            Some(other) => {
+                let (first, other, operation) =
+                    (self_describe(&first.layer), self_describe(&other.layer), &term.operation);
+                let message =
+                    format!("the attributes of {first} and {other} differ; write those of the new {operation}");
+                Err(EditError::Other(message))
+            }
+        }
+    }
+
     /// The operation in each revision that it can have here, the one that the matched layer has or else the oldest first.
-    fn revisions(&self, term: &LayerTerm) -> Result<Vec<NewLayer>, EditError> {
+    fn revisions(&self, term: &LayerTerm, inputs: usize, is_root: bool) -> Result<Vec<NewLayer>, EditError> {
         let rows = rows_of(term);
-        let same = self.matched.iter().find(|(_, operation, _)| *operation == term.operation);
+        let same = self.matched.iter().find(|matched| matched.term.operation == term.operation);
         let version_of = |row: &ops::Operation| row.opsets().next().map(|opset| format!("opset{opset}"));
         let mut versions: Vec<String> = match &term.version {
             Some(version) => vec![version.clone()],
             None => rows.iter().filter_map(|row| version_of(row)).collect(),
         };
         versions.sort_by_key(|version| version.trim_start_matches("opset").parse::<u8>().unwrap_or(u8::MAX));
-        if let (None, Some((layer, _, false))) = (&term.version, same) {
+        if let (None, Some(Matched { layer, term: LayerTerm { version: None, .. }, .. })) = (&term.version, same) {
             versions.retain(|version| version != layer.version());
             versions.insert(0, layer.version().to_owned());
         }
         let ty = rows.first().map_or(term.operation.as_str(), |row| ops::file_spelling(row.name()));
-        let mut attributes = Vec::new();
-        if let (true, Some((layer, ..))) = (term.takes_rest, same) {
-            let written = |name: &str| term.attributes.iter().any(|attribute| attribute.name == name);
-            let rest = layer.attributes().iter().filter(|attribute| !written(attribute.name()));
-            attributes.extend(rest.map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned())));
-        }
-        for attribute in &term.attributes {
+        let written = term.attributes.iter().map(|attribute| {
             let value = match &attribute.value {
-                AttributeValue::Text(text) => text.clone(),
-                AttributeValue::Variable(at) => self.variables[*at].as_deref().unwrap_or_default().to_owned(),
+                AttributeValue::Text(text) => text.as_str(),
+                AttributeValue::Variable(at) => self.variables[*at].as_deref().unwrap_or_default(),
             };
-            attributes.push((attribute.name.clone(), value));
-        }
-        let fits = |version: &String| {
-            ops::lookup(ty, version).is_none_or(|row| {
-                row.input_counts().contains(&term.inputs.len())
-                    && attributes.iter().all(|(name, _)| row.attribute(name).is_some() || term.takes_rest)
-            })
-        };
+            (attribute.name.as_str(), value)
+        });
+        let written: Vec<_> = written.collect();
+        let source = self.source_of_attributes(term, is_root)?;
         let new = |version: &String| {
-            attributes.iter().fold(NewLayer::new(ty, version), |new, (name, value)| new.with_attribute(name, value))
+            let row = ops::lookup(ty, version);
+            if row.is_some_and(|row| !row.input_counts().contains(&inputs)) {
+                return Err(format!("{ty}-{version} does not take {inputs} inputs"));
+            }
+            let known = |name: &str| row.is_none_or(|row| row.attribute(name).is_some());
+            if let Some((name, _)) = written.iter().find(|(name, _)| !known(name)) {
+                return Err(format!("{ty}-{version} does not have `{name}`"));
+            }
+            let taken = source.map_or(Ok(Vec::new()), |source| source.attributes_for(term, row))?;
+            let attributes = taken.into_iter().chain(written.iter().copied());
+            Ok(attributes.fold(NewLayer::new(ty, version), |new, (name, value)| new.with_attribute(name, value)))
         };
-        let fitting: Vec<_> = versions.iter().filter(|version| fits(version)).map(new).collect();
-        if fitting.is_empty() {
-            let message = format!("{} with these inputs and attributes is in no operation set", term.operation);
-            return Err(EditError::Other(message));
+        let (mut fitting, mut fault) = (Vec::new(), None);
+        for version in &versions {
+            match new(version) {
+                Ok(new) => fitting.push(new),
+                Err(reason) => fault = Some(reason),
+            }
         }
-        Ok(fitting)
+        match fault {
+            Some(reason) if fitting.is_empty() => Err(EditError::Other(reason)),
+            _ => Ok(fitting),
+        }
     }
 
     /// Does it with the first revision that takes these inputs.
@@ -209,6 +256,11 @@ impl Build<'_, '_> {
         Err(refusal.unwrap_or_else(|| EditError::Other("it has no revision".to_owned())))
     }
 
+    fn type_named_by(&self, variable: usize) -> Result<ElementType, EditError> {
+        let name = self.variables[variable].as_deref().unwrap_or_default();
+        ElementType::from_name(name).ok_or_else(|| EditError::Other(format!("`{name}` is not an element type")))
+    }
+
     /// The values of a constant term.
     fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, EditError> {
         match &self.side.terms[term].kind {
@@ -216,7 +268,11 @@ impl Build<'_, '_> {
             TermKind::Name { name, .. } => {
                 let layer = self.tensors[*name].and_then(|tensor| self.edit.layer(tensor.layer));
                 let layer = layer.filter(|layer| ops::kind(layer) == LayerKind::Constant);
-                let array = layer.and_then(|layer| constant(layer, self.edit.weights));
+                let values = |layer: &Layer| {
+                    let (element_type, dims) = layer.stored_as()?;
+                    layer.values(self.edit.weights, element_type, dims)
+                };
+                let array = layer.and_then(values);
                 array.ok_or_else(|| {
                     let name = layer.map_or("it", Layer::name);
                     EditError::Other(format!("the values of the constant `{name}` are not known, or not numbers"))
@@ -232,9 +288,10 @@ impl Build<'_, '_> {
                     _ => self.array(at, wanted),
                 });
                 let of = of.collect::<Result<Vec<_>, _>>()?;
-                let function = match (function, expected) {
+                let function = match (*function, expected) {
                     (Function::Convert(None), Some(to)) => Function::Convert(Some(to)),
-                    (function, _) => *function,
+                    (Function::ConvertTo(variable), _) => Function::Convert(Some(self.type_named_by(variable)?)),
+                    (function, _) => function,
                 };
                 compute(function, &of).map_err(EditError::Other)
             }
@@ -243,6 +300,53 @@ impl Build<'_, '_> {
             }
         }
     }
+}
+
+impl Matched<'_> {
+    /// The attributes that a new layer of this revision takes over.
+    ///
+    /// # Errors
+    /// One that the revision does not have is not at its default, and the pattern does not ask for it.
+    fn attributes_for(&self, new: &LayerTerm, row: Option<&ops::Operation>) -> Result<Vec<(&str, &str)>, String> {
+        let all = new.more_attributes != Rest::None;
+        let mut taken = Vec::new();
+        for (name, value) in self.attributes().filter(|(name, _)| !is_in(&new.attributes, name)) {
+            let asked = is_in(&self.term.attributes, name);
+            let of_operation = self.row().is_none_or(|own| own.attribute(name).is_some());
+            if row.is_some_and(|row| row.attribute(name).is_none()) && of_operation {
+                if !asked && !self.is_default(name, value) {
+                    let layer = self_describe(&self.layer);
+                    return Err(format!("{layer} has {name}={value}, which the new {} cannot have", new.operation));
+                }
+            } else if all || !asked {
+                taken.push((name, value));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The attributes that are not at their defaults, and that neither the pattern nor the new layer says.
+    fn open_attributes(&self, new: &LayerTerm) -> Vec<(&str, &str)> {
+        let says = |name: &str| is_in(&self.term.attributes, name) || is_in(&new.attributes, name);
+        self.attributes().filter(|(name, value)| !says(name) && !self.is_default(name, value)).collect()
+    }
+
+    fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value()))
+    }
+
+    fn row(&self) -> Option<&'static ops::Operation> {
+        ops::lookup(self.layer.ty(), self.layer.version())
+    }
+
+    fn is_default(&self, name: &str, value: &str) -> bool {
+        let attribute = self.row().and_then(|row| row.attribute(name));
+        attribute.is_some_and(|known| known.default.is_some_and(|default| same_value(default, value, Some(known.kind))))
+    }
+}
+
+fn is_in(attributes: &[AttributeTerm], name: &str) -> bool {
+    attributes.iter().any(|attribute| attribute.name == name)
 }
 
 fn literal_array(literal: &Literal, expected: Option<ElementType>) -> Result<Array, EditError> {

@@ -67,7 +67,8 @@ impl Model {
         let head = root.map_or(0..rule.text.len(), |root| root.head.clone());
         let operation = root.map_or("", |root| root.operation.as_str());
         let look = |place: &Place, graph: &Graph, layer: &Layer| {
-            let miss = matching::miss(&Subject::new(graph, self.weights()), rule, layer);
+            let miss =
+                matching::miss(&Subject::new(graph, self.weights()).in_body(!place.steps().is_empty()), rule, layer);
             let explanation = |reason, span| Explanation {
                 rule: rule.name().to_owned(),
                 layer: Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path_of(place) }),

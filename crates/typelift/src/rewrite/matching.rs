@@ -6,18 +6,19 @@ use std::ops::Range;
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use typelift_promote::ElementType;
 
 use super::Rule;
 use super::parse::rows_of;
-use super::term::{AttributeTerm, AttributeValue, LayerTerm, Side, TermKind};
+use super::term::{AttributeTerm, AttributeValue, LayerTerm, Rest, Side, Term, TermKind};
 use crate::array::{self, Array};
 use crate::graph::{Graph, Layer, LayerId, Output};
 use crate::notation::Literal;
 use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::weights::Weights;
 
-/// Reading of one constant stops here: no rule asks for more numbers.
+/// Constants with more elements are not kept in memory.
+const MOST_KEPT: usize = 64;
+/// Limit on the steps of one attempt to fit a pattern.
 const MOST_STEPS: usize = 1 << 14;
 
 /// What a match binds.
@@ -43,41 +44,53 @@ pub(super) struct Miss {
 pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
+    /// Whether the graph is a body.
+    in_body: bool,
     constants: RefCell<FxHashMap<LayerId, Option<Array>>>,
 }
 
 impl<'a> Subject<'a> {
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Self { graph, weights, constants: RefCell::default() }
+        Self { graph, weights, in_body: false, constants: RefCell::default() }
+    }
+
+    /// The same for a graph that is a body, or not.
+    pub(super) fn in_body(self, in_body: bool) -> Self {
+        Self { in_body, ..self }
+    }
+
+    /// Why a pattern ends at a layer that another graph feeds, or that has graphs of its own.
+    fn border(&self, layer: &Layer) -> &'static str {
+        match ops::kind(layer) {
+            LayerKind::Parameter if self.in_body => "; a pattern does not cross the border of a body",
+            _ if !layer.bodies().is_empty() => "; a pattern does not cross the border of its bodies",
+            _ => "",
+        }
     }
 
     fn holds(&self, layer: &Layer, literal: &Literal) -> bool {
-        let mut constants = self.constants.borrow_mut();
-        let array = constants.entry(layer.id()).or_insert_with(|| small_constant(layer, self.weights));
-        array.as_ref().is_some_and(|array| literal.is_held_by(array))
+        let Some((ty, dims)) = layer.stored_as() else { return false };
+        let Some(count) = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) else { return false };
+        if count <= MOST_KEPT {
+            let mut constants = self.constants.borrow_mut();
+            let array = constants.entry(layer.id()).or_insert_with(|| layer.values(self.weights, ty, dims));
+            return array.as_ref().is_some_and(|array| literal.is_held_by(array));
+        }
+        // Of a large constant the first value decides most of the time.
+        let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
+        if literal.dims.is_empty() {
+            holds(vec![1]) && holds(dims)
+        } else {
+            literal.numbers.len() == count && holds(dims)
+        }
     }
 }
 
-/// The values of a Constant that has few enough to be worth a look.
+/// The values of a constant that has few enough to be worth a look.
 pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
-    let count = stored_dims(layer)?.into_iter().try_fold(1_usize, usize::checked_mul)?;
-    (count <= array::MAX_ELEMENTS).then(|| constant(layer, weights)).flatten()
-}
-
-/// The values of a Constant.
-pub(super) fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
-    let dims = stored_dims(layer)?;
-    let ty = ElementType::from_name(layer.attribute("element_type")?.trim())?;
-    let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
-    let length = usize::try_from(array::stored_size(ty, count as u64)?).ok()?;
-    let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
-    Array::decode(ty, dims, &bytes)
-}
-
-/// The dims that a Constant declares: its port in a file has those of a scalar and of no known shape alike.
-fn stored_dims(layer: &Layer) -> Option<Vec<usize>> {
-    let dims = layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
-    dims.map(|dim| dim.parse().ok()).collect()
+    let (element_type, dims) = layer.stored_as()?;
+    array::count(&dims)?;
+    layer.values(weights, element_type, dims)
 }
 
 /// How closely to look.
@@ -161,6 +174,11 @@ impl<'a> Search<'a> {
         false
     }
 
+    fn refuse_no_constant(&mut self, term: &Term, layer: &Layer) -> bool {
+        let border = self.subject.border(layer);
+        self.refuse(term.span.clone(), || format!("{} is not a constant{border}", self_describe(layer)))
+    }
+
     /// Fits what is left. Where it cannot, everything is as before.
     fn solve(&mut self) -> bool {
         let Some((at, tensor)) = self.goals.pop() else { return self.finish() };
@@ -175,13 +193,22 @@ impl<'a> Search<'a> {
     }
 
     fn goal(&mut self, at: usize, tensor: Output) -> bool {
+        let variables = self.side().terms[at].type_variable.map(|_| self.bound.variables.clone());
+        let fits = self.term(at, tensor);
+        if let (false, Some(variables)) = (fits, variables) {
+            self.bound.variables = variables;
+        }
+        fits
+    }
+
+    fn term(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &term.kind {
             TermKind::Any => self.constrained(at, tensor) && self.solve(),
             TermKind::Name { name, constant } => {
                 if *constant && ops::kind(layer) != LayerKind::Constant {
-                    return self.refuse(term.span.clone(), || format!("{} is not a constant", self_describe(layer)));
+                    return self.refuse_no_constant(term, layer);
                 }
                 if !self.constrained(at, tensor) {
                     return false;
@@ -206,7 +233,7 @@ impl<'a> Search<'a> {
             }
             TermKind::Literal(literal) => {
                 if ops::kind(layer) != LayerKind::Constant {
-                    return self.refuse(term.span.clone(), || format!("{} is not a constant", self_describe(layer)));
+                    return self.refuse_no_constant(term, layer);
                 }
                 if !self.subject.holds(layer, literal) {
                     let weights = self.subject.weights;
@@ -238,15 +265,21 @@ impl<'a> Search<'a> {
     /// Whether a tensor has the type and the shape that a term asks for.
     fn constrained(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
-        if self.look == Look::Structure || term.element_type.is_none() && term.shape.is_none() {
+        let asks = !term.element_types.is_empty() || term.type_variable.is_some() || term.shape.is_some();
+        if self.look == Look::Structure || !asks {
             return true;
         }
         let Some(port) = self.subject.graph.output(tensor) else { return false };
-        let fits = term.element_type.is_none_or(|ty| ty == port.element_type())
+        let ty = port.element_type();
+        let mut fits = (term.element_types.is_empty() || term.element_types.contains(&ty))
             && term.shape.as_ref().is_none_or(|shape| shape.relaxes(port.shape()));
+        if let (true, Some(variable)) = (fits, term.type_variable) {
+            let bound = self.bound.variables[variable].get_or_insert_with(|| ty.name().into());
+            fits = same_value(bound, ty.name(), Some(AttrKind::Type));
+        }
         fits || {
             let layer = self.subject.graph.layer(tensor.layer);
-            let (ty, shape) = (port.element_type(), port.shape().clone());
+            let shape = port.shape().clone();
             self.refuse(term.span.clone(), || {
                 format!("{} is {ty}{shape}", layer.map(self_describe).unwrap_or_default())
             })
@@ -268,13 +301,8 @@ impl<'a> Search<'a> {
     fn layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
         let row = ops::lookup(layer.ty(), layer.version());
         if !is_operation(term, layer, row) {
-            return self.refuse(term.head.clone(), || {
-                let border = match ops::kind(layer) {
-                    LayerKind::Parameter => "; a pattern does not cross the border of a body or a model",
-                    _ => "",
-                };
-                format!("{} is here{border}", self_describe(layer))
-            });
+            let border = self.subject.border(layer);
+            return self.refuse(term.head.clone(), || format!("{} is here{border}", self_describe(layer)));
         }
         if tensor.port != term.output {
             return self.refuse(term.head.clone(), || {
@@ -317,12 +345,17 @@ impl<'a> Search<'a> {
     fn inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
         let producers = self.subject.graph.producers(layer.id());
         let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().copied().collect();
-        let Some(feeds) = feeds.filter(|feeds| feeds.len() == term.inputs.len()) else {
+        let open = term.more_inputs != Rest::None;
+        let counts = |feeds: &SmallVec<[Output; 4]>| match feeds.len().checked_sub(term.inputs.len()) {
+            Some(more) => more == 0 || open,
+            None => false,
+        };
+        let Some(feeds) = feeds.filter(counts) else {
             let found = producers.iter().flatten().count();
             return self.refuse(term.head.clone(), || format!("{} has {found} inputs", self_describe(layer)));
         };
         let row = ops::lookup(layer.ty(), layer.version());
-        let commutes = row.is_some_and(Operation::is_commutative) && feeds.len() == 2 && feeds[0] != feeds[1];
+        let commutes = row.is_some_and(Operation::is_commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
         let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mark = self.goals.len();
         for order in orders {
@@ -399,7 +432,7 @@ fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>
 }
 
 /// Whether two texts are one value of an attribute.
-fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
+pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
     if wanted == value {
         return true;
     }

@@ -382,7 +382,7 @@ impl IntoIterator for Report {
 #[non_exhaustive]
 pub enum RewriteError {
     /// What takes the place of a match cannot be made there.
-    #[error("rule {rule} cannot be applied at {}: {reason}", place(.layer))]
+    #[error("rule `{rule}` cannot be applied at {}: {reason}", place(.layer))]
     Refused {
         /// The rule.
         rule: String,
@@ -392,7 +392,7 @@ pub enum RewriteError {
         reason: String,
     },
     /// A tensor that something uses would have another type, or a shape of which less is known.
-    #[error("rule {rule} would change {}: it is {was}, and would be {becomes}", place(.layer))]
+    #[error("rule `{rule}` would change {}: it is {was}, and would be {becomes}", place(.layer))]
     Changes {
         /// The rule.
         rule: String,
@@ -412,7 +412,7 @@ pub enum RewriteError {
         error: String,
     },
     /// Rules match what they make, for ever.
-    #[error("{} never stop: what they make matches again, last at {}", list(.rules), place(.layer))]
+    #[error("{} again, last at {}: ask in a pattern for something that no replacement has", endless(.rules), place(.layer))]
     Endless {
         /// The rules.
         rules: Vec<String>,
@@ -420,7 +420,7 @@ pub enum RewriteError {
         layer: LayerRef,
     },
     /// A pattern without anything to take its place.
-    #[error("rule {0} says what to find and not what takes its place: add `=> …`")]
+    #[error("rule `{0}` says what to find and not what takes its place: add `=> …`")]
     NoReplacement(String),
 }
 
@@ -432,6 +432,12 @@ fn place(layer: &LayerRef) -> String {
 fn list(rules: &[String]) -> String {
     let names = rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
     format!("{} {names}", if rules.len() == 1 { "rule" } else { "rules" })
+}
+
+fn endless(rules: &[String]) -> String {
+    let what =
+        if rules.len() == 1 { "never stops: what it makes matches" } else { "never stop: what they make matches" };
+    format!("{} {what}", list(rules))
 }
 
 /// The position of a term in a text that starts at byte `by` of the one it was read from.

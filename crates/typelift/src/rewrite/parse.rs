@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Side, Term, TermKind};
-use crate::notation::{Cursor, Literal, NotationError, attribute_value, closest, shape, tensor_type, word};
+use smallvec::SmallVec;
+
+use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Rest, Side, Term, TermKind};
+use crate::notation::{Cursor, Literal, NotationError, attribute_value, closest, element_type, shape, word};
 use crate::ops;
 
 /// Terms in terms deeper than this are refused.
@@ -63,8 +65,10 @@ impl<'a> Parser<'a> {
 
     fn finish(mut self) -> Result<Parsed, NotationError> {
         if !self.cursor.is_done() {
-            let expected = if self.replaces { "the end of the rule" } else { "`=>`" };
-            return Err(self.cursor.expected(expected));
+            if self.replaces {
+                return Err(self.cursor.expected("the end of the rule"));
+            }
+            return Err(self.cursor.expected("`=>`").with_help("a rule is `PATTERN => REPLACEMENT`"));
         }
         Ok(self.parsed)
     }
@@ -83,6 +87,13 @@ impl<'a> Parser<'a> {
             TermKind::Layer(layer) if layer.optional => {
                 let head = layer.head.clone();
                 return Err(self.cursor.error(head, "the outermost layer of a pattern cannot be absent"));
+            }
+            TermKind::Layer(layer) if ["Parameter", "Constant"].contains(&layer.operation.as_str()) => {
+                let error =
+                    self.cursor.error(layer.head.clone(), format!("a rule does not change a {}", layer.operation));
+                return Err(error.with_help(
+                    "in a pattern, `x` is any tensor and `c: const` a constant; `input NAME : TYPE[SHAPE]` changes an input",
+                ));
             }
             TermKind::Layer(_) => {}
             _ => {
@@ -175,7 +186,7 @@ impl<'a> Parser<'a> {
     }
 
     fn put(&mut self, span: Range<usize>, kind: TermKind) -> usize {
-        self.side.terms.push(Term { span, kind, element_type: None, shape: None });
+        self.side.terms.push(Term { span, kind, element_types: SmallVec::new(), type_variable: None, shape: None });
         self.side.terms.len() - 1
     }
 
@@ -318,7 +329,7 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
-    /// `: const f32[1,?]`; whether it must be a constant.
+    /// `: const f32|f16[1,?]`; whether it must be a constant.
     fn constraint(&mut self, term: usize) -> Result<bool, NotationError> {
         if !self.cursor.eat(":") {
             return Ok(false);
@@ -330,14 +341,18 @@ impl<'a> Parser<'a> {
         }
         self.cursor.skip_space();
         let next = self.cursor.peek();
-        let has_type = next.is_some_and(|c| c.is_alphabetic());
-        if next == Some('[') {
-            self.side.terms[term].shape = shape(&mut self.cursor)?;
-        } else if has_type || !constant {
-            let (element_type, shape) = tensor_type(&mut self.cursor)?;
-            self.side.terms[term].element_type = Some(element_type);
-            self.side.terms[term].shape = shape;
+        if self.cursor.eat("$") {
+            self.side.terms[term].type_variable = Some(self.variable()?);
+        } else if next.is_some_and(char::is_alphabetic) || !constant && next != Some('[') {
+            loop {
+                let element_type = element_type(&mut self.cursor)?;
+                self.side.terms[term].element_types.push(element_type);
+                if !self.cursor.eat("|") {
+                    break;
+                }
+            }
         }
+        self.side.terms[term].shape = shape(&mut self.cursor)?;
         self.side.terms[term].span.end = self.cursor.at;
         Ok(constant)
     }
@@ -370,8 +385,11 @@ impl<'a> Parser<'a> {
     fn function(&mut self, start: usize, mut function: Function) -> Result<usize, NotationError> {
         let mut of = vec![self.sum()?];
         while self.cursor.eat(",") {
-            if let Function::Convert(to @ None) = &mut function {
-                *to = Some(tensor_type(&mut self.cursor)?.0);
+            if function == Function::Convert(None) {
+                function = match self.cursor.eat("$") {
+                    true => Function::ConvertTo(self.variable()?),
+                    false => Function::Convert(Some(element_type(&mut self.cursor)?)),
+                };
             } else {
                 of.push(self.sum()?);
             }
@@ -424,16 +442,16 @@ impl<'a> Parser<'a> {
                 });
             }
         };
-        let (inputs, attributes) = (Vec::new(), Vec::new());
         Ok(LayerTerm {
             operation,
             version,
             head,
             optional: false,
             shared: false,
-            inputs,
-            attributes,
-            takes_rest: false,
+            inputs: Vec::new(),
+            more_inputs: Rest::None,
+            attributes: Vec::new(),
+            more_attributes: Rest::None,
             output: 0,
         })
     }
@@ -443,6 +461,11 @@ impl<'a> Parser<'a> {
         while !self.cursor.eat(")") {
             if !layer.inputs.is_empty() {
                 self.cursor.expect(",")?;
+            }
+            if self.cursor.sees("...") {
+                layer.more_inputs = self.rest(&layer, |term| term.more_inputs)?;
+                self.cursor.expect(")")?;
+                break;
             }
             let absent = layer.optional && !layer.inputs.is_empty();
             self.optional += usize::from(absent);
@@ -471,9 +494,35 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
+    /// `...`: in a replacement the rest of the matched layer that has the same operation, or else of the root.
+    fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        self.cursor.expect("...")?;
+        if !self.replaces {
+            return Ok(Rest::Any);
+        }
+        let pattern = &self.parsed.pattern;
+        let matched = pattern.terms.iter().enumerate().rev().filter_map(|(at, term)| match &term.kind {
+            TermKind::Layer(term) if has(term) == Rest::Any => Some((at, term)),
+            _ => None,
+        });
+        let same = matched.clone().find(|(_, term)| term.operation == layer.operation);
+        same.or(matched.clone().find(|(at, _)| pattern.roots.contains(at))).map(|(at, _)| Rest::Of(at)).ok_or_else(
+            || {
+                let error = self.cursor.error(start..self.cursor.at, "no layer of the pattern has `...` for this");
+                error.with_help(format!("write `{}(…, ...)` in the pattern too", layer.operation))
+            },
+        )
+    }
+
     fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
         let rows = rows_of(layer);
-        if rows.is_empty() || rows.iter().any(|row| row.input_counts().contains(&layer.inputs.len())) {
+        let takes = |row: &&ops::Operation| match layer.more_inputs {
+            Rest::None => row.input_counts().contains(&layer.inputs.len()),
+            _ => *row.input_counts().end() >= layer.inputs.len(),
+        };
+        if rows.is_empty() || rows.iter().any(takes) {
             return Ok(());
         }
         let counts = rows[rows.len() - 1].input_counts();
@@ -495,8 +544,8 @@ impl<'a> Parser<'a> {
             first = false;
             self.cursor.skip_space();
             let start = self.cursor.at;
-            if self.replaces && self.cursor.eat("...") {
-                layer.takes_rest = true;
+            if self.cursor.sees("...") {
+                layer.more_attributes = self.rest(layer, |_| Rest::Any)?;
                 continue;
             }
             let name = word(&mut self.cursor, "the name of an attribute")?;
@@ -507,7 +556,7 @@ impl<'a> Parser<'a> {
             }
             self.cursor.expect("=")?;
             let value = if self.cursor.eat("$") {
-                self.variable()?
+                AttributeValue::Variable(self.variable()?)
             } else {
                 AttributeValue::Text(attribute_value(&mut self.cursor)?)
             };
@@ -531,7 +580,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A variable behind its `$`.
-    fn variable(&mut self) -> Result<AttributeValue, NotationError> {
+    fn variable(&mut self) -> Result<usize, NotationError> {
         let start = self.cursor.at;
         let name = self.cursor.run(|c| c.is_alphanumeric() || c == '_');
         if name.is_empty() {
@@ -539,7 +588,7 @@ impl<'a> Parser<'a> {
         }
         let known = self.parsed.variables.iter().position(|known| known == name);
         match known {
-            Some(at) => Ok(AttributeValue::Variable(at)),
+            Some(at) => Ok(at),
             None if self.replaces => {
                 let error = self.cursor.error(start - 1..self.cursor.at, format!("`${name}` is not in the pattern"));
                 Err(match closest(name, self.parsed.variables.iter().map(String::as_str)) {
@@ -549,7 +598,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 self.parsed.variables.push(name.to_owned());
-                Ok(AttributeValue::Variable(self.parsed.variables.len() - 1))
+                Ok(self.parsed.variables.len() - 1)
             }
         }
     }

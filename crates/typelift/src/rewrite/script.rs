@@ -71,7 +71,7 @@ pub enum ScriptError {
     #[error(transparent)]
     Rule(#[from] RewriteError),
     /// A rule did not apply as often as it must.
-    #[error("rule `{rule}` was applied {found} times, and {expected} is expected")]
+    #[error("rule `{rule}` was applied {found} times, and must be {expected}")]
     Unexpected {
         /// The rule.
         rule: String,
@@ -152,6 +152,11 @@ impl Script {
     /// Its rules.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// How many of its statements are edits, and not rules or what is expected of them.
+    pub fn edits(&self) -> usize {
+        self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. })).count()
     }
 
     /// Whether it changes what the model takes and gives, and not only what it computes with.
@@ -250,9 +255,9 @@ impl Script {
             let found = report.applied.iter().filter(|site| site.rule == *name).count();
             if !(*least..=*most).contains(&found) {
                 let expected = match (least, most) {
-                    (least, most) if least == most => least.to_string(),
-                    (least, &usize::MAX) => format!("{least}.."),
-                    (least, most) => format!("{least}..{most}"),
+                    (least, most) if least == most => format!("{least} times"),
+                    (least, &usize::MAX) => format!("{least} times or more"),
+                    (least, most) => format!("{least} to {most} times"),
                 };
                 return Err(ScriptError::Unexpected { rule: name.clone(), found, expected });
             }

@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::notation::Literal;
@@ -20,7 +21,10 @@ pub(crate) struct Side {
 pub(crate) struct Term {
     pub(crate) span: Range<usize>,
     pub(crate) kind: TermKind,
-    pub(crate) element_type: Option<ElementType>,
+    /// The element types that it may have; none for any.
+    pub(crate) element_types: SmallVec<[ElementType; 2]>,
+    /// The variable that is its element type.
+    pub(crate) type_variable: Option<usize>,
     pub(crate) shape: Option<Shape>,
 }
 
@@ -49,10 +53,23 @@ pub(crate) struct LayerTerm {
     pub(crate) optional: bool,
     pub(crate) shared: bool,
     pub(crate) inputs: Vec<usize>,
+    /// What `...` behind the inputs means.
+    pub(crate) more_inputs: Rest,
     pub(crate) attributes: Vec<AttributeTerm>,
-    /// Whether all other attributes of the layer of this operation that was matched are taken over.
-    pub(crate) takes_rest: bool,
+    /// What `...` among the attributes means.
+    pub(crate) more_attributes: Rest,
     pub(crate) output: usize,
+}
+
+/// What `...` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It is not there.
+    None,
+    /// In a pattern: whatever else there is.
+    Any,
+    /// In a replacement: what else the layer has that this term of the pattern matched.
+    Of(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -82,4 +99,6 @@ pub(crate) enum Function {
     Transpose,
     Reshape,
     Convert(Option<ElementType>),
+    /// Conversion to the type that this variable is.
+    ConvertTo(usize),
 }

@@ -17,6 +17,7 @@ mod corpus;
 mod diagnostics;
 mod edit;
 mod hostile;
+mod library;
 mod lowering;
 mod malformed;
 mod models;

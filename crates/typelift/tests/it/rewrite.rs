@@ -44,23 +44,108 @@ fn the_root_stays_and_the_rest_goes() {
     }
 }
 
+/// Rewrites that match these graphs, each with changes of one detail of the graph after which it does not: a value, an attribute,
+/// a shared use, the order of inputs, a type and the border of a body.
+const MISSES: &[(&str, &str, &[(&str, &str)])] = &[
+    (
+        RULE,
+        HSWISH,
+        &[
+            ("Const(3)", "Const(2.5)"),
+            ("max=6", "max=5"),
+            ("r = Result", "q = Result(b)\nr = Result"),
+            ("Divide(c, six)", "Divide(six, c)"),
+            ("Multiply(b, x)", "Multiply(b, three)"),
+            ("Divide(c, six)", "Multiply(c, six)"),
+        ],
+    ),
+    (
+        "Divide(x, c: const f32) => Multiply(x, 1 / c)",
+        "x = Parameter : f32[2]\nc = Const([2, 4]) : f32[2]\ny = Divide(x, c)\nr = Result(y)",
+        &[("Divide(x, c)", "Divide(c, x)"), ("f32", "f16"), ("c = Const([2, 4])", "c = Parameter")],
+    ),
+    (
+        "Add(x, 0) => x",
+        "x = Parameter : f32[2]\nc = Const([0, 0]) : f32[2]\ny = Add(x, c)\nr = Result(y)",
+        &[("[0, 0]", "[0, 1]"), ("Add", "Subtract")],
+    ),
+    (
+        "Transpose(Convert(x: f16) {destination_type=f32}, [1, 0]) => Convert(Transpose(x, [1, 0])) {destination_type=f32}",
+        "x = Parameter : f16[2,3]\na = Convert(x) {destination_type=f32}\np = Const([1, 0]) : i64[2]\nb = Transpose(a, p)\nr = Result(b)",
+        &[("f16", "bf16"), ("=f32", "=f64"), ("[1, 0]", "[0, 1]"), ("r =", "s = Result(a)\nr =")],
+    ),
+    (
+        "(a, b) = Split(x, 1) {num_splits=2} => (a, b) = VariadicSplit(x, 1, [2, 2])",
+        "x = Parameter : f32[2,6]\none = Const(1) : i64[]\ns = Split(x, one) {num_splits=2}\na = Result(s.0)\nb = Result(s.1)",
+        &[("num_splits=2", "num_splits=3"), ("Const(1)", "Const(0)")],
+    ),
+    (
+        "MatMul(Softmax(Multiply(x, 0.5)) {axis=-1}, v) => MatMul(x, v)",
+        "x = Parameter : f32[4,4]\nv = Parameter : f32[4,4]\nh = Const(0.5) : f32[]\na = Multiply(h, x)\nb = Softmax-8(a) {axis=-1}\nc = MatMul(b, v)\nr = Result(c)",
+        &[("axis=-1", "axis=1"), ("0.5", "0.25"), ("MatMul(b, v)", "MatMul(v, b)")],
+    ),
+    (
+        "Softmax-8(x) {axis=-1} => Softmax-1(x) {axis=1}",
+        "x = Parameter : f32[4,4]\nb = Softmax-8(x) {axis=-1}\nr = Result(b)",
+        &[("Softmax-8(x) {axis=-1}", "Softmax-1(x) {axis=1}"), ("axis=-1", "axis=0")],
+    ),
+    (
+        "Convert(Convert(x: $t)) {destination_type=$t} => x",
+        "x = Parameter : f16[2]\na = Convert(x) {destination_type=f32}\nb = Convert(a) {destination_type=f16}\nc = Relu(b)\nr = Result(c)",
+        &[("f16[2]", "f64[2]"), ("r =", "s = Result(a)\nr =")],
+    ),
+    (
+        "Concat(Relu(x), Relu(y)) {axis=0} => Relu(Concat(x, y))",
+        "x = Parameter : f32[2]\na = Relu(x)\nb = Relu(x)\nc = Concat(a, b) {axis=0}\nr = Result(c)",
+        &[("b = Relu", "b = Tanh"), ("Concat(a, b)", "Concat(a, b, a)"), ("axis=0", "axis=-1")],
+    ),
+    (
+        "Divide(Relu(x: [?]), 2) => Multiply(Relu(x), 0.5)",
+        LOOP,
+        &[
+            ("Divide(relu, two)", "Divide(bx, two)"),
+            ("Const(2)", "Const(4)"),
+            ("Divide(relu, two)", "Divide(relu, bx)"),
+            ("f32[2]", "f32[2,1]"),
+        ],
+    ),
+    ("Tanh(Relu(x)) => Relu(x)", LOOP, &[]),
+];
+
+const LOOP: &str = "\
+x = Parameter : f32[2]
+n = Const(3) : i64[]
+go = Const(true) : boolean[]
+loop = Loop(n, go, x) : f32[2]
+  body (in 2 -> 0, out 5 -> 0, out 6 -> - {execution_condition}, back 5 -> 0):
+    0 bx = Parameter : f32[2]
+    1 relu = Relu(bx) : f32[2]
+    2 two = Const(2) : f32[]
+    3 z = Divide(relu, two) : f32[2]
+    4 yes = Const(true) : boolean[]
+    5 r = Result(z)
+    6 c = Result(yes)
+last = Tanh(loop)
+r = Result(last)
+";
+
 #[test]
 fn explain_points_at_each_detail_that_misses() {
-    let details = [
-        ("Const(3)", "Const(2.5)"),
-        ("max=6", "max=5"),
-        ("r = Result", "q = Result(b)\nr = Result"),
-        ("Divide(c, six)", "Divide(six, c)"),
-        ("Multiply(b, x)", "Multiply(b, three)"),
-        ("Divide(c, six)", "Multiply(c, six)"),
-    ];
     let mut explained = String::new();
-    for (from, to) in details {
-        let model = model(&HSWISH.replace(from, to));
-        explained += &format!("{}\n\n", model.explain(&rule(RULE), None).unwrap());
+    for (text, graph, changes) in MISSES {
+        let explain = |graph: &str| model(graph).explain(&rule(text), None).unwrap();
+        assert_eq!(explain(graph).matches, !changes.is_empty(), "{text}");
+        for (from, to) in *changes {
+            assert!(graph.contains(from), "{from} in {graph}");
+            let found = explain(&graph.replace(from, to));
+            assert!(!found.matches, "{text} matches in spite of {to}");
+            explained += &format!("{from} → {to}\n{found}\n\n");
+        }
+        if changes.is_empty() {
+            explained += &format!("{}\n\n", explain(graph));
+        }
     }
     let half = model(HSWISH);
-    explained += &format!("{}\n\n", half.explain(&rule("Clamp(Add(x: f16, 3)) => Relu(x)"), None).unwrap());
     let when = rule("Clamp(x) => Relu(x)").when(|m| Err(format!("{} is not wanted", m.root().name())));
     explained += &format!("{}\n\n", half.explain(&when, Some("b")).unwrap());
     insta::assert_snapshot!(explained);
@@ -203,4 +288,92 @@ fn statements_edit_what_a_model_takes_and_gives() {
     ";
     let (model, _) = script.parse::<Script>().unwrap().run(model(HSWISH)).unwrap_or_else(|error| panic!("{error}"));
     insta::assert_snapshot!(model.to_text());
+}
+
+#[test]
+fn the_rest_of_a_layer_is_taken_over() {
+    let text = "\
+x = Parameter : f32[2,8]
+k = Const(3) : i64[]
+t = TopK-11(x, k) {axis=1, mode=max, sort=value}
+a = Result(t.0)
+b = Result(t.1)
+";
+    let older = "(a, b) = TopK-11(...) => (a, b) = TopK-3(...) {...}";
+    let result = rewritten(text, &[older]);
+    assert!(result.contains("t = TopK-3(0, 1) {axis=1, sort=value}"), "{result}");
+    // What the older one does not have must be at its default, or be asked for.
+    let stable = text.replace("sort=value", "sort=value, stable=true");
+    let error = model(&stable).rewrite(&[rule(older)]).unwrap_err().to_string();
+    assert!(error.contains("has stable=true, which the new TopK cannot have"), "{error}");
+    let asked = older.replace("TopK-11(...)", "TopK-11(x, ...) {stable=true}").replace("TopK-3(...)", "TopK-3(x, ...)");
+    assert!(rewritten(&stable, &[&asked]).contains("t = TopK-3(0, 1)"));
+
+    let text =
+        "x = Parameter : f32[2]\ny = Parameter : f32[2]\nc = Concat(x, y, x) {axis=0}\nz = Relu(c)\nr = Result(z)";
+    let result = rewritten(text, &["Relu(Concat(x, ...)) => Concat(Relu(x), ...) {...}"]);
+    assert!(result.contains("Concat(5, 1, 0)"), "{result}");
+}
+
+#[test]
+fn types_are_asked_for_and_bound() {
+    let text = "x = Parameter : f16[2]\ny = Sin(x)\nr = Result(y)";
+    let wide = "Sin(x: f16|bf16) => Convert(Cos(Convert(x) {destination_type=f32})) {destination_type=f16}";
+    assert!(rewritten(text, &[wide]).contains("Cos("));
+    assert!(rewritten(&text.replace("f16", "f64"), &[wide]).contains("Sin("));
+    let bound = "Sin(x: $t[?]) => Convert(Cos(Convert(x) {destination_type=f32})) {destination_type=$t}";
+    for ty in ["f16", "f64"] {
+        assert!(rewritten(&text.replace("f16", ty), &[bound]).contains(&format!("{{destination_type={ty}}}")));
+    }
+    let pair = "x = Parameter : f16[2]\ny = Convert(x) {destination_type=f32}\nz = Convert(y) {destination_type=f16}\nr = Result(a)\na = Relu(z)";
+    let back = "Convert(Convert(x: $t)) {destination_type=$t} => x";
+    assert!(!rewritten(pair, &[back]).contains("Convert("));
+    assert_eq!(rewritten(&pair.replace("f16[2]", "bf16[2]"), &[back]).matches("Convert(").count(), 2);
+}
+
+#[test]
+fn constants_of_any_size_are_computed_with() {
+    let text = "x = Parameter : f32[600,600]\nc = Const(4) : f32[600,600]\ny = Divide(x, c)\nr = Result(y)";
+    let mut model = model(text);
+    model.rewrite(&[rule("Divide(x, c: const f32) => Multiply(x, 1 / c)")]).unwrap();
+    let constant = model.graph().layers().find(|layer| layer.ty() == "Const").unwrap();
+    assert_eq!(constant.numbers(model.weights()), Some(vec![0.25; 360_000]));
+    assert!(rewritten(text, &["Divide(x, 4) => Multiply(x, 0.25)"]).contains("Const(0.25) : f32[]"));
+}
+
+#[test]
+fn what_neither_side_says_stays() {
+    let text = "\
+x = Parameter : f32[2,3]
+y = Parameter : f32[4,3]
+c = Convert(x) {destination_type=f64}
+d = Convert(y) {destination_type=f64}
+m = MatMul(c, d) {transpose_b=true}
+r = Result(m)
+";
+    let below = "MatMul(Convert(x), Convert(y)) => Convert(MatMul(x, y))";
+    let result = rewritten(text, &[below]);
+    assert!(result.contains("{transpose_b=true}") && result.contains("{destination_type=f64}"), "{result}");
+    // Where the matched layers differ, nothing is guessed.
+    let error = model(
+        &text
+            .replace("y = Parameter : f32[4,3]", "y = Parameter : f64[4,3]")
+            .replace("Convert(y)", "Convert(yy)")
+            .replace("d =", "yy = Convert(y) {destination_type=f16}\nd ="),
+    )
+    .rewrite(&[rule("MatMul(x, Convert(Convert(y))) => MatMul(x, Convert(Relu(y)))")])
+    .unwrap_err()
+    .to_string();
+    assert!(error.contains("differ; write those of the new Convert"), "{error}");
+    // A layer that would do the same is no application.
+    assert_eq!(rewritten(text, &["MatMul(x, y) => MatMul(x, y)"]), rewritten(text, &[]));
+    let text = "x = Parameter : f32[2]\ny = Relu(x)\nz = Tanh(y)\nr = Result(z)";
+    assert!(rewritten(text, &["Tanh(Relu?(x)) => Tanh(x)"]).contains("z = Tanh(0)"));
+}
+
+#[test]
+fn what_a_model_gives_keeps_its_type() {
+    let text = "x = Parameter : f32[2]\ny = Convert(x) {destination_type=f16}\nr = Result(y)";
+    let error = model(text).rewrite(&[rule("Result(Convert(x)) => Result(x)")]).unwrap_err().to_string();
+    assert!(error.contains("it is f16[2], and would be f32[2]"), "{error}");
 }

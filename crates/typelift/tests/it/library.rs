@@ -1,0 +1,147 @@
+//! The rules that ship: each finds its case, and OpenVINO computed the same before and after.
+//!
+//! `LIBRARY_MODELS=DIR cargo test -p typelift --test it library` writes `CASE.xml` and `CASE.after.xml` into a directory, and
+//! `testdata/oracle/library/library.py DIR` runs them and records the checksums of what it ran with the largest difference.
+
+use std::fs;
+use std::path::PathBuf;
+
+use typelift::rewrite::library::{self, SETS};
+use typelift::{Model, infer};
+
+/// A case for each kind of rule: the set, and a graph in which it finds something. The set of the opposite is applied to
+/// what comes out.
+const CASES: &[(&str, &str, &str)] = &[
+    (
+        "no-ops",
+        "zero",
+        "x = Parameter : f32[2,3]\na = Relu(x)\nc = Const(0) : f32[]\nb = Add(c, a)\nd = Tanh(b)\nr = Result(d)",
+    ),
+    (
+        "no-ops",
+        "order",
+        "x = Parameter : f32[2,3]\na = Relu(x)\nc = Const([0, 1]) : i64[2]\nb = Transpose(a, c)\nd = Tanh(b)\nr = Result(d)",
+    ),
+    (
+        "converts-below-movement",
+        "transpose",
+        "x = Parameter : f16[2,3]\na = Convert(x) {destination_type=f32}\nc = Const([1, 0]) : i64[2]\nb = Transpose(a, c)\nr = Result(b)",
+    ),
+    (
+        "converts-below-movement",
+        "chain",
+        "x = Parameter : u8[2,3]\na = Convert(x) {destination_type=f32}\ns = Const([3, -1]) : i64[2]\nb = Reshape(a, s) {special_zero=true}\ni = Const([1, 0]) : i32[2]\nz = Const(0) : i64[]\nd = Gather-8(b, i, z)\nr = Result(d)",
+    ),
+    (
+        "common-subexpressions",
+        "twice",
+        "x = Parameter : f32[2,3]\na = Tanh(x)\nb = Tanh(x)\nd = Add(a, b)\nr = Result(d)",
+    ),
+    (
+        "reciprocals",
+        "vector",
+        "x = Parameter : f32[2,3]\nc = Const([3, 7, 0.1]) : f32[3]\na = Divide(x, c)\nr = Result(a)",
+    ),
+    (
+        "fuse-hswish",
+        "divide",
+        "x = Parameter : f32[2,3]\nt = Const(3) : f32[]\ns = Const(6) : f32[1]\na = Add(x, t)\nb = Clamp(a) {min=0, max=6}\nc = Multiply(x, b)\nd = Divide(c, s)\nr = Result(d)",
+    ),
+    ("fuse-hswish", "sigmoid", "x = Parameter : f32[2,3]\na = HSigmoid(x)\nb = Multiply(a, x)\nr = Result(b)"),
+    ("split-hswish", "hswish", "x = Parameter : f32[2,3]\na = HSwish-4(x)\nr = Result(a)"),
+    (
+        "fuse-gelu",
+        "erf",
+        "x = Parameter : f32[2,3]\nq = Const(1.4142135) : f32[]\nh = Const(0.5) : f32[]\no = Const(1) : f32[]\na = Divide(x, q)\nb = Erf(a)\nc = Add(b, o)\nd = Multiply(x, c)\ne = Multiply(d, h)\nr = Result(e)",
+    ),
+    (
+        "fuse-gelu",
+        "tanh",
+        "x = Parameter : f32[2,3]\nq = Const(0.7978846) : f32[]\nk = Const(0.044715) : f32[]\nn = Const(3) : f32[]\nh = Const(0.5) : f32[]\no = Const(1) : f32[]\na = Power(x, n)\nb = Multiply(a, k)\nc = Add(x, b)\nd = Multiply(c, q)\ne = Tanh(d)\nf = Add(e, o)\ng = Multiply(x, h)\ni = Multiply(g, f)\nr = Result(i)",
+    ),
+    ("split-gelu", "gelu", "x = Parameter : f32[2,3]\na = Gelu-7(x)\nr = Result(a)"),
+    ("split-gelu", "gelu2", "x = Parameter : f32[2,3]\na = Gelu-2(x)\nr = Result(a)"),
+    (
+        "fuse-rms",
+        "divide",
+        "x = Parameter : f32[2,4]\na = Multiply(x, x)\nx1 = Const([-1]) : i64[1]\nm = ReduceMean(a, x1) {keep_dims=true}\ne = Const(1e-6) : f32[1,1]\nv = Add(m, e)\ns = Sqrt(v)\nd = Divide(x, s)\ng = Const([1, 2, 3, 4]) : f32[4]\ny = Multiply(d, g)\nr = Result(y)",
+    ),
+    (
+        "split-rms",
+        "reciprocal",
+        "x = Parameter : f32[2,4]\nt = Const(2) : f32[]\na = Power(x, t)\nx1 = Const([-1]) : i64[1]\nm = ReduceMean(a, x1) {keep_dims=true}\ne = Const(1e-6) : f32[1,1]\nv = Add(m, e)\ns = Sqrt(v)\no = Const(1) : f32[1,1]\np = Divide(o, s)\nd = Multiply(x, p)\nr = Result(d)",
+    ),
+    (
+        "fuse-sdpa",
+        "mask",
+        "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\nm = Parameter : f32[3,5]\ns = Const(0.5) : f32[]\na = MatMul(q, k) {transpose_b=true}\nb = Multiply(a, s)\nc = Add(b, m)\nd = Softmax-8(c) {axis=-1}\ne = MatMul(d, v)\nr = Result(e)",
+    ),
+    (
+        "fuse-sdpa",
+        "scale",
+        "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\ns = Const(2) : f32[]\na = MatMul(q, k) {transpose_b=true}\nb = Divide(a, s)\nd = Softmax-8(b) {axis=-1}\ne = MatMul(d, v)\nr = Result(e)",
+    ),
+    (
+        "split-sdpa",
+        "plain",
+        "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\ne = ScaledDotProductAttention-13(q, k, v) {causal=false}\nr = Result(e)",
+    ),
+    (
+        "split-sdpa",
+        "mask",
+        "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\nm = Parameter : f32[3,5]\ne = ScaledDotProductAttention-13(q, k, v, m) {causal=false}\nr = Result(e)",
+    ),
+    (
+        "split-sdpa",
+        "boolean",
+        "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\nm = Parameter : boolean[3,5]\ns = Const(0.3) : f32[]\ne = ScaledDotProductAttention-13(q, k, v, m, s) {causal=false}\nr = Result(e)",
+    ),
+];
+
+/// The largest difference that rounding may make, as a part of the largest value.
+const CLOSE: f64 = 1e-6;
+
+fn answers() -> serde_json::Value {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/library/answers.json");
+    serde_json::from_str(&fs::read_to_string(path).unwrap_or_else(|_| "{}".to_owned())).unwrap()
+}
+
+/// Saves a model, and gives the checksum of its two files.
+fn save(model: &Model, name: &str) -> u32 {
+    let own = tempfile::tempdir().unwrap();
+    let folder = std::env::var_os("LIBRARY_MODELS").map_or_else(|| own.path().to_owned(), PathBuf::from);
+    let path = folder.join(format!("{name}.xml"));
+    model.save(&path).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend(fs::read(path.with_extension("bin")).unwrap_or_default());
+    let mut sum = flate2::Crc::new();
+    sum.update(&bytes);
+    sum.sum()
+}
+
+#[test]
+fn openvino_computes_the_same_after_each_set_and_its_inverse() {
+    let answers = answers();
+    let mut faults = String::new();
+    for &(name, case, listing) in CASES {
+        let set = library::get(name).unwrap();
+        let mut model = Model::from_text(listing).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(infer(&mut model), [], "{name} {case}");
+        let mut sums = vec![save(&model, &format!("{name}.{case}"))];
+        for (suffix, set) in [("after", Some(set)), ("back", set.inverse.and_then(library::get))] {
+            let Some(set) = set else { continue };
+            let report = model.rewrite(&set.rules()).unwrap_or_else(|error| panic!("{name} {case}: {error}"));
+            assert_ne!(report.applied, [], "{} finds nothing in {case}", set.name);
+            assert_eq!(infer(&mut model), [], "{name} {case}");
+            sums.push(save(&model, &format!("{name}.{case}.{suffix}")));
+        }
+        let answer = &answers[format!("{name}.{case}")];
+        if answer["sums"] != serde_json::json!(sums) || answer["difference"].as_f64().is_none_or(|most| most > CLOSE) {
+            faults += &format!("{name} {case}: {answer}\n");
+        }
+    }
+    assert_eq!(faults, "", "take the answers anew with testdata/oracle/library/library.py");
+    for set in SETS {
+        assert!(CASES.iter().any(|(name, ..)| *name == set.name), "{} has no case", set.name);
+    }
+}
