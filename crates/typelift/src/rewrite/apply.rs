@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
-use super::build::{Build, Matched};
+use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Look, Subject};
 use super::term::{LayerTerm, TermKind};
 use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
@@ -130,7 +130,17 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     loop {
         let found: Vec<_> =
             model.graphs().into_iter().rev().map(|(place, graph)| (place, find(model, graph, &index))).collect();
-        let mut sweep = Sweep { rules, generations: &mut generations, sites: Vec::new(), failure: None, oldest: 0 };
+        if found.iter().all(|(_, found)| found.is_empty()) {
+            return Ok(report);
+        }
+        let mut sweep = Sweep {
+            rules,
+            generations: &mut generations,
+            sites: Vec::new(),
+            constants: Added::default(),
+            failure: None,
+            oldest: 0,
+        };
         let result = model.edit(|edit| {
             found.into_iter().try_for_each(|(place, found)| {
                 let path = Vec::new();
@@ -240,6 +250,8 @@ struct Sweep<'s> {
     /// How many times over a layer was made from what rules made.
     generations: &'s mut FxHashMap<(Place, LayerId), u32>,
     sites: Vec<Site>,
+    /// The constants that were added to the graph at hand.
+    constants: Added,
     /// What went wrong, where that says more than the error of the edit.
     failure: Option<RewriteError>,
     oldest: u32,
@@ -257,6 +269,7 @@ impl Sweep<'_> {
     ) -> Result<(), EditError> {
         let Some((&(owner, at), rest)) = steps.split_first() else {
             let path = path.join("/");
+            self.constants.clear();
             return found.into_iter().try_for_each(|found| self.apply(edit, place, &path, found));
         };
         if found.is_empty() {
@@ -275,7 +288,9 @@ impl Sweep<'_> {
         let at = refer(layer);
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
-        let Placed { added, root_stays } = match edit.attempt(|edit| replace(edit, rule, &found, root)) {
+        let Placed { added, root_stays } = match edit
+            .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants))
+        {
             Ok(placed) => placed,
             // The layer gives an output of the model its name, so it stays.
             Err(EditError::NamesResult { .. }) => return Ok(()),
@@ -403,7 +418,13 @@ struct Placed {
 }
 
 /// Puts the right side of a rule in the place of a match.
-fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Result<Placed, EditError> {
+fn replace(
+    edit: &mut Edit<'_>,
+    rule: &Rule,
+    found: &Found,
+    root: LayerId,
+    constants: &mut Added,
+) -> Result<Placed, EditError> {
     let placed = |added, root_stays| Ok(Placed { added, root_stays });
     let stand_in = |edit: &mut Edit<'_>, outputs: Vec<Output>| {
         let pairs = outputs.into_iter().enumerate();
@@ -443,7 +464,7 @@ fn replace(edit: &mut Edit<'_>, rule: &Rule, found: &Found, root: LayerId) -> Re
     });
     let matched: Vec<_> = matched.collect();
     let (tensors, variables) = (&found.bound.tensors[..], &found.bound.variables[..]);
-    let mut build = Build { edit, side, tensors, variables, matched: &matched, added: Vec::new() };
+    let mut build = Build { edit, side, tensors, variables, matched: &matched, constants, added: Vec::new() };
     if let &[term] = &side.roots[..] {
         let tensor = build.root(term, root, expected)?;
         let added = build.added;

@@ -1,5 +1,6 @@
 //! Putting the right side of a rule into a graph.
 
+use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use super::constant::{compute, default_type};
@@ -11,6 +12,9 @@ use crate::graph::{Edit, EditError, Layer, LayerId, NewLayer, Output};
 use crate::notation::{Literal, encode};
 use crate::ops::{self, LayerKind};
 
+/// Constants of more elements are not looked up among those that were added.
+const MOST_SHARED: usize = 64;
+
 /// A right side at work in a graph.
 pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
@@ -20,9 +24,14 @@ pub(super) struct Build<'b, 'm> {
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     /// The layers that were matched.
     pub(super) matched: &'b [Matched<'b>],
+    /// What was added for other matches, to be used again.
+    pub(super) constants: &'b mut Added,
     /// The layers that were added.
     pub(super) added: Vec<LayerId>,
 }
+
+/// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
+pub(super) type Added = FxHashMap<(ElementType, Vec<u64>, Vec<u8>), Output>;
 
 /// A layer that a term of the pattern matched.
 pub(super) struct Matched<'b> {
@@ -70,18 +79,36 @@ impl Build<'_, '_> {
             }
             TermKind::Literal(_) | TermKind::Compute(..) => {
                 let array = self.array(term, expected)?;
-                self.put(&array)
+                self.put(&array, false)
             }
             TermKind::Any => Err(EditError::Other("`_` is any tensor".to_owned())),
         }
     }
 
-    fn put(&mut self, array: &Array) -> Result<Output, EditError> {
+    /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.
+    fn input(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        match &self.side.terms[term].kind {
+            TermKind::Literal(_) | TermKind::Compute(..) => {
+                let array = self.array(term, expected)?;
+                self.put(&array, array.len() <= MOST_SHARED)
+            }
+            _ => self.tensor(term, expected),
+        }
+    }
+
+    fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as u64).collect();
         let bytes = encode(array)
             .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
-        let output = self.edit.constant(array.element_type, &dims, &bytes)?;
+        let key = (array.element_type, dims, bytes);
+        if let Some(&known) = self.constants.get(&key).filter(|known| share && self.edit.layer(known.layer).is_some()) {
+            return Ok(known);
+        }
+        let output = self.edit.constant(key.0, &key.1, &key.2)?;
         self.added.push(output.layer);
+        if share {
+            self.constants.insert(key, output);
+        }
         Ok(output)
     }
 
@@ -93,13 +120,13 @@ impl Build<'_, '_> {
         for (input, &at) in
             inputs.iter_mut().zip(&term.inputs).zip(&later).filter(|(_, later)| !**later).map(|(pair, _)| pair)
         {
-            *input = Some(self.tensor(at, None)?);
+            *input = Some(self.input(at, None)?);
         }
         let mut types: Vec<_> = inputs.iter().map(|input| self.type_of(*input)).collect();
         for at in 0..inputs.len() {
             if later[at] {
                 let ty = self.type_for(term, at, &types, expected)?;
-                inputs[at] = Some(self.tensor(term.inputs[at], Some(ty))?);
+                inputs[at] = Some(self.input(term.inputs[at], Some(ty))?);
                 types[at] = ty;
             }
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::build::Build;
+use super::build::{Added, Build};
 use super::term::Side;
 use super::{Report, RewriteError, Rule, expression};
 use crate::diagnostic::{Diagnostic, LayerRef};
@@ -459,7 +459,9 @@ fn redirect(edit: &mut crate::graph::Edit<'_>, uses: Vec<Input>, new: Output) ->
 /// Puts an expression of one tensor into the graph.
 fn compute(edit: &mut crate::graph::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
     let tensors = [Some(of)];
-    let mut build = Build { edit, side, tensors: &tensors, variables: &[], matched: &[], added: Vec::new() };
+    let (variables, matched, mut constants) = (&[], &[], Added::default());
+    let mut build =
+        Build { edit, side, tensors: &tensors, variables, matched, constants: &mut constants, added: Vec::new() };
     let root = side.roots.first().copied().unwrap_or_default();
     build.tensor(root, None)
 }

@@ -377,3 +377,38 @@ fn what_a_model_gives_keeps_its_type() {
     let error = model(text).rewrite(&[rule("Result(Convert(x)) => Result(x)")]).unwrap_err().to_string();
     assert!(error.contains("it is f16[2], and would be f32[2]"), "{error}");
 }
+
+/// The blocks of a document that are marked so.
+fn blocks<'d>(document: &'d str, mark: &str) -> Vec<&'d str> {
+    let opening = format!("```{mark}\n");
+    document.split(opening.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn what_the_documents_show_can_be_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let notation = std::fs::read_to_string(folder.join("notation.md")).unwrap();
+    for listing in blocks(&notation, "listing") {
+        assert_eq!(model(listing).to_string(), listing);
+    }
+    let path = folder.join("rewriting.md");
+    let mut rewriting = std::fs::read_to_string(&path).unwrap();
+    let statements = blocks(&rewriting, "typelift");
+    assert!(statements.len() >= 9);
+    for statements in statements {
+        statements.parse::<Script>().unwrap_or_else(|error| panic!("{error}"));
+    }
+    let mut table = "| `--use` | what it does | opposite |\n|---|---|---|\n".to_owned();
+    for set in library::SETS {
+        let inverse = set.inverse.map_or_else(String::new, |inverse| format!("`{inverse}`"));
+        table += &format!("| `{}` | {} | {inverse} |\n", set.name, set.description);
+    }
+    let (before, rest) = rewriting.split_once("<!-- library -->\n").unwrap();
+    let (shown, after) = rest.split_once("<!-- end -->").unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        rewriting = format!("{before}<!-- library -->\n{table}<!-- end -->{after}");
+        std::fs::write(&path, rewriting).unwrap();
+    } else {
+        assert_eq!(shown, table, "UPDATE_DOCS=1 writes the table anew");
+    }
+}
