@@ -45,7 +45,7 @@ fn main() {
         let size = fs::metadata(model).expect("the model is there").len() as f64;
         let memory = peak.map_or_else(|| "-".to_owned(), |peak| format!("{:.2}", peak / size));
         table +=
-            &format!("| {name} | `{rule}` | {places} | {conversion:.0?} | {rewrite:.0?} | {ratio:.2} | {memory} |\n");
+            &format!("| {name} | `{rule}` | {places} | {conversion:.2?} | {rewrite:.2?} | {ratio:.2} | {memory} |\n");
     }
     println!("{table}");
     if scale == 1 && std::env::var_os("UPDATE_DOCS").is_some() {

@@ -127,6 +127,8 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     let mut report = Report::default();
     let mut generations = FxHashMap::<(Place, LayerId), u32>::default();
     let first_size = size(model);
+    // Where in the report each sweep begins.
+    let mut sweeps = Vec::new();
     loop {
         let found: Vec<_> =
             model.graphs().into_iter().rev().map(|(place, graph)| (place, find(model, graph, &index))).collect();
@@ -153,12 +155,16 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
         }
         let Some(last) = sites.last() else { return Ok(report) };
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
-            return Err(RewriteError::Endless { rules: names(&sites), layer: last.layer.clone() });
+            // Rules that feed each other may take turns.
+            let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
+            let rules = names(report.applied[recent..].iter().chain(&sites));
+            return Err(RewriteError::Endless { rules, layer: last.layer.clone() });
         }
         let new = errors(&crate::infer(model)).into_iter().find(|error| !known.contains(error));
         if let Some((_, _, message)) = new {
             return Err(breaks(&sites, message));
         }
+        sweeps.push(report.applied.len());
         report.applied.extend(sites);
     }
 }
@@ -167,8 +173,8 @@ fn size(model: &Model) -> usize {
     model.graphs().iter().map(|(_, graph)| graph.len()).sum()
 }
 
-fn names(sites: &[Site]) -> Vec<String> {
-    let mut names: Vec<_> = sites.iter().map(|site| site.rule.clone()).collect();
+fn names<'s>(sites: impl IntoIterator<Item = &'s Site>) -> Vec<String> {
+    let mut names: Vec<_> = sites.into_iter().map(|site| site.rule.clone()).collect();
     names.sort_unstable();
     names.dedup();
     names

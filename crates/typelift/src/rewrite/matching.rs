@@ -237,9 +237,13 @@ impl<'a> Search<'a> {
                 }
                 if !self.subject.holds(layer, literal) {
                     let weights = self.subject.weights;
-                    return self.refuse(term.span.clone(), || {
+                    // Another constant is nearer to a match than what is not one.
+                    self.progress += 1;
+                    self.refuse(term.span.clone(), || {
                         format!("{} holds {}", self_describe(layer), value_of(layer, weights))
                     });
+                    self.progress -= 1;
+                    return false;
                 }
                 self.solve()
             }
@@ -302,7 +306,10 @@ impl<'a> Search<'a> {
         let row = ops::lookup(layer.ty(), layer.version());
         if !is_operation(term, layer, row) {
             let border = self.subject.border(layer);
-            return self.refuse(term.head.clone(), || format!("{} is here{border}", self_describe(layer)));
+            return self.refuse(term.head.clone(), || match row.filter(|row| row.name() == term.operation) {
+                Some(row) => format!("{} is {}-{}", self_describe(layer), row.name(), row.revision()),
+                None => format!("{} is here{border}", self_describe(layer)),
+            });
         }
         if tensor.port != term.output {
             return self.refuse(term.head.clone(), || {
