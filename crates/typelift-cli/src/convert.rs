@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::passes::{Align, Change};
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     interface: InterfaceChanges,
     /// What inputs become that must have one type, and do not: what the file declares, or the common type of these rules
-    #[arg(long, value_name = "RULES", default_value = "declared", value_parser = ["declared", "openvino", "pytorch", "paddle", "off"])]
+    #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
@@ -69,6 +70,12 @@ pub(crate) struct Args {
     /// are refused are missing
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+/// What `--align` takes.
+fn align_names() -> PossibleValuesParser {
+    let rules = RuleSet::for_models().map(|rules| rules.name());
+    std::iter::once("declared").chain(rules).chain(["off"]).collect::<Vec<_>>().into()
 }
 
 /// What became of a model.

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Parser;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Remedy};
 use typelift::passes::{Action, Change};
-use typelift::promote::{ElementType, fidelity};
+use typelift::promote::{ElementType, RuleSet, fidelity};
 use typelift::{Graph, LayerId, Model};
 
 use crate::input::Input;
@@ -35,7 +35,10 @@ impl Fix {
 pub(crate) struct Fixes(BTreeMap<usize, Fix>);
 
 /// The options of `convert` to try, the one that changes least first.
-const OPTIONS: &[&[&str]] = &[&[], &["--promote-unsafe"], &["--align", "pytorch"], &["--align", "paddle"]];
+fn options() -> impl Iterator<Item = Vec<&'static str>> {
+    let others = RuleSet::for_models().map(|rules| rules.name()).filter(|name| *name != "openvino");
+    [Vec::new(), vec!["--promote-unsafe"]].into_iter().chain(others.map(|name| vec!["--align", name]))
+}
 
 impl Fixes {
     /// Finds commands for what was found in a model that was inferred.
@@ -56,15 +59,15 @@ impl Fixes {
         let mut left = of(Remedy::Align);
         // What reading found stays, whatever is aligned.
         let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
-        for options in OPTIONS {
+        for options in options() {
             if left.is_empty() {
                 break;
             }
-            let Some(trial) = Trial::new(options, model) else { continue };
+            let Some(trial) = Trial::new(&options, model) else { continue };
             left.retain(|&at| match trial.effect_on(&diagnostics.list[at]) {
                 Some(effect) => {
                     let succeeds = !unread && !trial.found.iter().any(Diagnostic::is_error);
-                    let command = command("convert", options, &input.file);
+                    let command = command("convert", &options, &input.file);
                     fixes.0.insert(at, Fix { command, effect, succeeds });
                     false
                 }

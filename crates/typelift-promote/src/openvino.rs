@@ -340,6 +340,10 @@ impl Rules for Attributes {
         false
     }
 
+    fn is_for_models(&self) -> bool {
+        true
+    }
+
     fn categories(&self) -> &'static [Category] {
         if self.pytorch_scalar_promotion {
             &[Category::Dimensioned, Category::ZeroDim]

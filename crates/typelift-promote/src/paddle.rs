@@ -386,6 +386,10 @@ impl Rules for Version {
         "operator +"
     }
 
+    fn is_for_models(&self) -> bool {
+        *self == Self::default()
+    }
+
     fn categories(&self) -> &'static [Category] {
         &[Category::Dimensioned, Category::ZeroDim, Category::Number]
     }

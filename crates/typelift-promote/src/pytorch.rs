@@ -319,6 +319,8 @@ enum Output {
     Real,
     /// The result is stored in the first operand.
     First,
+    /// Booleans are, which every type holds.
+    FirstBoolean,
 }
 
 struct Row {
@@ -375,8 +377,12 @@ operations! {
     "mm": 2..2 Other, numbers Nowhere, common Same, gives Common;
     "cat": 1..MANY Other, numbers Nowhere, common Dimensioned, gives Common;
     "stack": 1..MANY Other, numbers Nowhere, common OneRank, gives Common;
-    "add_" "mul_" "pow_": 2..2 InPlace, numbers NotFirst, common Promoted, gives First;
-    "div_": 2..2 InPlace, numbers NotFirst, common Float, gives First;
+    "add_" "mul_" "pow_" "floor_divide_" "remainder_" "fmod_" "bitwise_and_" "bitwise_or_" "bitwise_xor_": 2..2 InPlace, numbers NotFirst, common Promoted, gives First;
+    "sub_": 2..2 InPlace, numbers NotFirst, common NotBoolean, gives First;
+    "div_" "true_divide_" "copysign_": 2..2 InPlace, numbers NotFirst, common Float, gives First;
+    "atan2_": 2..2 InPlace, numbers Nowhere, common Float, gives First;
+    "eq_" "ne_" "lt_" "le_" "gt_" "ge_": 2..2 InPlace, numbers NotFirst, common Promoted, gives FirstBoolean;
+    "logical_and_" "logical_or_" "logical_xor_": 2..2 InPlace, numbers Nowhere, common Promoted, gives FirstBoolean;
     "operator +" "operator *" "operator //" "operator %" "operator **" "operator &" "operator |" "operator ^"
         "operator <<" "operator >>": 2..2 Broadcast, numbers NotAll, common Promoted, gives Common;
     "operator -": 2..2 Broadcast, numbers NotAll, common NotBoolean, gives Common;
@@ -384,6 +390,11 @@ operations! {
     "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast, numbers NotAll, common Promoted, gives Boolean;
     "acos" "acosh" "asin" "asinh" "atan" "atanh" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "log" "log10" "log1p"
         "log2" "reciprocal" "rsqrt" "sigmoid" "sin" "sinh" "sqrt" "tan" "tanh": 1..1 Broadcast, numbers Nowhere, common Float, gives Common;
+    "acos_" "acosh_" "asin_" "asinh_" "atan_" "atanh_" "cos_" "cosh_" "erf_" "erfc_" "exp_" "exp2_" "expm1_" "log_" "log10_" "log1p_"
+        "log2_" "reciprocal_" "rsqrt_" "sigmoid_" "sin_" "sinh_" "sqrt_" "tan_" "tanh_": 1..1 InPlace, numbers Nowhere, common Float, gives First;
+    "neg_": 1..1 InPlace, numbers Nowhere, common NotBoolean, gives First;
+    "ceil_" "floor_" "trunc_": 1..1 InPlace, numbers Nowhere, common NotComplex, gives First;
+    "round_": 1..1 InPlace, numbers Nowhere, common Promoted, gives First;
     "angle": 1..1 Broadcast, numbers Nowhere, common Float, gives Real;
     "abs": 1..1 Broadcast, numbers Nowhere, common Promoted, gives Real;
     "neg": 1..1 Broadcast, numbers Nowhere, common NotBoolean, gives Common;
@@ -434,6 +445,10 @@ impl Rules for Options {
         self.default_dtype
     }
 
+    fn is_for_models(&self) -> bool {
+        true
+    }
+
     fn categories(&self) -> &'static [Category] {
         &[Category::Dimensioned, Category::ZeroDim, Category::Number]
     }
@@ -471,7 +486,11 @@ impl Row {
         let first = operands.first();
         let has = |category| operands.any(|operand| operand.category == category);
         let fits = match (self.common, self.output) {
-            (_, Output::First) => first.category == Category::Dimensioned || !has(Category::Dimensioned),
+            // Booleans are refused before ranks are looked at.
+            (Common::NotBoolean, _) if operands.any(|operand| operand.element_type == Boolean) => true,
+            (_, Output::First | Output::FirstBoolean) => {
+                first.category == Category::Dimensioned || !has(Category::Dimensioned)
+            }
             (Common::Dimensioned | Common::SameDimensioned, _) => !has(Category::ZeroDim),
             (Common::OneRank, _) => !has(Category::ZeroDim) || !has(Category::Dimensioned),
             _ => true,
@@ -574,6 +593,7 @@ impl Output {
         Ok(match self {
             Self::Common => common,
             Self::Boolean => change(common, Boolean, "the operation gives booleans", trace),
+            Self::FirstBoolean => change(common, first, "the first operand stores whether it is true", trace),
             Self::Real if operands.any(is_complex) => {
                 change(common, common.real(), "the operation gives a real number", trace)
             }

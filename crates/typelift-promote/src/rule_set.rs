@@ -61,6 +61,11 @@ pub trait Rules {
         ElementType::F32
     }
 
+    /// Whether the types of models are aligned by it: it has an answer for most types that meet in graphs of OpenVINO.
+    fn is_for_models(&self) -> bool {
+        false
+    }
+
     /// The kinds of operand that make a difference, each a side of the printed matrix.
     fn categories(&self) -> &'static [Category];
 
@@ -164,6 +169,11 @@ impl RuleSet {
     /// Every rule set with its default settings.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::variants().filter(|(words, rules)| *words == rules.name()).map(|(_, rules)| rules)
+    }
+
+    /// Those by which the types of models are aligned, with default settings.
+    pub fn for_models() -> impl Iterator<Item = Self> + Clone {
+        Self::all().filter(|rules| rules.rules().is_for_models())
     }
 
     /// The rule set of that [`name`](Self::name), with default settings.

@@ -88,7 +88,9 @@ OPERATIONS = {name: function(name) for name in (
     "eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
     "bitwise_right_shift atan2 logaddexp logaddexp2 hypot nextafter copysign ldexp xlogy heaviside gcd lcm isclose "
     "matmul").split()}
-OPERATIONS.update({name: in_place(name) for name in ("add_", "mul_", "div_", "pow_")})
+OPERATIONS.update({name: in_place(name) for name in (
+    "add_ sub_ mul_ div_ true_divide_ floor_divide_ remainder_ fmod_ pow_ bitwise_and_ bitwise_or_ bitwise_xor_ copysign_ "
+    "atan2_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_").split()})
 OPERATIONS.update({
     "div_floor": function("div", rounding_mode="floor"), "div_trunc": function("div", rounding_mode="trunc"),
     "add_alpha2": function("add", alpha=2), "add_alpha_float": function("add", alpha=0.5),
@@ -105,7 +107,9 @@ OPERATIONS.update({f"operator_{sign}": call for sign, call in {
     "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge}.items()})
 UNARY = ("acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin "
-         "sinh sqrt tan tanh angle abs neg ceil floor round trunc cumprod cumsum prod sum mean").split()
+         "sinh sqrt tan tanh angle abs neg ceil floor round trunc cumprod cumsum prod sum mean acos_ acosh_ asin_ asinh_ atan_ "
+         "atanh_ cos_ cosh_ erf_ erfc_ exp_ exp2_ expm1_ log_ log10_ log1p_ log2_ reciprocal_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ tan_ "
+         "tanh_ neg_ ceil_ floor_ round_ trunc_").split()
 
 
 def operations():

@@ -34,7 +34,7 @@ def asked(model, text, rng):
     for side, ports in (("input", model.inputs), ("output", model.outputs)):
         names = collections.Counter(name_of(port) for port in ports)
         # Tensors of one name cannot be asked for by it.
-        unique = {name for name, count in names.items() if name and count == 1 and text.count(f'names="{name}"') < 2}
+        unique = {name for name, count in names.items() if name and count == 1 and text.count(f' names="{name}"') < 2}
         places = [at for at, port in enumerate(ports) if type_of(port) in OTHERS and name_of(port) in unique]
         for at in rng.sample(places, min(2, len(places))):
             types = OTHERS[type_of(ports[at])]

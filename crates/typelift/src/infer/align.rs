@@ -681,20 +681,15 @@ impl Group<'_> {
 }
 
 /// The rules to choose instead, with the options of the program that choose them.
-fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (&'static str, RuleSet)> {
+fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (String, RuleSet)> {
     let unsafely = match rules {
         RuleSet::OpenVino(attributes) if !attributes.promote_unsafe => {
-            Some(("--promote-unsafe", RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes })))
+            Some(("--promote-unsafe".to_owned(), RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes })))
         }
         _ => None,
     };
     let name = rules.name();
-    let others = RuleSet::all().filter_map(move |other| match other.name() {
-        other if other == name => None,
-        "openvino" => Some(("--align openvino", other)),
-        "pytorch" => Some(("--align pytorch", other)),
-        "paddle" => Some(("--align paddle", other)),
-        _ => None,
-    });
+    let others = RuleSet::for_models().filter(move |other| other.name() != name);
+    let others = others.map(|other| (format!("--align {}", other.name()), other));
     unsafely.into_iter().chain(others)
 }
