@@ -72,6 +72,8 @@ struct Finding {
 struct Change {
     kind: ChangeKind,
     path: String,
+    /// The path of the layer to show for it: of one that was removed, what used it.
+    at: String,
     text: String,
     follows: usize,
 }
@@ -105,7 +107,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let shown_file = args.other.as_ref().unwrap_or(&args.input.file);
     let document = Document {
-        title: if model.name().is_empty() { shown_file.display().to_string() } else { model.name().to_owned() },
+        title: match shown_file.file_stem() {
+            Some(name) if !input::is_dash(shown_file) => name.to_string_lossy().into_owned(),
+            _ => model.name().to_owned(),
+        },
         file: shown_file.display().to_string(),
         before: before.map(|_| args.input.file.display().to_string()),
         layers: model.graph().len(),
@@ -132,7 +137,12 @@ fn change(change: &typelift::diff::Change) -> Change {
         ChangeKind::Removed => side(&change.before),
         _ => format!("{subject}{} → {}{figures}", side(&change.before), side(&change.after)),
     };
-    Change { kind: change.kind, path: change.path.clone(), text, follows: change.follows.len() }
+    let user = change.follows.iter().find(|follow| follow.kind == ChangeKind::Input);
+    let at = match change.kind {
+        ChangeKind::Removed => user.map_or_else(|| change.path.clone(), |user| user.path.clone()),
+        _ => change.path.clone(),
+    };
+    Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len() }
 }
 
 fn finding(diagnostic: &Diagnostic) -> Finding {

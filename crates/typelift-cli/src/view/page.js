@@ -21,13 +21,13 @@ function draw(tag, attributes, text) {
   return element;
 }
 
-// One hue for each kind of element type, stronger for wider ones.
+// One hue for each kind of element type, darker for wider ones.
 function color(type) {
   const [, kind, bits] = /^([a-z]+?)(\d+)?(?:e\d.*)?$/.exec(type) || [];
-  const hue = { f: 214, bf: 232, i: 140, u: 42, boolean: 12, string: 285, nf: 190 }[kind];
+  const hue = { f: 214, bf: 245, i: 146, u: 42, boolean: 12, string: 285, nf: 190 }[kind];
   if (hue === undefined) return "#9aa3ad";
-  const strength = { 64: 78, 32: 66, 16: 54 }[bits] || (bits ? 42 : 62);
-  return `hsl(${hue} ${strength}% 55%)`;
+  const light = { 64: 36, 32: 52, 16: 66 }[bits] || (bits ? 76 : 58);
+  return `hsl(${hue} 68% ${light}%)`;
 }
 
 // Layers by path, findings and changes by path, reasons by path and output.
@@ -42,7 +42,7 @@ for (const finding of data.findings) {
   marks.get(finding.path).push(finding);
 }
 const changed = new Map(data.changes.filter((change) => change.kind !== "names").map((change) => [change.path, change.kind === "added" ? "added" : "changed"]));
-data.steps.forEach((step) => reasons.set(step.path + "\n" + step.output, step));
+data.steps.forEach((step) => reasons.set(`${step.path}\n${step.id}\n${step.output}`, step));
 for (const scene of data.scenes) {
   scene.next = scene.nodes.map(() => []);
   scene.before = scene.nodes.map(() => []);
@@ -52,11 +52,28 @@ for (const scene of data.scenes) {
   }
 }
 
+// What is marked inside of a box that opens: errors, findings, changes.
+const inside = new Map();
+function markInside(path, kind) {
+  for (let at = places.get(path)?.scene ?? 0; data.scenes[at].parent !== null; at = data.scenes[at].parent) {
+    const box = data.scenes[data.scenes[at].parent].nodes.find((node) => node.opens?.includes(at));
+    if (!box) return;
+    const counts = inside.get(box) ?? {};
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    inside.set(box, counts);
+  }
+}
+for (const finding of data.findings) if (finding.severity !== "note") markInside(finding.path, finding.severity);
+for (const change of data.changes) if (change.kind !== "names") markInside(change.at, "changed");
+const plural = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
 let scene = data.scenes[0], selected = null;
 let view = { x: 0, y: 0, scale: 1 };
 const shown = new Map(), lines = new Map(), kept = new Map();
 
 const last = (name) => name.split("/").pop() || name;
+// The end of a name, which says most; of a block the part before its number, too.
+const short = (node) => node.layers ? node.name.split(/[./]/).slice(-2).join(".") : last(node.name);
 const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
 const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
 
@@ -71,20 +88,32 @@ function box(node) {
     group.classList.add("opens");
     group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx: 9 }));
   }
+  const type = node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1] ?? scene.next[node.number][0]?.type;
   group.append(draw("rect", { class: "body", width: w, height: h, rx: 9 }));
-  const type = node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1];
-  group.append(draw("rect", { x: 0, y: 0, width: 6, height: h, rx: 3, fill: type ? color(type) : "var(--line)" }));
-  const first = node.convert ? `${node.convert[0]} → ${node.convert[1]}` : node.layers ? `${node.layers} layers` : cut(types(node), room);
-  group.append(draw("text", { class: "op", x: 15, y: 20 }, cut(node.layers ? last(node.name) : node.op, room)));
-  group.append(draw("text", { class: "name", x: 15, y: 35 }, node.layers ? "block, opens" : cut(last(node.name), room)));
-  group.append(draw("text", { class: "type", x: 15, y: 50 }, first));
-  if (node.convert?.[2]) group.append(draw("text", { class: "badge warning", x: w - 8, y: 20, "text-anchor": "end" }, cut(node.convert[2], 14)));
-  if (findings.length) {
-    const worst = findings.some((finding) => finding.severity === "error") ? "error" : "warning";
-    group.append(draw("text", { class: "badge " + worst, x: w - 4, y: -5, "text-anchor": "end" }, worst === "error" ? "● error" : "▲ " + findings.length));
+  if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx: 9, fill: color(type) }), draw("path", { d: `M9 0H6V${h}H9A9 9 0 0 1 0 ${h - 9}V9A9 9 0 0 1 9 0Z`, fill: color(type) }));
+  const convert = node.convert && `${node.convert[0]} → ${node.convert[1]}`;
+  group.append(draw("text", { class: "op", x: 15, y: 20 }, cut(node.layers ? short(node) : node.op, room)));
+  group.append(draw("text", { class: "name", x: 15, y: 35 }, node.layers ? "a block of" : cut(last(node.name), room)));
+  const line = draw("text", { class: "type", x: 15, y: 50 }, node.layers ? plural(node.layers, "layer") : convert ?? cut(types(node), room));
+  if (node.convert?.[2]) line.append(draw("tspan", { class: "warning", dx: 8 }, cut(node.convert[2], room - convert.length - 1)));
+  group.append(line);
+  if (node.opens) group.append(draw("text", { class: "opener", x: w - 10, y: 20, "text-anchor": "end" }, "⤢"));
+  const hidden = inside.get(node) ?? {};
+  const badges = changed.has(node.path) ? [[changed.get(node.path), { added: "+ added", changed: "~ changed" }[changed.get(node.path)]]] : [];
+  const errors = findings.filter((finding) => finding.severity === "error").length + (hidden.error ?? 0);
+  const warnings = findings.filter((finding) => finding.severity === "warning").length + (hidden.warning ?? 0);
+  if (errors) badges.push(["error", "● " + plural(errors, "error")]);
+  else if (warnings) badges.push(["warning", "▲ " + plural(warnings, "warning")]);
+  if (hidden.changed) badges.push(["changes", "~ " + plural(hidden.changed, "change")]);
+  if (badges.length) {
+    const label = draw("text", { class: "badge", x: w - 4, y: -5, "text-anchor": "end" });
+    badges.forEach(([kind, text]) => label.append(draw("tspan", { class: kind, dx: 6 }, text)));
+    group.append(label);
   }
-  const stubs = node.inputs.filter((input) => input.stub).length;
-  if (stubs) group.append(draw("text", { class: "stub", x: 15, y: -5 }, `↥ ${stubs} from afar`));
+  if (hidden.changed) group.classList.add("changed");
+  const stubs = node.inputs.filter((input) => input.stub);
+  if (stubs.length && !badges.length) group.append(draw("text", { class: "stub", x: w / 2 + 8, y: -5 }, cut("↥ " + (stubs.length === 1 ? last(stubs[0].text.split(" ")[0]) : stubs.length + " from elsewhere"), 22)));
+  group.setAttribute("aria-label", `${node.op} ${node.name} ${types(node)}`);
   if (selected === node) group.classList.add("selected");
   return group;
 }
@@ -153,13 +182,15 @@ function fit() {
   const reach = (of, start, pick) => nodes.reduce((sum, node) => pick(sum, of(node)), start);
   const left = reach((n) => n.x - n.w / 2, Infinity, Math.min), right = reach((n) => n.x + n.w / 2, -Infinity, Math.max);
   const top = reach((n) => n.y - n.h / 2, Infinity, Math.min), bottom = reach((n) => n.y + n.h / 2, -Infinity, Math.max);
-  const width = canvas.clientWidth, height = canvas.clientHeight;
+  // Beside the list of changes and findings, where there is room for both.
+  const panel = by("side").hidden || canvas.clientWidth < 1000 ? 0 : by("side").offsetWidth + 12;
+  const width = canvas.clientWidth - panel, height = canvas.clientHeight;
   const whole = Math.min((width - 60) / (right - left), (height - 90) / (bottom - top), 1.25);
   // What would be too small to read begins at the top.
   const scale = Math.max(whole, Math.min(0.55, (width - 60) / Math.min(right - left, 1600)));
   const wide = (right - left) * scale > width;
   const start = wide ? nodes.reduce((first, node) => node.y < first.y ? node : first).x : (left + right) / 2;
-  view = { scale, x: width / 2 - start * scale, y: scale > whole ? 40 - top * scale : height / 2 - (top + bottom) / 2 * scale };
+  view = { scale, x: panel + width / 2 - start * scale, y: scale > whole ? 40 - top * scale : height / 2 - (top + bottom) / 2 * scale };
   refresh();
 }
 
@@ -174,10 +205,11 @@ function open(at, focus) {
   clear();
   by("details").hidden = true;
   const trail = [];
+  by("trail").hidden = data.scenes[at].parent === null;
   for (let next = at; next !== null; next = data.scenes[next].parent) trail.unshift(next);
   by("trail").replaceChildren(...trail.flatMap((number, place) => {
-    const title = last(data.scenes[number].title);
-    const step = number === at ? make("span", { "aria-current": "page" }, title) : make("button", { onclick: () => open(number) }, title);
+    const { title, parent } = data.scenes[number], shown = parent === null ? "graph" : title.split(/[./]/).slice(-2).join(".");
+    const step = number === at ? make("span", { "aria-current": "page", title }, shown) : make("button", { onclick: () => open(number), title }, shown);
     return place ? [make("span", {}, "›"), step] : [step];
   }));
   if (!by("outline").hidden) outline();
@@ -197,12 +229,13 @@ function select(node) {
   selected = node;
   refresh();
   if (node && kept.has(node)) kept.get(node).classList.add("selected");
+  history.replaceState(null, "", node ? "#" + encodeURIComponent(node.path) : location.pathname + location.search);
   details(node);
 }
 
-function reach(path) {
-  const node = places.get(path);
-  return node ? make("button", { class: "link", onclick: () => go(node) }, path) : make("span", {}, path);
+function reach(path, at = path, text = path) {
+  const node = places.get(at);
+  return node ? make("button", { class: "link", title: path, onclick: () => go(node) }, text) : make("span", {}, text);
 }
 
 function section(title, ...content) {
@@ -218,14 +251,14 @@ function details(node) {
   panel.hidden = !node;
   if (!node) return;
   const where = [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
-  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from) : make("span", { class: "faint" }, "constant "), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
+  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, "constant "), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
   const outputs = node.outputs.map(([type, shape], port) => make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`)));
   const findings = (marks.get(node.path) || []).map((finding) => make("li", {}, make("b", { class: finding.severity }, `${finding.severity}[${finding.code}] `), finding.message, ...finding.help.map((help) => make("div", { class: "faint" }, "help: " + help))));
-  const changes = data.changes.filter((change) => change.path === node.path).map(changeItem);
+  const changes = data.changes.filter((change) => change.at === node.path).map(changeItem);
   const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono" }, value)]);
   panel.replaceChildren(
     closing(panel), make("h2", {}, node.name), make("div", { class: "faint" }, where),
-    ...(node.opens || []).map((at) => make("p", {}, make("button", { onclick: () => open(at) }, `Open ${last(data.scenes[at].title)}`))),
+    ...(node.opens || []).map((at) => make("p", {}, make("button", { onclick: () => open(at) }, `Open ${node.layers ? short(node) : last(data.scenes[at].title)}`))),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? "warning" : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...section("Changed", ...changes), ...section("Findings", ...findings),
     ...section("Outputs", ...outputs), make("div", { id: "why" }), ...section("Inputs", ...inputs),
@@ -233,26 +266,29 @@ function details(node) {
   if (node.outputs.length) why(node, 0);
 }
 
-// From a tensor back to what decides its type.
+// What decides the type of a tensor, and the way from it back to that.
+const MOST_STEPS = 12, MOST_SOURCES = 6;
 function why(node, port) {
-  const list = make("ol", { class: "why" }), seen = new Set();
-  const waiting = [[node.path, port]];
-  while (waiting.length && list.children.length < 14) {
-    const [path, output] = waiting.shift(), key = path + "\n" + output, step = reasons.get(key);
-    if (seen.has(key) || !step) continue;
-    seen.add(key);
-    list.append(make("li", {}, make("code", {}, step.type + " "), reach(path), make("div", { class: "faint" }, step.rule)));
-    waiting.push(...step.from.map(([, from, other]) => [from, other]));
+  const start = reasons.get(`${node.path}\n${node.id}\n${port}`), seen = new Set(), steps = [];
+  const waiting = start ? [start] : [];
+  for (let step; (step = waiting.shift());) {
+    if (seen.has(step)) continue;
+    seen.add(step);
+    steps.push(step);
+    waiting.push(...step.from.map(([, from]) => data.steps[from]));
   }
-  if (!list.children.length) list.append(make("li", { class: "faint" }, `typelift why ${data.file} '${node.path}'`));
-  if (waiting.length) list.append(make("li", { class: "faint" }, "… and more"));
-  by("why").replaceChildren(...section(`Why ${node.outputs[port][0]}`, list));
+  const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, last(step.path)), make("div", { class: "faint" }, step.rule));
+  const list = (steps, most) => make("ol", { class: "why" }, ...steps.slice(0, most).map(item), ...(steps.length > most ? [make("li", { class: "faint" }, `and ${steps.length - most} more: typelift why ${data.file} '${node.path}'`)] : []));
+  const sources = steps.filter((step) => !step.from.length && step !== start);
+  by("why").replaceChildren(...(start ? section(`Why ${start.type}`, list([start], 1)) : []),
+    ...(sources.length ? section("Decided by", list(sources, MOST_SOURCES)) : []),
+    ...(steps.length > sources.length + 1 ? section("By way of", list(steps.filter((step) => step.from.length && step !== start), MOST_STEPS)) : []));
 }
 
 function changeItem(change) {
   const sign = { added: "+", removed: "−" }[change.kind] || "~";
   const follows = change.follows ? ` (and ${change.follows} that follow)` : "";
-  return make("li", {}, make("span", { class: "sign " + ({ added: "added", removed: "removed" }[change.kind] || "changed") }, sign), reach(change.path), make("div", { class: "faint mono" }, change.kind + " " + change.text + follows));
+  return make("li", {}, make("span", { class: "sign " + ({ added: "added", removed: "removed" }[change.kind] || "changed") }, sign), reach(change.path, change.at, last(change.path)), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
 }
 
 function side() {
@@ -261,8 +297,8 @@ function side() {
   const panel = by("side");
   const items = findings.slice(0, 200).map((finding) => make("li", {}, make("b", { class: finding.severity }, finding.code + " "), finding.path ? reach(finding.path) : finding.message));
   panel.replaceChildren(closing(panel),
-    ...(data.before ? section(`${changes.length} changes since ${last(data.before)}`, make("ul", {}, ...changes.slice(0, 1000).map(changeItem)), ...(names ? [make("div", { class: "faint" }, `and ${names} other names`)] : [])) : []),
-    ...(items.length ? section(`${findings.length} findings`, make("ul", {}, ...items)) : []));
+    ...(data.before ? section(`${plural(changes.length, "change")} since ${last(data.before)}`, make("ul", {}, ...changes.slice(0, 1000).map(changeItem)), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])) : []),
+    ...(items.length ? section(plural(findings.length, "finding"), make("ul", {}, ...items)) : []));
   panel.hidden = !(data.before || items.length);
 }
 
@@ -382,7 +418,9 @@ by("list").addEventListener("click", () => {
 by("theme").addEventListener("click", () => document.documentElement.classList.toggle("dark"));
 if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");
 window.addEventListener("resize", later);
-by("title").append(last(data.title), make("small", {}, `${data.layers} layers`));
-document.title = last(data.title) + " · Typelift";
+by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
+document.title = data.title + " · Typelift";
 side();
-open(0);
+// A link can name a layer: model.html#decoder/add_3
+const linked = places.get(decodeURIComponent(location.hash.slice(1)));
+open(linked?.scene ?? 0, linked);

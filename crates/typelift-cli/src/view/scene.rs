@@ -4,14 +4,19 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
-use typelift::{Graph, Layer, LayerId, Model, Output};
+use typelift::span::Lines;
+use typelift::{Graph, Layer, LayerId, Model};
 
 use super::block;
 use super::layout::{self, Picture};
 use crate::listing;
 
-/// An arrow across more ranks than this is drawn as two stubs.
+/// An arrow across more ranks than this is drawn as two stubs; of a tensor that goes to many layers, across more than
+/// `NEAR`.
 const FAR: usize = 10;
+const NEAR: usize = 2;
+/// How many layers are many.
+const MANY: usize = 6;
 /// A constant with at most this many values shows them.
 const FEW_VALUES: u64 = 6;
 
@@ -79,6 +84,7 @@ struct Edge {
 /// Why a tensor has its type: one step, which leads to others.
 #[derive(Serialize)]
 pub(super) struct Step {
+    id: LayerId,
     path: String,
     output: usize,
     rule: String,
@@ -86,6 +92,12 @@ pub(super) struct Step {
     element_type: &'static str,
     /// The inputs that have a say in it, each with its step.
     from: Vec<(Option<usize>, usize)>,
+}
+
+/// What boxes say of layers comes from here.
+struct Source<'a> {
+    model: &'a Model,
+    lines: Lines,
 }
 
 /// A graph that is yet to be drawn.
@@ -100,10 +112,11 @@ struct Pending<'a> {
 /// The pictures of a model, that of its graph first.
 pub(super) fn scenes(model: &Model) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
+    let source = Source { model, lines: Lines::new(model.source().clone()) };
     let title = if model.name().is_empty() { "model".to_owned() } else { model.name().to_owned() };
     let mut pending = vec![Pending { graph: model.graph(), title, prefix: String::new(), parent: None }];
     while let Some(next) = pending.pop() {
-        let boxes = Boxes::new(model, next.graph, &next.prefix);
+        let boxes = Boxes::new(&source, next.graph, &next.prefix);
         let parent = next.parent.as_ref().map(|(scene, _)| *scene);
         let first = scenes.len();
         scenes.extend(boxes.draw(next.title, parent, first));
@@ -129,11 +142,11 @@ pub(super) fn scenes(model: &Model) -> Vec<Scene> {
 /// The layers of a graph that get a box, and what is between them.
 struct Boxes {
     nodes: Vec<Node>,
-    arrows: Vec<(usize, usize, Output, &'static str, String)>,
+    arrows: Vec<(usize, usize, &'static str, String)>,
 }
 
 impl Boxes {
-    fn new(model: &Model, graph: &Graph, prefix: &str) -> Self {
+    fn new(source: &Source<'_>, graph: &Graph, prefix: &str) -> Self {
         let folded = constants(graph);
         let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new() };
         let mut numbers = HashMap::<LayerId, usize>::new();
@@ -144,18 +157,18 @@ impl Boxes {
             let producers = graph.producers(layer.id());
             let mut inputs = Vec::new();
             for feed in producers.iter().flatten() {
-                let (Some(source), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
+                let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 match numbers.get(&feed.layer) {
                     Some(&from) => {
                         let (ty, shape) = (port.element_type().name(), port.shape().to_string());
-                        boxes.arrows.push((from, at, *feed, ty, shape));
-                        let from = Some(format!("{prefix}{}", source.name()));
-                        inputs.push(Entry { from, text: format!("{} {port}", source.name()), stub: false });
+                        boxes.arrows.push((from, at, ty, shape));
+                        let from = Some(format!("{prefix}{}", producer.name()));
+                        inputs.push(Entry { from, text: format!("{} {port}", producer.name()), stub: false });
                     }
-                    None => inputs.push(Entry { from: None, text: constant(model, source, port), stub: false }),
+                    None => inputs.push(Entry { from: None, text: constant(source.model, producer, port), stub: false }),
                 }
             }
-            boxes.nodes.push(node(model, graph, layer, prefix, inputs));
+            boxes.nodes.push(node(source, graph, layer, prefix, inputs));
         }
         boxes
     }
@@ -166,12 +179,13 @@ impl Boxes {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         let blocks = block::blocks(&names, &pairs);
         let mut order: Vec<&String> = Vec::new();
+        let mut scene_of = HashMap::<&String, usize>::new();
         for block in blocks.iter().flatten() {
-            if !order.contains(&block) {
+            scene_of.entry(block).or_insert_with(|| {
                 order.push(block);
-            }
+                order.len()
+            });
         }
-        let scene_of: HashMap<&String, usize> = order.iter().enumerate().map(|(at, &name)| (name, at + 1)).collect();
         let mut parts: Vec<(Vec<Node>, Vec<Edge>)> = (0..=order.len()).map(|_| (Vec::new(), Vec::new())).collect();
         // Where each layer is drawn: its scene and its place there.
         let mut places = Vec::new();
@@ -187,7 +201,7 @@ impl Boxes {
             parts[0].0.push(block);
         }
         let mut seen = HashSet::new();
-        for (from, to, feed, element_type, shape) in self.arrows {
+        for (from, to, element_type, shape) in self.arrows {
             let ((scene, a), (other, b)) = (places[from], places[to]);
             let edge = |from, to, shape| Edge { from, to, element_type, shape };
             if scene == other {
@@ -204,7 +218,8 @@ impl Boxes {
                         entry.stub = true;
                     }
                 }
-                if seen.insert((a, b, feed)) {
+                // One arrow is enough, however many tensors go from block to block.
+                if seen.insert((a, b)) {
                     parts[0].1.push(edge(a, b, shape));
                 }
             }
@@ -256,26 +271,25 @@ fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort) ->
     format!("{} {port}{}", layer.name(), values.unwrap_or_default())
 }
 
-fn node(model: &Model, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<Entry>) -> Node {
+fn node(source: &Source<'_>, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<Entry>) -> Node {
     let outputs: Vec<_> =
         layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
     let convert =
         listing::conversion(graph, layer).map(|conversion| (conversion.from, conversion.to.name(), conversion.lost));
-    let widest = [layer.ty().chars().count() + 2, short(layer.name()).chars().count()]
-        .into_iter()
-        .chain(outputs.iter().take(1).map(|(ty, shape)| ty.len() + shape.chars().count()))
-        .max()
-        .unwrap_or(8);
+    let types = match &convert {
+        Some((from, to, lost)) => from.len() + to.len() + lost.len() + 5,
+        None => outputs.first().map_or(0, |(ty, shape)| ty.len() + shape.chars().count()),
+    };
+    let widest = types.max(layer.ty().chars().count() * 9 / 8 + 2).max(short(layer.name()).chars().count());
     Node {
         id: Some(layer.id()),
         name: layer.name().to_owned(),
         path: format!("{prefix}{}", layer.name()),
         op: layer.ty().to_owned(),
-        line: layer.span().map(|span| span.line_column(model.source()).0),
+        line: layer.span().map(|span| source.lines.line_column(span.start).0),
         x: 0.0,
         y: 0.0,
-        // A Convert has what it loses beside its name.
-        w: (widest as f64 * 7.2 + 28.0).clamp(if convert.is_some() { 150.0 } else { 96.0 }, 260.0),
+        w: (widest as f64 * 7.2 + 28.0).clamp(96.0, 260.0),
         h: 58.0,
         outputs,
         inputs,
@@ -315,7 +329,10 @@ fn of_block(name: &str, layers: usize, scene: usize) -> Node {
 fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);
-    let is_far = |edge: &Edge| ranks[edge.to].saturating_sub(ranks[edge.from]) > FAR && nodes.len() > 4 * FAR;
+    let mut users = vec![0; nodes.len()];
+    edges.iter().for_each(|edge| users[edge.from] += 1);
+    let reach = |edge: &Edge| if users[edge.from] < MANY { FAR } else { NEAR };
+    let is_far = |edge: &Edge| ranks[edge.to].saturating_sub(ranks[edge.from]) > reach(edge) && nodes.len() > 4 * FAR;
     let (far, edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
     for edge in &far {
         let source = nodes[edge.from].path.clone();
@@ -366,6 +383,7 @@ pub(super) fn steps(model: &Model) -> Vec<Step> {
     };
     let source = |source: &typelift::why::Source| (source.input, source.step);
     let steps = derivation.steps.iter().map(|step| Step {
+        id: step.layer.id,
         path: path(step),
         output: step.output,
         rule: step.rule.to_string(),
