@@ -18,7 +18,7 @@ use crate::output::{OutputArgs, check_files, same_file};
 use crate::terminal::{Page, Terminal};
 
 /// What the main thread commonly has, so that a model needs no more where it is one of many.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 /// The models to read.
 #[derive(clap::Args)]

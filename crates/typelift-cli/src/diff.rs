@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
 
 use crate::Status;
+use crate::batch::STACK;
 use crate::columns::count;
 use crate::failure::Failure;
 use crate::input::{self, Input, Loaded};
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if input::is_dash(&args.before) && input::is_dash(&args.after) {
         return Err(Failure::new("only one of the two models can come from standard input"));
     }
-    let (before, after) = (load(&args.before)?, load(&args.after)?);
+    let (before, after) = load_both(&args.before, &args.after)?;
     for loaded in [&before, &after] {
         terminal.say(&render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly));
     }
@@ -84,13 +85,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(!diff.is_same()))
 }
 
-/// Reads a model and infers its types and shapes.
-pub(crate) fn load(file: &Path) -> Result<Loaded, Failure> {
-    let mut loaded = Input { file: file.to_owned(), bin: None, member: None }.read()?;
-    if let Some(model) = &mut loaded.model {
-        input::infer(model, &mut loaded.diagnostics, &[], None);
-    }
-    Ok(loaded)
+/// Reads and infers two models side by side.
+pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded), Failure> {
+    std::thread::scope(|scope| {
+        let load = |file: &Path| Input { file: file.to_owned(), bin: None, member: None }.load();
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || load(before));
+        let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+        let after = load(after);
+        let before = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((before?, after?))
+    })
 }
 
 const ADDED: Style = AnsiColor::Green.on_default();

@@ -156,6 +156,15 @@ impl Input {
         Ok(loaded)
     }
 
+    /// Reads the model and infers its types and shapes.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        let mut loaded = self.read()?;
+        if let Some(model) = &mut loaded.model {
+            infer(model, &mut loaded.diagnostics, &[], None);
+        }
+        Ok(loaded)
+    }
+
     /// Fails where the file was only found and is XML of another kind. One that is empty was meant to be a model.
     fn skip(&self, diagnostics: &Diagnostics) -> Result<(), Failure> {
         let found = self.member.as_ref().is_some_and(|member| member.found);

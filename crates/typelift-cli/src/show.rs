@@ -9,7 +9,7 @@ use typelift::{Graph, Layer, Model};
 
 use crate::Status;
 use crate::failure::Failure;
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
@@ -52,11 +52,8 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let mut loaded = args.input.read()?;
-    let diagnostics = &mut loaded.diagnostics;
-    if let Some(model) = &mut loaded.model {
-        input::infer(model, diagnostics, &[], None);
-    }
+    let loaded = args.input.load()?;
+    let diagnostics = &loaded.diagnostics;
     terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
     let selection = match &loaded.model {
         Some(model) => Some((model, args.selection.find(model)?)),

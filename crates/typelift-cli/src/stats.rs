@@ -8,7 +8,7 @@ use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::columns::{Columns, Side, count, grouped};
 use crate::failure::Failure;
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
@@ -68,10 +68,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 impl Args {
     /// Counts what one model consists of; says whether it has errors.
     fn count(&self, input: &Input, page: &mut Page) -> Result<bool, Failure> {
-        let mut loaded = input.read()?;
-        if let Some(model) = &mut loaded.model {
-            input::infer(model, &mut loaded.diagnostics, &[], None);
-        }
+        let loaded = input.load()?;
         page.said = render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly);
         let (file, stats) = (&loaded.diagnostics.file, loaded.model.as_ref().map(typelift::stats));
         match (self.format, &stats) {

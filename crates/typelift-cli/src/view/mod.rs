@@ -83,17 +83,13 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if files.into_iter().flatten().any(|file| !input::is_dash(file) && output::same_file(file, &args.output)) {
         return Err(Failure::new(format!("cannot write `{}`: it is the model to read", args.output.display())));
     }
-    let before = match &args.other {
-        Some(_) => Some(crate::diff::load(&args.input.file)?),
-        None => None,
+    let (before, mut shown) = match &args.other {
+        Some(other) => {
+            let (before, after) = crate::diff::load_both(&args.input.file, other)?;
+            (Some(before), after)
+        }
+        None => (None, args.input.load()?),
     };
-    let mut shown = match &args.other {
-        Some(other) => Input { file: other.clone(), bin: None, member: None }.read()?,
-        None => args.input.read()?,
-    };
-    if let Some(model) = &mut shown.model {
-        input::infer(model, &mut shown.diagnostics, &[], None);
-    }
     terminal.say(&render::text(&shown.diagnostics, &Fixes::default(), Show::Briefly));
     let Some(model) = &shown.model else { return Ok(Status::Faulty) };
     let found = typelift::check_after(model, std::mem::take(&mut shown.diagnostics.list));

@@ -165,7 +165,9 @@ impl Boxes {
                         let from = Some(format!("{prefix}{}", producer.name()));
                         inputs.push(Entry { from, text: format!("{} {port}", producer.name()), stub: false });
                     }
-                    None => inputs.push(Entry { from: None, text: constant(source.model, producer, port), stub: false }),
+                    None => {
+                        inputs.push(Entry { from: None, text: constant(source.model, producer, port), stub: false })
+                    }
                 }
             }
             boxes.nodes.push(node(source, graph, layer, prefix, inputs));
