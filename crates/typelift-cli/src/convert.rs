@@ -197,11 +197,7 @@ impl Args {
 
     /// What to align by, unless that is off.
     fn rules(&self) -> Option<Align> {
-        match (self.align.as_str(), RuleSet::from_name(&self.align)) {
-            ("declared", _) => Some(Align::Declared(self.openvino.attributes())),
-            (_, Some(RuleSet::OpenVino(_))) => Some(Align::Rules(RuleSet::OpenVino(self.openvino.attributes()))),
-            (_, rules) => rules.map(Align::Rules),
-        }
+        Align::named(&self.align, self.openvino.attributes())
     }
 }
 

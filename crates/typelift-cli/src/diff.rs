@@ -102,7 +102,7 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 
-fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
+pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
     let mut text = String::new();
     let (renamed, changes): (Vec<_>, Vec<_>) =
         diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);

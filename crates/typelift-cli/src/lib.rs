@@ -1,6 +1,7 @@
 //! `typelift`: makes type promotion in OpenVINO IR files explicit, checks them and explains them.
 //!
-//! The program is a library with one function, so that a package for another language can bring it along.
+//! The program is a library, so that a package for another language can bring it along: [`run`] is the whole of it, and
+//! [`report`] has what its verbs say about a model in memory.
 
 mod batch;
 mod check;
@@ -21,6 +22,7 @@ mod plan;
 mod promote;
 mod remedy;
 mod render;
+pub mod report;
 mod rewrite;
 mod selection;
 mod show;

@@ -275,13 +275,7 @@ struct Record<'a> {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let mut rules = RuleSet::from_name(&args.rules).unwrap_or(RuleSet::OpenVino(openvino::Attributes::default()));
-    if !args.compare {
-        args.settings.apply(&mut rules, true)?;
-        if rules.operation(&args.op).is_none() {
-            return Err(unknown_operation(&rules, &args.op));
-        }
-    }
+    let rules = args.rule_set()?;
     let operands: Vec<_> = args.operands.iter().map(String::as_str).collect();
     match operands.as_slice() {
         [] if args.compare => print_matrices(args, &disagreements(args)?, terminal),
@@ -295,7 +289,59 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
 }
 
+/// The answer to one question as JSON, with the steps to it.
+pub(crate) fn json(
+    operands: &[&str],
+    rules: &str,
+    operation: &str,
+    settings: &[(String, String)],
+) -> Result<String, Failure> {
+    if RuleSet::from_name(rules).is_none() {
+        let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(format!("there are no rules of `{rules}`")).help(format!("there are {known}")));
+    }
+    let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
+    let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {
+        Some(name) => Ok((name, value.clone())),
+        None => Err(Failure::new(format!("--{name} is not an option of any rules"))),
+    });
+    let args = Args {
+        operands: Vec::new(),
+        rules: rules.to_owned(),
+        op: operation.to_owned(),
+        explain: true,
+        table: false,
+        compare: false,
+        format: "json".to_owned(),
+        settings: Settings(named.collect::<Result<_, _>>()?),
+    };
+    let rules = args.rule_set()?;
+    let question = args.question(&rules, operands)?;
+    crate::terminal::json(&args.record(&rules, operands, &question))
+}
+
 impl Args {
+    /// The rule set asked for, with its settings. It has the operation, unless all are compared.
+    fn rule_set(&self) -> Result<RuleSet, Failure> {
+        let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Attributes::default()));
+        if !self.compare {
+            self.settings.apply(&mut rules, true)?;
+            if rules.operation(&self.op).is_none() {
+                return Err(unknown_operation(&rules, &self.op));
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Reads the operands, which are as many as the operation takes.
+    fn question(&self, rules: &RuleSet, texts: &[&str]) -> Result<Question, Failure> {
+        let question = Question::read(rules, texts)?;
+        match rules.operation(&self.op).filter(|row| !row.takes(texts.len())).map(arity) {
+            Some(takes) => Err(Failure::new(format!("{} operands, and {takes}", texts.len()))),
+            None => Ok(question),
+        }
+    }
+
     /// Every rule set with the words that choose it.
     fn all(&self) -> Result<Vec<(&'static str, RuleSet)>, Failure> {
         RuleSet::variants()
@@ -338,10 +384,7 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
 
 /// Prints the type alone, and on demand how it came to be.
 fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
-    let question = Question::read(rules, texts)?;
-    if let Some(takes) = rules.operation(&args.op).filter(|row| !row.takes(texts.len())).map(arity) {
-        return Err(Failure::new(format!("{} operands, and {takes}", texts.len())));
-    }
+    let question = args.question(rules, texts)?;
     if args.format == "json" {
         let record = args.record(rules, texts, &question);
         terminal.print_json(&record)?;

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 /// The tensor with its rule, the sources that decide, and the way to them as a tree, a line a step.
-fn text(derivation: &Derivation, all: bool) -> String {
+pub(crate) fn text(derivation: &Derivation, all: bool) -> String {
     let Some(asked) = derivation.steps.first() else { return String::new() };
     let mut lines = vec![explained(asked)];
     if derivation.steps.len() > 1 {

@@ -151,6 +151,35 @@ impl Weights {
         }
     }
 
+    /// All bytes, in one piece.
+    ///
+    /// # Errors
+    /// The file that they are in cannot be read.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).to_bytes()?, [1, 2]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let base = usize::try_from(self.base_len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut bytes = match &self.base {
+            Base::None => Vec::new(),
+            Base::Memory(bytes) => bytes.to_vec(),
+            Base::File(source) => {
+                let mut bytes = vec![0; base];
+                read_exact_at(&source.file, &mut bytes, 0)?;
+                bytes
+            }
+        };
+        if self.has_added() {
+            bytes.resize(base.next_multiple_of(ALIGNMENT as usize), 0);
+            bytes.extend_from_slice(&self.tail.bytes);
+        }
+        Ok(bytes)
+    }
+
     /// Adds bytes behind all others, or finds equal ones that were added before; gives their position.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
         let start = self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT);

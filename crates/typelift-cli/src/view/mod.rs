@@ -4,15 +4,15 @@ mod block;
 mod layout;
 mod scene;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use typelift::diff::ChangeKind;
-use typelift::{Diagnostic, Severity};
+use typelift::diff::{ChangeKind, Diff};
+use typelift::{Diagnostic, Model, Severity};
 
 use crate::Status;
 use crate::failure::Failure;
-use crate::input::{self, Input};
+use crate::input::{self, Input, Loaded};
 use crate::output;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
@@ -94,34 +94,44 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let Some(model) = &shown.model else { return Ok(Status::Faulty) };
     let found = typelift::check_after(model, std::mem::take(&mut shown.diagnostics.list));
     let faulty = found.iter().any(Diagnostic::is_error);
-    let changes = match &before {
-        Some(before) => {
-            let Some(first) = &before.model else { return Ok(Status::Faulty) };
-            typelift::diff(first, model).changes.iter().map(change).collect()
+    let before = match (&args.other, &before) {
+        (Some(_), Some(Loaded { model: Some(before), .. })) => {
+            Some((args.input.file.display().to_string(), typelift::diff(before, model)))
         }
-        None => Vec::new(),
+        (Some(_), _) => return Ok(Status::Faulty),
+        (None, _) => None,
     };
     let shown_file = args.other.as_ref().unwrap_or(&args.input.file);
-    let document = Document {
-        title: match shown_file.file_stem() {
-            Some(name) if !input::is_dash(shown_file) => name.to_string_lossy().into_owned(),
-            _ => model.name().to_owned(),
-        },
-        file: shown_file.display().to_string(),
-        before: before.map(|_| args.input.file.display().to_string()),
-        layers: model.graph().len(),
-        scenes: scene::scenes(model),
-        steps: scene::steps(model),
-        findings: found.iter().map(finding).collect(),
-        changes,
-    };
-    let page = page(&document)?;
+    let page = draw(model, shown_file, before, &found)?;
     if input::is_dash(&args.output) {
         terminal.print(&page)?;
     } else {
         output::write_report(&args.output, &page)?;
     }
     Ok(Status::of(faulty))
+}
+
+/// The page of an inferred model with what was found in it, and how it differs from the one of another file.
+pub(crate) fn draw(
+    model: &Model,
+    file: &Path,
+    before: Option<(String, Diff)>,
+    found: &[Diagnostic],
+) -> Result<String, Failure> {
+    let changes = before.iter().flat_map(|(_, diff)| &diff.changes).map(change).collect();
+    page(&Document {
+        title: match file.file_stem() {
+            Some(name) if !input::is_dash(file) => name.to_string_lossy().into_owned(),
+            _ => model.name().to_owned(),
+        },
+        file: file.display().to_string(),
+        before: before.map(|(file, _)| file),
+        layers: model.graph().len(),
+        scenes: scene::scenes(model),
+        steps: scene::steps(model),
+        findings: found.iter().map(finding).collect(),
+        changes,
+    })
 }
 
 fn change(change: &typelift::diff::Change) -> Change {

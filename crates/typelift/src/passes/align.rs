@@ -27,6 +27,18 @@ impl Default for Align {
     }
 }
 
+impl Align {
+    /// `declared`, or rules by their name. Where OpenVINO's rules count, they have these attributes.
+    #[must_use]
+    pub fn named(name: &str, attributes: openvino::Attributes) -> Option<Self> {
+        match (name, RuleSet::from_name(name)) {
+            ("declared", _) => Some(Self::Declared(attributes)),
+            (_, Some(RuleSet::OpenVino(_))) => Some(Self::Rules(RuleSet::OpenVino(attributes))),
+            (_, rules) => rules.map(Self::Rules),
+        }
+    }
+}
+
 impl From<RuleSet> for Align {
     fn from(rules: RuleSet) -> Self {
         Self::Rules(rules)

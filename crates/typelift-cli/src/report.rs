@@ -1,0 +1,128 @@
+//! What the verbs say about a model that is in memory, without a terminal: for packages that bring the program to another
+//! language. Text has no colours.
+
+use std::fmt;
+use std::path::Path;
+
+use anstream::adapter::strip_str;
+use serde::Serialize;
+use typelift::convert::Converted;
+use typelift::diff::Diff;
+use typelift::why::Derivation;
+use typelift::{Diagnostic, Diagnostics, Model};
+
+use crate::failure::Failure;
+use crate::findings::Document;
+use crate::input::{self, Input};
+use crate::plan::Plan;
+use crate::remedy::Fixes;
+use crate::render::{self, Show};
+use crate::{diff, promote, view, why};
+
+/// Why there is no report, with what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// What can be done.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.help.iter().try_for_each(|help| write!(f, "; {help}"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Other { message, help } => Self { message, help },
+            Failure::NoModel(message) => Self { message, help: None },
+            Failure::BrokenPipe => Self { message: "standard output is closed".to_owned(), help: None },
+        }
+    }
+}
+
+/// Diagnostics as `check --format json` prints them. With the file that an inferred model was read from, commands that fix
+/// them are tried, and named if they work.
+///
+/// # Errors
+/// [`Refusal`] if they cannot be printed as JSON.
+pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, Refusal> {
+    let fixes = read.map_or_else(Fixes::default, |(model, file)| {
+        Fixes::find(&Input { file: file.to_owned(), bin: None, member: None }, model, diagnostics)
+    });
+    json(&Document::new(diagnostics, &fixes))
+}
+
+/// Diagnostics with the source that they point at, as `check --all` prints them.
+#[must_use]
+pub fn findings_text(diagnostics: &Diagnostics) -> String {
+    strip_str(&render::text(diagnostics, &Fixes::default(), Show::All)).to_string()
+}
+
+/// What differs between two models, as `diff` prints it.
+#[must_use]
+pub fn diff_text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
+    strip_str(&diff::text(diff, before, after, all)).to_string()
+}
+
+/// How an element type came to be, as `why` prints it.
+#[must_use]
+pub fn why_text(derivation: &Derivation, all: bool) -> String {
+    why::text(derivation, all)
+}
+
+/// What a conversion did to a model: as `convert --dry-run` prints it, and as `convert --report` writes it.
+///
+/// # Errors
+/// [`Refusal`] if it cannot be printed as JSON.
+pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), Refusal> {
+    let plan = Plan::new(file, converted.changes.clone(), model);
+    let totals = plan.totals(converted.promotions_before, converted.promotions_left);
+    Ok((format!("{plan}{totals}\n"), json(&plan)?))
+}
+
+/// The warnings of a conversion: values of constants that are lost.
+#[must_use]
+pub fn losses(converted: &Converted, model: &Model) -> Vec<Diagnostic> {
+    Plan::new("", converted.changes.clone(), model).warnings(model).collect()
+}
+
+/// The common type of operands, as `promote --explain --format json` prints it. Settings are the options of a rule set
+/// with their values, which are empty for those that have none.
+///
+/// # Errors
+/// [`Refusal`] if the operands, the operation, the rule set or a setting are not known. Operands without a common type are
+/// an answer.
+pub fn promotion(
+    operands: &[&str],
+    rules: &str,
+    operation: &str,
+    settings: &[(String, String)],
+) -> Result<String, Refusal> {
+    Ok(promote::json(operands, rules, operation, settings)?)
+}
+
+/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it. A model that was not read
+/// from a file goes by its name.
+///
+/// # Errors
+/// [`Refusal`] if the model cannot be printed as JSON.
+pub fn page(model: &Model, file: Option<&Path>, found: &[Diagnostic]) -> Result<String, Refusal> {
+    Ok(view::draw(model, file.unwrap_or(Path::new("-")), None, found)?)
+}
+
+/// The layer or tensor whose name is closest to one that a model does not have.
+#[must_use]
+pub fn nearest_name(model: &Model, name: &str) -> Option<String> {
+    input::nearest_name(model, name)
+}
+
+fn json(value: &impl Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(value).map_err(|error| Refusal { message: error.to_string(), help: None })
+}

@@ -1,0 +1,102 @@
+"""Read, check, repair, rewrite and write OpenVINO IR models without OpenVINO.
+
+>>> import typelift
+>>> model = typelift.from_text('''
+...     images = Parameter : f16[1,3]
+...     scale = Const(0.5) : f32[]
+...     y = Multiply(images, scale)
+...     r = Result(y)
+... ''')
+>>> for d in model.check().errors:
+...     print(d.code, d.layer)
+type-mismatch y
+>>> _ = model.convert(align="pytorch")
+>>> model.inputs["images"].element_type, model["y"].outputs[0].shape
+('f16', Shape('[1,3]'))
+>>> typelift.promote("f16[2]", "i64[]", rules="pytorch")
+'f16[2]'
+"""
+
+import json as _json
+from typing import Union as _Union
+
+from typelift import _typelift
+from typelift._data import (
+    Application,
+    Applications,
+    Change,
+    Changes,
+    Conversion,
+    Conversions,
+    Derivation,
+    Diagnostic,
+    Diagnostics,
+    Dim,
+    Promotion,
+    Shape,
+    Step,
+)
+from typelift._errors import ModelError, RuleError, UnknownNameError
+from typelift._model import Interface, Layer, Model, Tensor, check, diff, from_text, loads, open
+
+__version__ = _typelift.__version__
+
+__all__ = [
+    "Application",
+    "Applications",
+    "Change",
+    "Changes",
+    "Conversion",
+    "Conversions",
+    "Derivation",
+    "Diagnostic",
+    "Diagnostics",
+    "Dim",
+    "Interface",
+    "Layer",
+    "Model",
+    "ModelError",
+    "Promotion",
+    "RuleError",
+    "Shape",
+    "Step",
+    "Tensor",
+    "UnknownNameError",
+    "__version__",
+    "check",
+    "diff",
+    "from_text",
+    "loads",
+    "open",
+    "promote",
+]
+
+
+def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings: _Union[str, bool]) -> Promotion:
+    """The common type of operands, and the shape of the result.
+
+    >>> import typelift
+    >>> typelift.promote("f16[2]", "i64[]", rules="pytorch")
+    'f16[2]'
+    >>> result = typelift.promote("u8[3,1]", "i8[4]", rules="numpy")
+    >>> result.element_type, result.shape
+    ('i16', Shape('[3,4]'))
+
+    Args:
+        operands: A type with a shape, such as ``u8[2]``, ``i64[]``, ``f16[...]``; a type alone has dimensions. ``True``,
+            ``1``, ``1.0`` and ``1j`` are Python numbers.
+        rules: ``"openvino"``, ``"pytorch"``, ``"paddle"``, ``"numpy"`` or ``"jax"``.
+        op: The operation, where the rules have several.
+        settings: Options of the rules, such as ``promote_unsafe=True``.
+
+    Raises:
+        RuleError: The operands have no common type.
+        ValueError: An operand, the rules, the operation or a setting are not known.
+    """
+    given = [(name.replace("_", "-"), "" if value is True else str(value)) for name, value in settings.items() if value is not False]
+    record = _json.loads(_typelift.promote(list(operands), rules, op, given))
+    if "code" in record:
+        help = record.get("help") or ""
+        diagnostic = Diagnostic(record["code"], "error", record["message"], notes=tuple(record.get("steps", ())), help=help)
+        raise RuleError(record["message"], (diagnostic,))
+    return Promotion.from_record(record)

@@ -1,0 +1,441 @@
+"""What typelift says, as data: shapes, diagnostics, changes."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+
+T = TypeVar("T")
+
+
+class Dim(NamedTuple):
+    """A dimension that is not known before run time, and what is known of it.
+
+    >>> str(Dim(0, None)), str(Dim(1, 8))
+    ('?', '1..8')
+    """
+
+    min: int
+    """The least that it can be."""
+    max: Optional[int]
+    """The most that it can be; ``None`` where there is no limit."""
+
+    @classmethod
+    def parse(cls, text: str) -> Union[int, Dim]:
+        """Reads a dimension as shapes show it: ``3``, ``?``, ``1..8``, ``2..``, ``..4``."""
+        low, dots, high = text.strip().partition("..")
+        if not dots:
+            return cls(0, None) if low in ("?", "-1") else int(low)
+        return cls(int(low or 0), int(high) if high else None)
+
+    def __str__(self) -> str:
+        if self.max is None:
+            return f"{self.min}.." if self.min else "?"
+        return f"{self.min or ''}..{self.max}"
+
+
+class Shape(Tuple[Union[int, Dim], ...]):
+    """The shape of a tensor: a tuple of lengths, with a :class:`Dim` where a length is not known.
+
+    It equals any tuple or list of the same dimensions. The shape of unknown rank, ``[...]``, is empty and equals only itself.
+
+    >>> shape = Shape.parse("[1,3,?,1..224]")
+    >>> shape[1], shape.rank, shape.is_static, str(shape[3])
+    (3, 4, False, '1..224')
+    >>> Shape.parse("[2,3]") == (2, 3), Shape.parse("[...]") == ()
+    (True, False)
+    """
+
+    rank: Optional[int]
+    """The number of dimensions; ``None`` where it is not known."""
+
+    def __new__(cls, dims: Optional[Iterable[Union[int, Dim]]] = ()) -> Shape:
+        """A shape of these dimensions; of unknown rank for ``None``."""
+        shape = super().__new__(cls, () if dims is None else dims)
+        shape.rank = None if dims is None else len(shape)
+        return shape
+
+    @classmethod
+    def parse(cls, text: str) -> Shape:
+        """Reads a shape as :func:`str` writes it; the brackets can be left out."""
+        text = text.strip()
+        if text.startswith("[") and text.endswith("]"):
+            text = text[1:-1].strip()
+        if text == "...":
+            return cls(None)
+        return cls(Dim.parse(dim) for dim in text.split(",")) if text else cls()
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is known."""
+        return self.rank is not None and all(isinstance(dim, int) for dim in self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self.rank == other.rank and tuple.__eq__(self, other)
+        return self.rank is not None and isinstance(other, (list, tuple)) and tuple.__eq__(self, tuple(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (None if self.rank is None else tuple(self),)
+
+    def __str__(self) -> str:
+        return "[...]" if self.rank is None else f"[{','.join(map(str, self))}]"
+
+    def __repr__(self) -> str:
+        return f"Shape({str(self)!r})"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error, warning or note about a model. ``typelift explain CODE`` describes each code with examples."""
+
+    code: str
+    """The stable word for its kind, such as ``type-mismatch``."""
+    severity: str
+    """``error`` if OpenVINO refuses the model for it, ``warning`` or ``note``."""
+    message: str
+    """What is wrong, one sentence."""
+    layer: Optional[str] = None
+    """The layer it is about, with the bodies it is in, such as ``loop/body/x``: ``model[d.layer]`` is the layer."""
+    layer_id: Optional[int] = None
+    """The id of that layer."""
+    line: Optional[int] = None
+    """The line in the file, from 1."""
+    column: Optional[int] = None
+    """The column in the line, in characters from 1."""
+    notes: tuple[str, ...] = ()
+    """Facts that led to it, such as the tensors that meet."""
+    help: str = ""
+    """What can be done, a line each."""
+    fix: Optional[str] = None
+    """A command that was tried and fixes it, where there is one."""
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> Diagnostic:
+        """From an entry of the document that ``check --format json`` prints."""
+        layer = entry["layer"]
+        related = (tensor["message"] for tensor in entry.get("related", ()))
+        return cls(
+            code=entry["code"],
+            severity=entry["severity"],
+            message=entry["message"],
+            layer=None if layer is None else _path(layer),
+            layer_id=None if layer is None else layer["id"],
+            line=entry["line"],
+            column=entry["column"],
+            notes=(*related, *entry["notes"]),
+            help="\n".join(entry["help"]),
+            fix=entry["fix"],
+        )
+
+    @property
+    def is_error(self) -> bool:
+        """Whether OpenVINO refuses the model for it."""
+        return self.severity == "error"
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f"{self.line}:{self.column}: "
+        return f"{place}{self.severity}[{self.code}]: {self.message}"
+
+
+def _path(layer: dict[str, Any]) -> str:
+    """The name of a layer behind the bodies it is in."""
+    return f"{layer['path']}/{layer['name']}" if layer["path"] else str(layer["name"])
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in HTML."""
+
+    def line(tag: str, cells: Iterable[object]) -> str:
+        style = ' style="text-align:left"'
+        return "<tr>" + "".join(f"<{tag}{style}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+
+
+class _List(Sequence[T], Generic[T]):
+    """A list that does not change, with a text."""
+
+    _text: Optional[str]
+
+    def __init__(self, items: Iterable[T] = (), text: Optional[str] = None) -> None:
+        self._items = tuple(items)
+        self._text = text
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: Union[int, slice]) -> Union[T, Sequence[T]]:
+        return self._items[at]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _List):
+            return self._items == other._items
+        return isinstance(other, (list, tuple)) and self._items == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self._items)!r})"
+
+    def __str__(self) -> str:
+        return self._text if self._text is not None else "".join(f"{item}\n" for item in self._items)
+
+
+class Diagnostics(_List[Diagnostic]):
+    """Diagnostics in the order in which to deal with them. As text, they show the lines of the file that they point at."""
+
+    @classmethod
+    def from_json(cls, document: str, text: Optional[str] = None) -> Diagnostics:
+        """From the document that ``check --format json`` prints, and the text that goes with it."""
+        return cls(map(Diagnostic.from_json, json.loads(document)["diagnostics"]), text)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """Those for which OpenVINO refuses the model."""
+        return [diagnostic for diagnostic in self if diagnostic.is_error]
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """What OpenVINO accepts although it is hardly meant."""
+        return [diagnostic for diagnostic in self if diagnostic.severity == "warning"]
+
+    def _repr_html_(self) -> str:
+        rows = ((d.severity, d.code, d.layer or "", d.line or "", d.message, d.help) for d in self)
+        return table(("severity", "code", "layer", "line", "message", "help"), rows)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion did to one layer."""
+
+    action: str
+    """``inserted``, ``removed``, ``used``, ``corrected`` or ``retyped``."""
+    layer: str
+    """The Convert, the layer that is used instead, or the input or output."""
+    from_type: str
+    """The element type that it converts from, or had."""
+    to_type: str
+    """The element type that it converts to, or has."""
+    reason: str
+    """Why."""
+    source: Optional[str] = None
+    """The layer whose tensor an inserted Convert converts."""
+    can_lose: Optional[tuple[str, ...]] = None
+    """What values can lose, by their types alone; ``None`` where that is not known."""
+
+
+class Conversions(_List[Conversion]):
+    """What :meth:`Model.convert` did, as data; as text, what ``typelift convert --dry-run`` prints."""
+
+    warnings: Diagnostics
+    """What is lost: values of constants, bounds of shapes."""
+
+    def __init__(self, items: Iterable[Conversion] = (), text: Optional[str] = None, warnings: Diagnostics = Diagnostics()) -> None:
+        super().__init__(items, text)
+        self.warnings = warnings
+
+    @classmethod
+    def from_json(cls, text: str, document: str, warnings: str) -> Conversions:
+        """From the report that ``convert --report`` writes."""
+        entries = json.loads(document)["converts"]
+        return cls(map(cls._entry, entries), text, Diagnostics.from_json(warnings))
+
+    @staticmethod
+    def _entry(entry: dict[str, Any]) -> Conversion:
+        source, losses = entry["source"], entry["can_lose"]
+        return Conversion(
+            action=entry["action"],
+            layer=_path(entry["layer"]),
+            from_type=entry["from"],
+            to_type=entry["to"],
+            reason=entry["reason"],
+            source=None if source is None else _path(source),
+            can_lose=None if losses is None else tuple(losses),
+        )
+
+    def _repr_html_(self) -> str:
+        rows = ((c.action, c.layer, f"{c.from_type} → {c.to_type}", c.reason) for c in self)
+        return table(("", "layer", "types", "why"), rows)
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application of a rule."""
+
+    rule: str
+    """The name of the rule, or its text."""
+    layer: str
+    """The layer at which its pattern matched."""
+    added: tuple[str, ...]
+    """The layers that came."""
+    removed: tuple[str, ...]
+    """The layers that went."""
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.layer}"
+
+
+class Applications(_List[Application]):
+    """What :meth:`Model.rewrite` did: each application of a rule, in order."""
+
+    @classmethod
+    def from_json(cls, document: str) -> Applications:
+        """From the report that ``rewrite --report`` writes."""
+
+        def entry(site: dict[str, Any]) -> Application:
+            added, removed = (tuple(map(_path, site[key])) for key in ("added", "removed"))
+            return Application(site["rule"], _path(site["layer"]), added, removed)
+
+        return cls(map(entry, json.loads(document)["applied"]))
+
+    def _repr_html_(self) -> str:
+        rows = ((a.rule, a.layer, ", ".join(a.added), ", ".join(a.removed)) for a in self)
+        return table(("rule", "layer", "added", "removed"), rows)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Why one tensor has its element type."""
+
+    layer: str
+    """The layer that makes the tensor."""
+    operation: str
+    """Its operation."""
+    output: int
+    """Which of its outputs the tensor is."""
+    line: Optional[int]
+    """The line of the file."""
+    element_type: str
+    """The element type."""
+    shape: Shape
+    """The shape."""
+    sources: tuple[int, ...]
+    """The steps that decide it, by their places among all steps; none where it is decided here."""
+
+
+class Derivation(_List[Step]):
+    """How the element type of a tensor came to be: a step for each tensor that has a say in it, the one asked for first.
+
+    As text, what ``typelift why`` prints.
+    """
+
+    full_text: str
+    """The text with every step, which :func:`str` cuts to a screen."""
+
+    def __init__(self, items: Iterable[Step] = (), text: Optional[str] = None, full_text: str = "") -> None:
+        super().__init__(items, text)
+        self.full_text = full_text
+
+    @classmethod
+    def from_json(cls, text: str, full_text: str, document: str) -> Derivation:
+        """From the document that ``why --format json`` prints."""
+
+        def step(entry: dict[str, Any]) -> Step:
+            return Step(
+                layer=_path(entry["layer"]),
+                operation=entry["operation"],
+                output=entry["output"],
+                line=entry["line"],
+                element_type=entry["element_type"],
+                shape=Shape.parse(entry["shape"]),
+                sources=tuple(source["step"] for source in entry["from"]),
+            )
+
+        return cls(map(step, json.loads(document)["steps"]), text, full_text)
+
+    @property
+    def sources(self) -> list[Step]:
+        """The steps where the type is decided: inputs, constants, attributes."""
+        return [step for step in self if not step.sources]
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference between two models."""
+
+    kind: str
+    """``added``, ``removed``, ``operation``, ``attribute``, ``type``, ``shape``, ``input``, ``constant`` or ``names``."""
+    layer: str
+    """The layer, with the bodies it is in."""
+    subject: Optional[str]
+    """What of it: an attribute, an input, an output."""
+    before: Optional[str]
+    """What it was; ``None`` where it was not there."""
+    after: Optional[str]
+    """What it is; ``None`` where it is not there."""
+    follows: int
+    """How many differences only follow from this one."""
+
+
+class Changes(_List[Change]):
+    """What differs in meaning between two models; empty, and so false, where nothing does. As text, what ``typelift diff`` prints."""
+
+    full_text: str
+    """The text with everything that follows from a change."""
+
+    def __init__(self, items: Iterable[Change] = (), text: Optional[str] = None, full_text: str = "") -> None:
+        super().__init__(items, text)
+        self.full_text = full_text
+
+    @classmethod
+    def from_json(cls, text: str, full_text: str, document: str) -> Changes:
+        """From the document that ``diff --format json`` prints."""
+
+        def change(entry: dict[str, Any]) -> Change:
+            subject, before, after = (entry.get(key) for key in ("subject", "before", "after"))
+            return Change(entry["kind"], entry["path"], subject, before, after, len(entry.get("follows", ())))
+
+        return cls(map(change, json.loads(document)["changes"]), text, full_text)
+
+    def _repr_html_(self) -> str:
+        rows = ((c.kind, c.layer, c.subject or "", c.before or "", c.after or "") for c in self)
+        return table(("", "layer", "what", "before", "after"), rows)
+
+
+class Promotion(str):
+    """The common type of operands: a text such as ``f16[2]``, with its parts as attributes."""
+
+    element_type: str
+    """The element type of the result."""
+    common_type: str
+    """The element type that it is computed in."""
+    shape: Optional[Shape]
+    """The shape, where the operands have shapes and the operation is element-wise."""
+    weak: bool
+    """Whether it gives way to other types, as Python numbers do under JAX."""
+    steps: tuple[str, ...]
+    """How it comes to be."""
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Promotion:
+        """From a record that ``promote --format json`` prints."""
+        weak, shape = bool(record.get("weak")), record.get("shape")
+        promotion = cls(f"{record['element_type']}{'*' if weak else ''}{shape or ''}")
+        promotion.element_type = record["element_type"]
+        promotion.common_type = record["common_type"]
+        promotion.weak = weak
+        promotion.shape = None if shape is None else Shape.parse(shape)
+        promotion.steps = tuple(record.get("steps", ()))
+        return promotion

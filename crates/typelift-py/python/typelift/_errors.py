@@ -1,0 +1,67 @@
+"""What is raised, with its diagnostics as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from typelift._data import Diagnostic, Diagnostics
+
+
+class _WithDiagnostics(Exception):
+    """A message and what it is about."""
+
+    diagnostics: Diagnostics
+    """Everything that is wrong, causes first."""
+
+    def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
+        super().__init__(message, Diagnostics(diagnostics))
+        self.diagnostics = self.args[1]
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ModelError(_WithDiagnostics):
+    """A model that OpenVINO refuses, or that an edit would make one that it refuses.
+
+    >>> import typelift
+    >>> try:
+    ...     typelift.loads("<html/>")
+    ... except typelift.ModelError as error:
+    ...     print([diagnostic.code for diagnostic in error.diagnostics])
+    ['not-an-ir']
+    """
+
+
+class RuleError(_WithDiagnostics):
+    """A rule or statement that cannot be read or applied, or operands that have no common type.
+
+    >>> import typelift
+    >>> try:
+    ...     typelift.promote("u64[2]", "i32[2]")
+    ... except typelift.RuleError as error:
+    ...     print(error.diagnostics[0].code)
+    unsigned-to-signed
+    """
+
+
+class UnknownNameError(KeyError):
+    """No layer, tensor, input or output has this name, or more than one has it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+def model_error(message: str, document: str) -> ModelError:
+    """For the native part: an error from the document that ``check --format json`` prints."""
+    return ModelError(message, Diagnostics.from_json(document))
+
+
+def rule_error(message: str, document: str) -> RuleError:
+    """For the native part: the same about rules."""
+    return RuleError(message, Diagnostics.from_json(document))
+
+
+def unknown_name(message: str, _document: str) -> UnknownNameError:
+    """For the native part."""
+    return UnknownNameError(message)

@@ -1,0 +1,713 @@
+"""Models, layers and tensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
+
+from typelift import _typelift
+from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, table
+from typelift._errors import UnknownNameError
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+PathOrStr = Union[str, "os.PathLike[str]"]
+ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]]]
+"""A shape as text, ``"[1,3,?,1..224]"``, or its dimensions; ``None`` and ``-1`` are open, ``(1, 8)`` is a range."""
+
+_PAGE_LIMIT = 1_000_000
+"""A notebook gets the picture of a model if its page is no longer than this."""
+
+_ROWS_SHOWN = 40
+"""How many layers the table of a model in a notebook has."""
+
+
+class Tensor:
+    """An output of a layer."""
+
+    __slots__ = ("_layer", "_index", "_element_type", "_shape", "_names")
+
+    def __init__(self, layer: Layer, index: int, element_type: str, shape: str, names: list[str]) -> None:
+        self._layer = layer
+        self._index = index
+        self._element_type = element_type
+        self._shape = Shape.parse(shape)
+        self._names = tuple(names)
+
+    @property
+    def layer(self) -> Layer:
+        """The layer that makes it."""
+        return self._layer
+
+    @property
+    def index(self) -> int:
+        """Which output of the layer it is."""
+        return self._index
+
+    @property
+    def element_type(self) -> str:
+        """Its inferred element type, such as ``f32``."""
+        return self._element_type
+
+    @property
+    def shape(self) -> Shape:
+        """Its inferred shape."""
+        return self._shape
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its names in the file."""
+        return self._names
+
+    @property
+    def name(self) -> str:
+        """Its first name or, where it has none, the layer's, with the output behind a dot unless it is the first."""
+        if self._names:
+            return self._names[0]
+        return self._layer.path if self._index == 0 else f"{self._layer.path}.{self._index}"
+
+    @property
+    def consumers(self) -> list[Layer]:
+        """The layers that use it; one that uses it twice is there twice."""
+        return [Layer(native) for native, _ in self._layer._native.consumers(self._index)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and self._layer == other._layer and self._index == other._index
+
+    def __hash__(self) -> int:
+        return hash((self._layer, self._index))
+
+    def __str__(self) -> str:
+        return f"{self._element_type}{self._shape}"
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name!r}: {self}>"
+
+
+class Layer:
+    """A layer of a model as it was when it was asked for. Edits of the model do not change it: ask for it again.
+
+    >>> import typelift
+    >>> model = typelift.from_text('''
+    ...     x = Parameter : f32[1,?]
+    ...     y = Clamp(x) {min=0, max=6}
+    ...     r = Result(y)
+    ... ''')
+    >>> layer = model["y"]
+    >>> layer
+    <Layer 1 'y': Clamp : f32[1,?]>
+    >>> layer.type, layer.attributes["max"], layer.outputs[0].shape.rank
+    ('Clamp', '6', 2)
+    >>> [tensor.name for tensor in layer.inputs]
+    ['x']
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _typelift.Layer) -> None:
+        self._native = native
+
+    @property
+    def id(self) -> int:
+        """Its id in the file, which no edit changes."""
+        return self._native.id
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._native.name
+
+    @property
+    def path(self) -> str:
+        """Its name behind the bodies it is in: ``loop/body/x``. Models find layers by it."""
+        return self._native.path
+
+    @property
+    def type(self) -> str:
+        """Its operation, such as ``Add``."""
+        return self._native.type
+
+    @property
+    def version(self) -> str:
+        """The operation set, such as ``opset1``."""
+        return self._native.version
+
+    @property
+    def line(self) -> Optional[int]:
+        """Its line in the file; ``None`` for a layer that was added."""
+        return self._native.line
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Its attributes as the file spells them."""
+        return dict(self._native.attributes)
+
+    @property
+    def inputs(self) -> list[Optional[Tensor]]:
+        """The tensors that feed it; ``None`` where an input is not connected."""
+        return [None if producer is None else Layer(producer[0])._output(producer[1]) for producer in self._native.producers]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors that it makes, with the types and shapes that were inferred."""
+        return [Tensor(self, at, *output) for at, output in enumerate(self._native.outputs)]
+
+    def _output(self, at: int) -> Optional[Tensor]:
+        outputs = self._native.outputs
+        return Tensor(self, at, *outputs[at]) if at < len(outputs) else None
+
+    @property
+    def bodies(self) -> dict[str, list[Layer]]:
+        """The layers of the graphs inside it: of ``body``, or of ``then_body`` and ``else_body``."""
+        return {name: [Layer(native) for native in layers] for name, layers in self._native.bodies}
+
+    def data(self) -> Optional[bytes]:
+        """The bytes of a constant as the weights have them; ``None`` for other layers.
+
+        Raises:
+            ValueError: The weights do not have them.
+        """
+        return self._native.data()
+
+    def numbers(self) -> Optional[list[float]]:
+        """The values of a constant, in the order in which they are stored; ``None`` for other layers and for strings.
+
+        >>> import typelift
+        >>> model = typelift.from_text("c = Const([1, 2]) : f32[2]\\nr = Result(c)")
+        >>> model["c"].numbers()
+        [1.0, 2.0]
+        """
+        return self._native.numbers()
+
+    def numpy(self) -> numpy.typing.NDArray[Any]:
+        """The values of a constant as an array in its element type; bf16 and the types of 8 bits and fewer that NumPy does not
+        have come as f32, integers of 4 bits and fewer as int8 or uint8.
+
+        Raises:
+            ImportError: NumPy is not installed.
+            ValueError: It is not a constant, or the weights do not have its values.
+        """
+        import numpy
+
+        data, outputs = self._native.data(), self.outputs
+        if data is None or not outputs:
+            raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
+        shape = tuple(dim for dim in outputs[0].shape if isinstance(dim, int))
+        element_type = outputs[0].element_type
+        if element_type in _NUMPY_TYPES:
+            return numpy.frombuffer(data, dtype=_NUMPY_TYPES[element_type]).reshape(shape)
+        numbers = self._native.numbers()
+        if numbers is None:
+            raise ValueError(f"NumPy has nothing for values of {element_type}")
+        narrow = {"i": "int8", "u": "uint8"}.get(element_type[0], "float32")
+        return numpy.array(numbers, dtype=narrow).reshape(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layer) and self._native == other._native
+
+    def __hash__(self) -> int:
+        return hash(self._native)
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(map(str, self.outputs))
+        return f"<Layer {self.id} {self.path!r}: {self.type}{' : ' if outputs else ''}{outputs}>"
+
+
+_NUMPY_TYPES = {
+    "f64": "<f8",
+    "f32": "<f4",
+    "f16": "<f2",
+    "i64": "<i8",
+    "i32": "<i4",
+    "i16": "<i2",
+    "i8": "i1",
+    "u64": "<u8",
+    "u32": "<u4",
+    "u16": "<u2",
+    "u8": "u1",
+    "boolean": "?",
+}
+
+
+class Interface(Mapping[Union[str, int], Tensor]):
+    """The inputs or the outputs of a model: its tensors by name, of the layer or the tensor, or by position.
+
+    >>> import typelift
+    >>> model = typelift.from_text("x = Parameter : u8[2]\\ny = Convert(x) {destination_type=f32}\\nr = Result(y)")
+    >>> model.inputs["x"].element_type, model.outputs[0].element_type
+    ('u8', 'f32')
+    >>> list(model.inputs), "z" in model.inputs
+    (['x'], False)
+    """
+
+    def __init__(self, layers: list[_typelift.Layer], find: Callable[[str], _typelift.Layer], is_input: bool) -> None:
+        self._layers = layers
+        self._find = find
+        self._is_input = is_input
+
+    def _tensor(self, native: _typelift.Layer) -> Tensor:
+        layer = Layer(native)
+        tensor = layer._output(0) if self._is_input else layer.inputs[0]
+        if tensor is None:
+            raise UnknownNameError(f"`{layer.name}` is not connected")
+        return tensor
+
+    def __getitem__(self, key: Union[str, int]) -> Tensor:
+        if isinstance(key, str):
+            return self._tensor(self._find(key))
+        if not -len(self._layers) <= key < len(self._layers):
+            raise UnknownNameError(f"there are {len(self._layers)}, and no number {key}")
+        return self._tensor(self._layers[key])
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the layers: of Parameters or of Results."""
+        return (layer.name for layer in self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{name!r}: {self._tensor(layer)}" for name, layer in zip(self, self._layers)) + "}"
+
+    def _repr_html_(self) -> str:
+        tensors = map(self._tensor, self._layers)
+        rows = ((name, t.element_type, t.shape, ", ".join(t.names)) for name, t in zip(self, tensors))
+        return table(("name", "type", "shape", "tensor names"), rows)
+
+
+class Model:
+    """An OpenVINO model, with its types and shapes inferred. :func:`typelift.open` reads one.
+
+    It is a collection of layers: iterate over it, ask for ``len(model)``, for ``model["encoder/add_3"]`` by the name of a layer
+    or tensor, ``model["loop/body/x"]`` inside a body, ``model[7]`` by id. An edit is done whole or, with an exception, not at
+    all. Threads can share a model: work is done without the interpreter lock, and readers see it before or after an edit.
+
+    >>> import typelift
+    >>> model = typelift.from_text('''
+    ...     x = Parameter : f16[1,3]
+    ...     c = Const(0.5) : f32[]
+    ...     y = Multiply(x, c)
+    ...     r = Result(y)
+    ... ''')
+    >>> model
+    <Model: 4 layers, 1 input, 1 output>
+    >>> len(model), "y" in model, [layer.type for layer in model]
+    (4, True, ['Parameter', 'Const', 'Multiply', 'Result'])
+    >>> [diagnostic.code for diagnostic in model.check().errors]
+    ['type-mismatch']
+    >>> report = model.convert(align="pytorch")
+    >>> [(change.action, change.from_type, change.to_type) for change in report]
+    [('inserted', 'f32', 'f16')]
+    >>> model.check().errors
+    []
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _typelift.Model) -> None:
+        """For :func:`typelift.open`, :func:`typelift.loads` and :func:`typelift.from_text`."""
+        self._native = native
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where the file gives none."""
+        return self._native.name
+
+    @property
+    def version(self) -> int:
+        """The version of the IR, 10 or 11."""
+        return self._native.version
+
+    @property
+    def file(self) -> str:
+        """Where it was read from; ``<memory>`` where that is not a file."""
+        return self._native.file
+
+    @property
+    def inputs(self) -> Interface:
+        """Its inputs: ``model.inputs["images"].element_type``, ``model.inputs[0].shape``."""
+        return Interface(self._native.inputs, self._native.find_input, is_input=True)
+
+    @property
+    def outputs(self) -> Interface:
+        """Its outputs, by the name of the tensor, of the Result, or of the layer that makes the tensor."""
+        return Interface(self._native.outputs, self._native.find_output, is_input=False)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Its layers in the order of the file, those of bodies not included."""
+        return [Layer(native) for native in self._native.layers]
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __getitem__(self, key: Union[str, int]) -> Layer:
+        """The layer with this name, tensor name, path or id.
+
+        Raises:
+            KeyError: There is none, or more than one.
+        """
+        if isinstance(key, str):
+            return Layer(self._native.find(key))
+        native = self._native.layer(key) if key >= 0 else None
+        if native is None:
+            raise UnknownNameError(f"no layer has the id {key}")
+        return Layer(native)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, Layer):
+            return key in self.layers
+        try:
+            return isinstance(key, (str, int)) and self[key] is not None
+        except UnknownNameError:
+            return False
+
+    def check(self, *, target: Optional[str] = None) -> Diagnostics:
+        """Every error, warning and note about the model, as ``typelift check`` reports them.
+
+        Args:
+            target: Report as errors what this OpenVINO release does not read, such as ``"2023.3"``.
+        """
+        return Diagnostics.from_json(*self._native.check(target))
+
+    def infer(self) -> Diagnostics:
+        """Finds the types and shapes anew, lets :meth:`save` write every port as inferred, and returns what is wrong.
+
+        A model is always inferred; this is for a file whose ports declare something else.
+        """
+        return Diagnostics.from_json(*self._native.infer())
+
+    def convert(
+        self,
+        align: str = "declared",
+        *,
+        set_types: Optional[Mapping[str, str]] = None,
+        set_shapes: Optional[Mapping[str, ShapeLike]] = None,
+        input_types: Optional[Mapping[str, str]] = None,
+        output_types: Optional[Mapping[str, str]] = None,
+        keep_noop_converts: bool = False,
+        eliminate_converts: bool = False,
+        promote_unsafe: bool = False,
+        pytorch_scalar_promotion: bool = False,
+        u64_integer_promotion_target: str = "f32",
+    ) -> Conversions:
+        """Makes element types agree and every promotion explicit, by Converts, as ``typelift convert`` does.
+
+        Args:
+            align: What inputs become that must have one type and do not: ``"declared"``, what the file declares; the common type
+                of ``"openvino"``, ``"pytorch"`` or ``"paddle"``; or ``"off"``.
+            set_types: Inputs that get another element type, which the computation follows.
+            set_shapes: Inputs that get another shape.
+            input_types: Inputs that get another element type around the same computation, by a Convert behind them.
+            output_types: Outputs that get another element type, by a Convert before them.
+            keep_noop_converts: Leave Converts that do nothing, as OpenVINO's own pass does.
+            eliminate_converts: Remove every Convert whose values another tensor provably holds.
+            promote_unsafe: With OpenVINO's rules, promote to types that cannot hold every value, too.
+            pytorch_scalar_promotion: With OpenVINO's rules, let tensors with dimensions win over scalars.
+            u64_integer_promotion_target: With OpenVINO's rules, the type where u64 and a signed integer meet.
+
+        Returns:
+            What was done.
+
+        Raises:
+            ModelError: The model has errors that this does not repair. It is as it was.
+            KeyError: It does not have an input or output that is named.
+            ValueError: A type, a shape or ``align`` is not one that there is.
+        """
+        rules = ("declared", "openvino", "pytorch", "paddle", "off")
+        if align not in rules:
+            raise ValueError(f"align is one of {', '.join(rules)}, and not {align!r}")
+        if keep_noop_converts and eliminate_converts:
+            raise ValueError("keep_noop_converts and eliminate_converts exclude each other")
+        unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
+        shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
+        types = (list((types or {}).items()) for types in (set_types, input_types, output_types))
+        set_list, input_list, output_list = types
+        done = self._native.convert(
+            align,
+            unneeded,
+            set_list,
+            shapes,
+            input_list,
+            output_list,
+            promote_unsafe,
+            pytorch_scalar_promotion,
+            u64_integer_promotion_target,
+        )
+        return Conversions.from_json(*done)
+
+    def set_type(self, name: str, element_type: str) -> None:
+        """Gives an input another element type, which the computation follows.
+
+        Raises:
+            ModelError: The model would have errors that it does not have.
+            KeyError: There is no such input.
+            ValueError: There is no such element type.
+        """
+        self._native.set_type(name, element_type)
+
+    def set_shape(self, name: str, shape: ShapeLike) -> None:
+        """Gives an input another shape.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[?,3]\\ny = Relu(x)\\nr = Result(y)")
+        >>> model.set_shape("x", (8, 3))
+        >>> model["y"].outputs[0].shape
+        Shape('[8,3]')
+
+        Raises:
+            ModelError: The model would have errors that it does not have.
+            KeyError: There is no such input.
+            ValueError: It is not a shape.
+        """
+        self._native.set_shape(name, _shape_text(shape))
+
+    def set_input_type(self, name: str, element_type: str) -> None:
+        """Lets the model take another element type and compute what it did, by a Convert behind the input.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
+        >>> model.set_input_type("x", "u8")
+        >>> print(model)
+        0 x = Parameter : u8[3]
+        3 x/to_f32 = Convert(0) {destination_type=f32} : f32[3]
+        1 y = ReLU(3) : f32[3]
+        2 r = Result(1)
+
+        Raises:
+            KeyError: There is no such input.
+            ValueError: There is no such element type, or no conversion from it.
+        """
+        self._native.set_input_type(name, element_type)
+
+    def set_output_type(self, name: str, element_type: str) -> None:
+        """Lets the model give another element type and compute what it did, by a Convert before the output.
+
+        Raises:
+            KeyError: There is no such output.
+            ValueError: There is no such element type, or no conversion to it.
+        """
+        self._native.set_output_type(name, element_type)
+
+    def rewrite(self, statements: Union[str, Iterable[str]] = (), *, use: Iterable[str] = ()) -> Applications:
+        """Applies rules and other statements, as ``typelift rewrite`` does: all of them, or none with an exception.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const(4) : f32[]\\ny = Divide(x, c)\\nr = Result(y)")
+        >>> report = model.rewrite("Divide(x, c: const f32) => Multiply(x, 1 / c)")
+        >>> [application.layer for application in report], model["y"].type
+        (['y'], 'Multiply')
+
+        Args:
+            statements: A text with a statement a line, or statements.
+            use: Names of rules that come with typelift, such as ``"fuse-gelu"``.
+
+        Raises:
+            RuleError: A statement cannot be read, or not be applied. The model is as it was.
+            ValueError: There are no rules of such a name.
+        """
+        text = statements if isinstance(statements, str) else "\n".join(statements)
+        return Applications.from_json(self._native.rewrite(text, [use] if isinstance(use, str) else list(use)))
+
+    def explain(self, rule: str, layer: Optional[str] = None) -> str:
+        """Says why a rule matches at a layer or not; without a layer, where the most of its pattern fits.
+
+        Raises:
+            RuleError: The rule cannot be read.
+            KeyError: There is no such layer.
+        """
+        return self._native.explain(rule, layer)
+
+    def why(self, name: str) -> Derivation:
+        """How a tensor came to its element type, from the inputs, constants and attributes that decide it.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f16[3]\\ny = Relu(x)\\nr = Result(y)")
+        >>> [step.layer for step in model.why("y").sources]
+        ['x']
+
+        Args:
+            name: A tensor, or a layer, whose first output is meant; ``split.1`` is another output.
+
+        Raises:
+            KeyError: There is no such layer or tensor, or more than one.
+        """
+        return Derivation.from_json(*self._native.why(name))
+
+    def diff(self, other: Union[Model, PathOrStr], *, ignore: Iterable[str] = ()) -> Changes:
+        """What differs in meaning in another model: :func:`typelift.diff`."""
+        return diff(self, other, ignore=ignore)
+
+    def to_text(self) -> str:
+        """The graph as a listing, a line a layer, in the notation of rules: what ``typelift show`` prints."""
+        return self._native.to_text()
+
+    def to_html(self) -> str:
+        """The model as one page for a browser that needs nothing from elsewhere: what ``typelift view`` writes."""
+        return self._native.page()
+
+    def to_bytes(self, *, canonical: bool = False) -> tuple[bytes, bytes]:
+        """The graph and the weights, for ``openvino.Core().read_model(*model.to_bytes())`` and :func:`typelift.loads`.
+
+        Args:
+            canonical: Print the whole graph in OpenVINO's own style, not as the file had what did not change.
+
+        Raises:
+            ModelError: The model has constants, and the weights are missing.
+        """
+        return self._native.to_bytes(canonical)
+
+    def save(self, path: PathOrStr, *, canonical: bool = False, weights: str = "copy") -> None:
+        """Writes the graph to ``path`` and the weights to the ``.bin`` beside it: both or neither.
+
+        What was not changed stays as it is in the file, byte for byte.
+
+        Args:
+            path: The ``.xml`` to write. It can be the one that the model was read from.
+            canonical: Print the whole graph in OpenVINO's own style.
+            weights: ``"copy"``; ``"link"``, to the file that has them; or ``"none"``, which leaves a ``.bin`` that is there.
+
+        Raises:
+            OSError: A file cannot be written.
+            ModelError: The model has constants, and the weights are missing.
+        """
+        if weights not in ("copy", "link", "none"):
+            raise ValueError(f"weights is one of copy, link, none, and not {weights!r}")
+        self._native.save(path, canonical, weights)
+
+    def copy(self) -> Model:
+        """A model of its own: edits of one do not reach the other."""
+        return Model(self._native.copy())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Model:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return loads, self.to_bytes()
+
+    def __str__(self) -> str:
+        return self.to_text().rstrip("\n")
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        counts = ((len(self), "layer"), (len(self.inputs), "input"), (len(self.outputs), "output"))
+        return f"<Model{name}: {', '.join(f'{n} {what}' + ('s' if n != 1 else '') for n, what in counts)}>"
+
+    def _repr_html_(self) -> str:
+        """The picture of the model or, where that is too much for a notebook, a table of its first layers."""
+        page = self.to_html()
+        if len(page) <= _PAGE_LIMIT:
+            source = page.replace("&", "&amp;").replace('"', "&quot;")
+            return f'<iframe srcdoc="{source}" style="width:100%; height:480px; border:1px solid #ccc"></iframe>'
+        layers = self.layers
+        rows = [(l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in layers[:_ROWS_SHOWN]]
+        rest = f"<p>and {len(layers) - _ROWS_SHOWN} more layers</p>" if len(layers) > _ROWS_SHOWN else ""
+        return table(("id", "layer", "operation", "outputs"), rows) + rest
+
+
+def _shape_text(shape: ShapeLike) -> str:
+    """A shape as the native part reads it."""
+    if isinstance(shape, str):
+        return shape
+    if isinstance(shape, Shape):
+        return str(shape)
+    return f"[{','.join(map(_dim_text, shape))}]"
+
+
+def _dim_text(dim: Union[int, str, None, tuple[int, Optional[int]]]) -> str:
+    if dim is None or dim == -1:
+        return "?"
+    if isinstance(dim, tuple):
+        low, high = dim
+        return f"{low}..{'' if high is None else high}"
+    return str(dim)
+
+
+def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None) -> Model:
+    """Reads a model. Its weights stay in their file, and are read where they are needed.
+
+    A model whose types do not agree is opened all the same, for :meth:`Model.check` to report and :meth:`Model.convert` to
+    repair.
+
+    Args:
+        path: The ``.xml``.
+        weights: The file of the weights, where that is not the ``.bin`` beside it; or the weights themselves.
+
+    Raises:
+        OSError: A file cannot be read.
+        ModelError: It is not a model, or a damaged one.
+    """
+    if isinstance(weights, (bytes, bytearray, memoryview)):
+        return loads(Path(path).read_bytes(), weights)
+    return Model(_typelift.Model.open(path, weights))
+
+
+def loads(text: Union[str, bytes], weights: Optional[bytes] = None) -> Model:
+    """Reads a model from the text of its ``.xml`` and the bytes of its ``.bin``.
+
+    >>> import typelift
+    >>> typelift.loads('<net name="empty" version="11"><layers/></net>')
+    <Model 'empty': 0 layers, 0 inputs, 0 outputs>
+
+    Raises:
+        ModelError: It is not a model, or a damaged one.
+    """
+    encoded = text.encode() if isinstance(text, str) else bytes(text)
+    return Model(_typelift.Model.loads(encoded, None if weights is None else bytes(weights)))
+
+
+def from_text(text: str) -> Model:
+    """Reads a listing in the notation that ``print(model)`` shows.
+
+    Raises:
+        RuleError: It cannot be read.
+    """
+    return Model(_typelift.Model.from_text(text))
+
+
+def diff(before: Union[Model, PathOrStr], after: Union[Model, PathOrStr], *, ignore: Iterable[str] = ()) -> Changes:
+    """What differs in meaning between two models, or files: ids, order and layout do not count.
+
+    >>> import typelift
+    >>> before = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
+    >>> after = before.copy()
+    >>> bool(typelift.diff(before, after))
+    False
+    >>> _ = after.rewrite("Relu(x) => Tanh(x)")
+    >>> [(change.kind, change.layer, change.before, change.after) for change in typelift.diff(before, after)]
+    [('operation', 'y', 'Relu', 'Tanh')]
+
+    Args:
+        before: The first model.
+        after: The second model.
+        ignore: Kinds of changes that do not count, such as ``"names"``.
+
+    Raises:
+        OSError: A file cannot be read.
+        ModelError: A file is not a model.
+    """
+    first, second = (model if isinstance(model, Model) else open(model) for model in (before, after))
+    return Changes.from_json(*_typelift.diff(first._native, second._native, list(ignore)))
+
+
+def check(path: PathOrStr, *, target: Optional[str] = None) -> Diagnostics:
+    """Every error, warning and note about a file, also one that :func:`open` refuses.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    from typelift._errors import ModelError
+
+    try:
+        return open(path).check(target=target)
+    except ModelError as error:
+        return error.diagnostics

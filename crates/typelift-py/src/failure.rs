@@ -1,0 +1,161 @@
+//! Why something was not done, as the exception that Python gets.
+
+use std::io;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+use typelift::convert::ConvertError;
+use typelift::graph::FindError;
+use typelift::notation::NotationError;
+use typelift::rewrite::ScriptError;
+use typelift::why::NameError;
+use typelift::{Diagnostics, InterfaceError, ReadError, SaveError};
+use typelift_cli::report;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// `OSError`, with the file.
+    Io { file: String, source: io::Error },
+    /// `OSError` of typelift's own.
+    File(String),
+    /// `ModelError`: a sentence, and the diagnostics as JSON.
+    Model { message: String, diagnostics: String },
+    /// `RuleError`: the same.
+    Rule { message: String, diagnostics: String },
+    /// `KeyError`: nothing has this name.
+    Unknown(String),
+    /// `ValueError`.
+    Value(String),
+    /// `RuntimeError`: a fault of typelift.
+    Fault(String),
+}
+
+/// Something as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Fault(error.to_string()))
+}
+
+impl Failure {
+    /// The exception, for which the package has classes.
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        let of_package = |class: &str, arguments: (String, String)| {
+            let exception = py.import("typelift._errors").and_then(|errors| errors.getattr(class)?.call1(arguments));
+            exception.map_or_else(|error| error, PyErr::from_value)
+        };
+        match self {
+            Self::Io { file, source } => match source.raw_os_error() {
+                Some(number) => {
+                    let text = source.to_string();
+                    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+                    PyOSError::new_err((number, text, file))
+                }
+                None => PyOSError::new_err(format!("{file}: {source}")),
+            },
+            Self::File(message) => PyOSError::new_err(message),
+            Self::Model { message, diagnostics } => of_package("model_error", (message, diagnostics)),
+            Self::Rule { message, diagnostics } => of_package("rule_error", (message, diagnostics)),
+            Self::Unknown(message) => of_package("unknown_name", (message, String::new())),
+            Self::Value(message) => PyValueError::new_err(message),
+            Self::Fault(message) => PyRuntimeError::new_err(message),
+        }
+    }
+
+    /// The errors of a model.
+    pub(crate) fn model(diagnostics: &Diagnostics) -> Self {
+        Self::Model {
+            message: diagnostics.to_string(),
+            diagnostics: report::findings_json(diagnostics, None).unwrap_or_default(),
+        }
+    }
+
+    /// A statement that cannot be read or applied: its text, and one diagnostic.
+    fn rule(code: &str, text: String, message: &str, place: Option<(usize, usize)>, help: Option<&str>) -> Self {
+        let (line, column) = place.unzip();
+        let diagnostic = json!({
+            "severity": "error", "code": code, "message": message, "layer": null, "line": line, "column": column,
+            "notes": [], "help": help.into_iter().collect::<Vec<_>>(), "fix": null,
+        });
+        Self::Rule { message: text, diagnostics: json!({ "diagnostics": [diagnostic] }).to_string() }
+    }
+
+    /// What has no such name in a model, perhaps with one that is near.
+    pub(crate) fn unknown(model: &typelift::Model, name: &str, error: &impl ToString) -> Self {
+        let near = report::nearest_name(model, name).map(|near| format!("; did you mean `{near}`?"));
+        Self::Unknown(error.to_string() + &near.unwrap_or_default())
+    }
+
+    pub(crate) fn find(model: &typelift::Model, name: &str, error: &FindError) -> Self {
+        match error {
+            FindError::Unknown(_) => Self::unknown(model, name, error),
+            error => Self::Unknown(error.to_string()),
+        }
+    }
+
+    pub(crate) fn why(model: &typelift::Model, name: &str, error: &NameError) -> Self {
+        match error {
+            NameError::Ambiguous { .. } | NameError::NoOutput { .. } => Self::Unknown(error.to_string()),
+            error => Self::unknown(model, name, error),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io { file, source } => Self::Io { file, source },
+            ReadError::Model(diagnostics) => Self::model(&diagnostics),
+        }
+    }
+}
+
+impl From<SaveError> for Failure {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Io { path, source } => Self::Io { file: path.display().to_string(), source },
+            SaveError::MissingWeights(diagnostic) => {
+                Self::model(&Diagnostics { list: vec![*diagnostic], ..Diagnostics::default() })
+            }
+            error => Self::File(error.to_string()),
+        }
+    }
+}
+
+impl From<InterfaceError> for Failure {
+    fn from(error: InterfaceError) -> Self {
+        match error {
+            InterfaceError::Unknown { .. } | InterfaceError::Ambiguous { .. } => Self::Unknown(error.to_string()),
+            error => Self::Value(error.to_string()),
+        }
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        match error {
+            ConvertError::Interface(error) => error.into(),
+            error => Self::Fault(error.to_string()),
+        }
+    }
+}
+
+impl From<NotationError> for Failure {
+    fn from(error: NotationError) -> Self {
+        let place = Some(error.line_column());
+        Self::rule("invalid-statement", error.to_string(), error.message(), place, error.help())
+    }
+}
+
+impl From<ScriptError> for Failure {
+    fn from(error: ScriptError) -> Self {
+        let code = match error {
+            ScriptError::Statement { .. } => "refused-statement",
+            ScriptError::Unexpected { .. } => "unexpected-count",
+            _ => "refused-rule",
+        };
+        let message = error.to_string();
+        Self::rule(code, message.clone(), &message, None, None)
+    }
+}

@@ -1,0 +1,72 @@
+//! The module `typelift._typelift`: what the Python package `typelift` is made of. Findings, changes and reports cross as JSON,
+//! of which the package makes dataclasses.
+
+mod failure;
+mod layer;
+mod model;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+use crate::failure::Failure;
+use crate::layer::Layer;
+use crate::model::Model;
+
+/// The native part of typelift.
+#[pymodule]
+mod _typelift {
+    #[pymodule_export]
+    use super::{Layer, Model, diff, promote, run};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Runs the program with these arguments, its name first, and returns its exit status.
+#[pyfunction]
+fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| typelift_cli::run(arguments))
+}
+
+/// The common type of operands: one record as JSON.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
+fn promote(
+    py: Python<'_>,
+    operands: Vec<String>,
+    rules: &str,
+    operation: &str,
+    settings: Vec<(String, String)>,
+) -> PyResult<String> {
+    let operands: Vec<_> = operands.iter().map(String::as_str).collect();
+    typelift_cli::report::promotion(&operands, rules, operation, &settings)
+        .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
+}
+
+/// What differs between two models: as text, as text with everything, and as JSON.
+#[pyfunction]
+fn diff(
+    py: Python<'_>,
+    before: &Bound<'_, Model>,
+    after: &Bound<'_, Model>,
+    ignore: Vec<String>,
+) -> PyResult<(String, String, String)> {
+    let (first, second) = (before.get().state(), after.get().state());
+    py.detach(|| {
+        let mut diff = typelift::diff(&first.model, &second.model);
+        diff.changes.retain(|change| {
+            let kind = serde_json::to_value(change.kind).unwrap_or_default();
+            !ignore.iter().any(|ignored| kind == ignored.as_str())
+        });
+        let (a, b) = (PathBuf::from(&first.file), PathBuf::from(&second.file));
+        let text = |all| typelift_cli::report::diff_text(&diff, &a, &b, all);
+        Ok((text(false), text(true), failure::json(&diff)?))
+    })
+    .map_err(|failure: Failure| failure.raise(py))
+}

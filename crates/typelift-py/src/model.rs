@@ -1,0 +1,512 @@
+//! Models as Python sees them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use typelift::convert::{Conversion, Unneeded};
+use typelift::graph::Place;
+use typelift::ops::Release;
+use typelift::passes::Align;
+use typelift::promote::{ElementType, openvino};
+use typelift::rewrite::{Rule, Script, library};
+use typelift::save::FileId;
+use typelift::shape::Shape;
+use typelift::span::Lines;
+use typelift::xml::{self, WriteOptions};
+use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, SaveOptions, Severity, Weights, WeightsMode};
+use typelift_cli::report;
+
+use crate::failure::{self, Failure};
+use crate::layer::Layer;
+
+/// A model. An edit makes a new state of it and puts that in the place of the old one, or fails and changes nothing; whoever
+/// reads meanwhile has one or the other. So threads can share a model.
+#[pyclass(frozen, module = "typelift._typelift")]
+pub(crate) struct Model {
+    state: Mutex<Arc<State>>,
+    /// Held while a new state is made, so that no edit is lost.
+    editing: Mutex<()>,
+}
+
+/// A model between two edits, with its types and shapes inferred.
+#[derive(Clone)]
+pub(crate) struct State {
+    pub(crate) model: typelift::Model,
+    /// What messages call it.
+    pub(crate) file: String,
+    /// Where it was read from.
+    path: Option<PathBuf>,
+    /// What reading found.
+    read: Vec<Diagnostic>,
+    /// What inference finds.
+    inferred: Vec<Diagnostic>,
+    /// Whether the ports that the file declares are no longer those of the model.
+    refresh_ports: bool,
+    /// Whether it is what the file holds.
+    edited: bool,
+    lines: OnceLock<Lines>,
+}
+
+impl State {
+    /// Reads a text, finds its weights unless it has errors, and infers types and shapes.
+    fn read(
+        file: String,
+        path: Option<PathBuf>,
+        text: String,
+        weights: impl FnOnce() -> Result<Weights, Failure>,
+    ) -> Result<Self, Failure> {
+        let source = Arc::new(text);
+        let reading = xml::parse(source.clone());
+        let diagnostics = Diagnostics { file, source, list: reading.diagnostics };
+        let (Some(mut model), false) = (reading.model, diagnostics.has_errors()) else {
+            return Err(Failure::model(&diagnostics));
+        };
+        model.set_weights(weights()?);
+        Ok(Self::of(model, diagnostics.file, path, diagnostics.list))
+    }
+
+    fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
+        let inferred = typelift::infer(&mut model);
+        let lines = OnceLock::new();
+        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, lines }
+    }
+
+    /// Where the lines of the source begin.
+    pub(crate) fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::new(self.model.source().clone()))
+    }
+
+    fn diagnostics(&self, list: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics { file: self.file.clone(), source: self.model.source().clone(), list }
+    }
+
+    fn check(&self, target: Option<Release>) -> Diagnostics {
+        let newer = target.map(|target| typelift::check_target(&self.model, target)).unwrap_or_default();
+        let found = self.read.iter().chain(&self.inferred).cloned().chain(newer).collect();
+        self.diagnostics(typelift::check_after(&self.model, found))
+    }
+
+    /// Infers types and shapes after an edit, which must not bring errors that were not there.
+    fn infer(&mut self, changed: &[LayerId]) -> Result<(), Failure> {
+        let mut found = typelift::infer(&mut self.model);
+        typelift::trace_changes(self.model.graph(), changed, &mut found);
+        let same = |a: &Diagnostic, b: &Diagnostic| a.code == b.code && a.layer == b.layer;
+        let is_new = |error: &&Diagnostic| error.is_error() && !self.inferred.iter().any(|known| same(known, error));
+        let new: Vec<_> = found.iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            return Err(Failure::model(&self.diagnostics(new)));
+        }
+        self.inferred = found;
+        Ok(())
+    }
+
+    fn options(&self, canonical: bool) -> WriteOptions {
+        WriteOptions { canonical, refresh_ports: self.refresh_ports }
+    }
+}
+
+impl Model {
+    fn new(state: State) -> Self {
+        Self { state: Mutex::new(Arc::new(state)), editing: Mutex::new(()) }
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes a new state, or none.
+    fn edit<T: Send>(&self, py: Python<'_>, edit: impl FnOnce(&mut State) -> Result<T, Failure> + Send) -> PyResult<T> {
+        py.detach(|| {
+            let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = (*self.state()).clone();
+            let done = edit(&mut state)?;
+            state.edited = true;
+            *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+            Ok(done)
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Gives an input another type or shape, which the computation follows.
+    fn set_input(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> PyResult<()> {
+        self.edit(py, |state| {
+            let changed =
+                state.model.set_input(name, element_type, shape).map_err(|error| refused(state, name, error))?;
+            state.refresh_ports = true;
+            state.infer(&[changed])
+        })
+    }
+}
+
+/// An input or output that cannot be changed, and perhaps the one that is meant.
+fn refused(state: &State, name: &str, error: InterfaceError) -> Failure {
+    match error {
+        InterfaceError::Unknown { .. } => Failure::unknown(&state.model, name, &error),
+        error => error.into(),
+    }
+}
+
+fn element_type(name: &str) -> Result<ElementType, Failure> {
+    let known = ElementType::from_name(name).filter(|ty| ty.port_name().is_some());
+    known.ok_or_else(|| {
+        let meant = ElementType::from_port_name(name).or_else(|| ElementType::from_framework_name(name));
+        let near = meant.map(|ty| format!("; write `{ty}`")).unwrap_or_default();
+        Failure::Value(format!("`{name}` is not an element type{near}"))
+    })
+}
+
+fn shape(text: &str) -> Result<Shape, Failure> {
+    text.parse().map_err(|error| Failure::Value(format!("`{text}` is not a shape: {error}")))
+}
+
+/// Names with element types.
+type Types = Vec<(String, String)>;
+
+fn types(pairs: Types) -> Result<Vec<(String, ElementType)>, Failure> {
+    pairs.into_iter().map(|(name, ty)| Ok((name, element_type(&ty)?))).collect()
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model; its weights are those given, or in the file beside it.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>) -> PyResult<Self> {
+        py.detach(|| {
+            let text = xml::load(&path)?;
+            let bin = weights.clone().unwrap_or_else(|| path.with_extension("bin"));
+            let open =
+                || {
+                    let io = |source| Failure::Io { file: bin.display().to_string(), source };
+                    let found = Weights::open(&bin).map_err(io)?;
+                    match weights.is_some() && found.len().is_none() {
+                        // Those beside a model may be missing; those that are named may not.
+                        true => Err(std::fs::File::open(&bin).map(|_| found).map_err(io).err().unwrap_or_else(|| {
+                            Failure::File(format!("`{}` appeared while it was read", bin.display()))
+                        })),
+                        false => Ok(found),
+                    }
+                };
+            State::read(path.display().to_string(), Some(path.clone()), text, open).map(Self::new)
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Reads a model from text and weights in memory.
+    #[staticmethod]
+    fn loads(py: Python<'_>, text: Vec<u8>, weights: Option<&[u8]>) -> PyResult<Self> {
+        let weights = weights.map_or_else(Weights::none, Weights::from_bytes);
+        py.detach(|| {
+            let file = "<memory>".to_owned();
+            let text = xml::decode_utf8(text).map_err(|refusal| {
+                Failure::model(&Diagnostics { file: file.clone(), list: vec![refusal], ..Diagnostics::default() })
+            })?;
+            State::read(file, None, text, || Ok(weights)).map(Self::new)
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Reads a listing in the notation that `show` prints.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
+        py.detach(|| {
+            let model = typelift::Model::from_text(text)?;
+            Ok(Self::new(State::of(model, "<memory>".to_owned(), None, Vec::new())))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// The same model, whose edits are its own.
+    fn copy(&self) -> Self {
+        Self { state: Mutex::new(self.state()), editing: Mutex::new(()) }
+    }
+
+    #[getter]
+    fn name(&self) -> String {
+        self.state().model.name().to_owned()
+    }
+
+    #[getter]
+    fn version(&self) -> u8 {
+        self.state().model.version().number()
+    }
+
+    #[getter]
+    fn file(&self) -> String {
+        self.state().file.clone()
+    }
+
+    fn __len__(&self) -> usize {
+        self.state().model.graph().len()
+    }
+
+    #[getter]
+    fn layers(&self) -> Vec<Layer> {
+        let state = self.state();
+        let layer = |layer: &typelift::Layer| Layer::new(&state, &Place::default(), layer.id());
+        state.model.graph().layers().map(layer).collect()
+    }
+
+    #[getter]
+    fn inputs(&self) -> Vec<Layer> {
+        let state = self.state();
+        state.model.inputs().map(|layer| Layer::new(&state, &Place::default(), layer.id())).collect()
+    }
+
+    #[getter]
+    fn outputs(&self) -> Vec<Layer> {
+        let state = self.state();
+        state.model.outputs().map(|layer| Layer::new(&state, &Place::default(), layer.id())).collect()
+    }
+
+    /// The layer with this name, tensor name, path or id.
+    fn find(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
+        let state = self.state();
+        let (place, id) =
+            state.model.find(name).map_err(|error| Failure::find(&state.model, name, &error).raise(py))?;
+        Ok(Layer::new(&state, &place, id))
+    }
+
+    /// The layer with this id outside of bodies.
+    fn layer(&self, id: u64) -> Option<Layer> {
+        let state = self.state();
+        state.model.graph().layer(LayerId(id))?;
+        Some(Layer::new(&state, &Place::default(), LayerId(id)))
+    }
+
+    fn find_input(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
+        let state = self.state();
+        let id = state.model.find_input(name).map_err(|error| refused(&state, name, error).raise(py))?;
+        Ok(Layer::new(&state, &Place::default(), id))
+    }
+
+    fn find_output(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
+        let state = self.state();
+        let id = state.model.find_output(name).map_err(|error| refused(&state, name, error).raise(py))?;
+        Ok(Layer::new(&state, &Place::default(), id))
+    }
+
+    /// Every finding: as JSON, and as text with the source.
+    fn check(&self, py: Python<'_>, target: Option<&str>) -> PyResult<(String, String)> {
+        let target = target.map(|target| target.parse::<Release>().map_err(|error| Failure::Value(error.to_string())));
+        let target = target.transpose().map_err(|failure| failure.raise(py))?;
+        let state = self.state();
+        py.detach(|| {
+            let diagnostics = state.check(target);
+            let read = state.path.as_deref().filter(|_| !state.edited).map(|path| (&state.model, path));
+            let json = report::findings_json(&diagnostics, read).map_err(|refusal| Failure::Fault(refusal.message))?;
+            Ok((json, report::findings_text(&diagnostics)))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Lets the ports be written as inferred, and returns what inference finds.
+    fn infer(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        self.edit(py, |state| {
+            state.inferred = typelift::infer(&mut state.model);
+            state.refresh_ports = true;
+            let diagnostics = state.diagnostics(state.inferred.clone());
+            let json = report::findings_json(&diagnostics, None).map_err(|refusal| Failure::Fault(refusal.message))?;
+            Ok((json, report::findings_text(&diagnostics)))
+        })
+    }
+
+    /// Converts the model: the plan as text and JSON, and warnings as JSON.
+    #[expect(clippy::too_many_arguments, reason = "the package has them as keywords")]
+    fn convert(
+        &self,
+        py: Python<'_>,
+        align: &str,
+        unneeded: &str,
+        set_types: Types,
+        set_shapes: Vec<(String, String)>,
+        input_types: Types,
+        output_types: Types,
+        promote_unsafe: bool,
+        pytorch_scalar_promotion: bool,
+        u64_integer_promotion_target: &str,
+    ) -> PyResult<(String, String, String)> {
+        self.edit(py, |state| {
+            let attributes = openvino::Attributes {
+                promote_unsafe,
+                pytorch_scalar_promotion,
+                u64_integer_promotion_target: element_type(u64_integer_promotion_target)?,
+            };
+            let conversion = Conversion {
+                align: Align::named(align, attributes),
+                unneeded: match unneeded {
+                    "kept" => Unneeded::Kept,
+                    "redundant" => Unneeded::Redundant,
+                    _ => Unneeded::Noops,
+                },
+                set_types: types(set_types)?,
+                set_shapes: set_shapes
+                    .into_iter()
+                    .map(|(name, text)| Ok((name, shape(&text)?)))
+                    .collect::<Result<_, Failure>>()?,
+                input_types: types(input_types)?,
+                output_types: types(output_types)?,
+            };
+            state.convert(&conversion)
+        })
+    }
+
+    fn set_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
+        let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
+        self.set_input(py, name, Some(element_type), None)
+    }
+
+    fn set_shape(&self, py: Python<'_>, name: &str, shape: &str) -> PyResult<()> {
+        let shape = self::shape(shape).map_err(|failure| failure.raise(py))?;
+        self.set_input(py, name, None, Some(&shape))
+    }
+
+    fn set_input_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
+        self.edit(py, |state| {
+            let element_type = self::element_type(element_type)?;
+            state.model.convert_input(name, element_type).map_err(|error| refused(state, name, error))?;
+            state.refresh_ports = true;
+            state.infer(&[])
+        })
+    }
+
+    fn set_output_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
+        self.edit(py, |state| {
+            let element_type = self::element_type(element_type)?;
+            state.model.convert_output(name, element_type).map_err(|error| refused(state, name, error))?;
+            state.refresh_ports = true;
+            state.infer(&[])
+        })
+    }
+
+    /// Applies statements and shipped rules, and returns the report as JSON.
+    fn rewrite(&self, py: Python<'_>, statements: &str, sets: Vec<String>) -> PyResult<String> {
+        self.edit(py, |state| {
+            let script: Script = statements.parse()?;
+            let mut rules = Vec::new();
+            for name in &sets {
+                let known = || library::SETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
+                let set = library::get(name)
+                    .ok_or_else(|| Failure::Value(format!("no rules are called `{name}`; there are {}", known())))?;
+                rules.extend(set.rules());
+            }
+            let script = script.with_rules(rules);
+            let (model, report) = script.run(state.model.clone())?;
+            state.model = model;
+            state.refresh_ports |= script.edits_interface();
+            state.inferred = typelift::infer(&mut state.model);
+            failure::json(&report)
+        })
+    }
+
+    /// Why a rule matches at a layer or not.
+    fn explain(&self, py: Python<'_>, rule: &str, layer: Option<&str>) -> PyResult<String> {
+        let state = self.state();
+        py.detach(|| {
+            let rule: Rule = rule.parse()?;
+            let explanation = state.model.explain(&rule, layer);
+            let explanation =
+                explanation.map_err(|error| Failure::find(&state.model, layer.unwrap_or_default(), &error))?;
+            Ok(explanation.to_string())
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// How a tensor came to its type: as text, as text with every step, and as JSON.
+    fn why(&self, py: Python<'_>, name: &str) -> PyResult<(String, String, String)> {
+        let state = self.state();
+        py.detach(|| {
+            let derivation =
+                typelift::why(&state.model, name).map_err(|error| Failure::why(&state.model, name, &error))?;
+            let text = |all| report::why_text(&derivation, all);
+            Ok((text(false), text(true), failure::json(&derivation)?))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// The page that `typelift view` draws.
+    fn page(&self, py: Python<'_>) -> PyResult<String> {
+        let state = self.state();
+        py.detach(|| {
+            let found = state.check(None).list;
+            report::page(&state.model, state.path.as_deref(), &found).map_err(|refusal| Failure::Fault(refusal.message))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// The listing that `typelift show` prints.
+    fn to_text(&self, py: Python<'_>) -> String {
+        let state = self.state();
+        py.detach(|| state.model.to_string())
+    }
+
+    /// The graph and the weights as files would hold them.
+    fn to_bytes<'py>(&self, py: Python<'py>, canonical: bool) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let state = self.state();
+        let (text, weights) = py
+            .detach(|| {
+                if let Some(missing) = typelift::save::missing_weights(&state.model) {
+                    return Err(Failure::model(&state.diagnostics(vec![missing])));
+                }
+                let weights = state.model.weights().to_bytes();
+                let weights = weights.map_err(|source| Failure::Io { file: state.file.clone(), source })?;
+                Ok((xml::write(&state.model, state.options(canonical)), weights))
+            })
+            .map_err(|failure: Failure| failure.raise(py))?;
+        Ok((PyBytes::new(py, text.as_bytes()), PyBytes::new(py, &weights)))
+    }
+
+    /// Writes the pair of files.
+    fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: &str) -> PyResult<()> {
+        let state = self.state();
+        py.detach(|| {
+            let options = SaveOptions {
+                text: state.options(canonical),
+                weights: match weights {
+                    "link" => WeightsMode::Link,
+                    "none" => WeightsMode::None,
+                    _ => WeightsMode::Copy,
+                },
+                in_place: state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path)),
+            };
+            Ok(state.model.save_with(&path, options)?)
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+}
+
+impl State {
+    fn convert(&mut self, conversion: &Conversion) -> Result<(String, String, String), Failure> {
+        let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
+        let converted = match conversion.run(&mut self.model, &mut found) {
+            Ok(converted) => converted,
+            Err(typelift::convert::ConvertError::Interface(error)) => {
+                let name = match &error {
+                    InterfaceError::Unknown { name, .. } => name.clone(),
+                    _ => String::new(),
+                };
+                return Err(refused(self, &name, error));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(converted) = converted else {
+            found.retain(Diagnostic::is_error);
+            return Err(Failure::model(&self.diagnostics(found)));
+        };
+        let fault = |refusal: report::Refusal| Failure::Fault(refusal.message);
+        let (text, json) = report::conversion(&self.file, &converted, &self.model).map_err(fault)?;
+        found.retain(|diagnostic| diagnostic.severity == Severity::Warning);
+        found.extend(report::losses(&converted, &self.model));
+        let warnings = report::findings_json(&self.diagnostics(found), None).map_err(fault)?;
+        self.refresh_ports |= converted.refresh_ports;
+        self.inferred = typelift::infer(&mut self.model);
+        Ok((text, json, warnings))
+    }
+}

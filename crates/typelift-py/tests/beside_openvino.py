@@ -1,0 +1,136 @@
+"""Opens models, checks, converts and rewrites them, hands them to OpenVINO in memory, and compares what they compute.
+
+    python beside_openvino.py DIRECTORY [MOST]
+
+Needs openvino. Prints a line for each model, and a total; fails if one computes something else. A model that OpenVINO itself does
+not run on made-up inputs is skipped, and says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import numpy
+import openvino  # type: ignore[import-untyped,unused-ignore]
+
+import typelift
+
+RULES = ("no-ops", "common-subexpressions", "reciprocals")
+"""Shipped rules that keep what a model computes, the last up to the rounding of a division."""
+
+LENGTHS = (2, 1, 4, 16, 64)
+"""What open dimensions become, the first with which OpenVINO runs the model."""
+
+
+class Outcome(NamedTuple):
+    """What became of a model."""
+
+    fault: Optional[str]
+    """What is wrong; ``None`` where nothing is."""
+    skipped: Optional[str]
+    """Why it was not compared."""
+    rewritten: int
+    """How many rules were applied and Converts changed."""
+
+
+def made_up_inputs(model: Any, length: int, seed: int = 0) -> list[Any]:
+    """An array for each input; integers are few, because many are indices."""
+    random = numpy.random.default_rng(seed)
+    arrays = []
+    for parameter in model.inputs:
+        if parameter.get_element_type() == openvino.Type.string:
+            raise ValueError("it takes strings")
+        dims = parameter.get_partial_shape()
+        shape = [min(max(dim.min_length, length), dim.max_length if dim.max_length > 0 else length) for dim in dims]
+        element_type = parameter.get_element_type()
+        if element_type.is_real():
+            array = random.uniform(-1, 1, shape).astype("f4")
+            arrays.append(array.astype(element_type.to_dtype()) if element_type != openvino.Type.bf16 else array)
+        else:
+            arrays.append(random.integers(0, 2, shape).astype(element_type.to_dtype()))
+    return arrays
+
+
+def outputs(core: Any, model: Any, inputs: list[Any]) -> list[Any]:
+    """What the CPU computes, in f32."""
+    request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    for at, array in enumerate(inputs):
+        tensor = openvino.Tensor(model.inputs[at].get_element_type(), array.shape)
+        if tensor.element_type == openvino.Type.bf16:
+            tensor.data[...] = (array.view("u4") >> 16).astype("u2").view(tensor.data.dtype)
+        else:
+            tensor.data[...] = array
+        request.set_input_tensor(at, tensor)
+    request.infer()
+    return [numpy.array(request.get_output_tensor(at).data) for at in range(len(model.outputs))]
+
+
+def first_that_runs(core: Any, path: Path) -> tuple[Optional[list[Any]], list[Any], str]:
+    """Inputs that OpenVINO takes, and what it makes of them; or why there are none."""
+    reason = ""
+    for length in LENGTHS:
+        try:
+            model = core.read_model(path)
+            inputs = made_up_inputs(model, length)
+            expected = outputs(core, model, inputs)
+            repeated = (outputs(core, core.read_model(path), inputs) for _ in range(2))
+            if all(difference(expected, again) is None for again in repeated):
+                return inputs, expected, ""
+            reason = "OpenVINO does not compute the same twice"
+        except (RuntimeError, ValueError, IndexError) as error:
+            reason = str(error).strip().splitlines()[-1]
+    return None, [], reason
+
+
+def compare(core: Any, path: Path) -> Outcome:
+    """Sends one model through typelift and compares what it computes."""
+    inputs, expected, reason = first_that_runs(core, path)
+    if inputs is None:
+        return Outcome(None, reason, 0)
+    model = typelift.open(path)
+    if errors := model.check().errors:
+        return Outcome(f"refused: {errors[0]}", None, 0)
+    changes = len(model.convert()) + len(model.rewrite(use=RULES))
+    # OpenVINO does not copy the weights that it is given: they must live as long as the model.
+    text, weights = model.to_bytes()
+    actual = outputs(core, core.read_model(text, weights), inputs)
+    return Outcome(difference(expected, actual), None, changes)
+
+
+def difference(expected: list[Any], actual: list[Any]) -> Optional[str]:
+    """How outputs differ by more than rounding; ``None`` where they do not."""
+    for at, (wanted, got) in enumerate(zip(expected, actual)):
+        if wanted.shape != got.shape:
+            return f"output {at} is {got.shape}, and was {wanted.shape}"
+        wanted, got = wanted.astype("f8"), got.astype("f8")
+        if not numpy.allclose(wanted, got, rtol=1e-3, atol=1e-4, equal_nan=True):
+            return f"output {at} differs by {numpy.nanmax(numpy.abs(wanted - got)):.2e}"
+    return None
+
+
+def models(directory: Path) -> list[Path]:
+    """The models of a directory; what other tools made of them is left out."""
+    found = sorted(directory.glob("*.xml"))
+    return [path for path in found if not path.name.endswith((".ref.xml", ".moc.xml"))]
+
+
+def main(directory: str, most: str = "1000000") -> int:
+    """Compares the models of a directory until so many were compared."""
+    core = openvino.Core()
+    compared = faults = skipped = 0
+    for path in models(Path(directory)):
+        if compared == int(most):
+            break
+        fault, reason, changes = compare(core, path)
+        compared += reason is None
+        skipped += reason is not None
+        faults += fault is not None
+        print(f"{path.name}: {fault or (f'skipped: {reason}' if reason else f'equal, {changes} changes')}", flush=True)
+    print(f"{compared} compared, {faults} differ, {skipped} skipped")
+    return 1 if faults or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
