@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::terminal::Terminal;
 
 /// The page with a section for each code.
-const PAGE: &str = include_str!("../../../docs/diagnostics.md");
+const PAGE: &str = include_str!("../diagnostics.md");
 
 /// Explain a finding, with an example that is wrong and one that is right
 ///

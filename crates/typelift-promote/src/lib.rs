@@ -54,3 +54,8 @@ pub use refusal::{Reason, Refusal, System};
 pub use remedy::Remedy;
 pub use rule_set::{OperandError, RuleSet, Rules, Setting};
 pub use spelling::Spelling;
+
+/// The examples of the page of the package, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -165,3 +165,8 @@ pub use verbs::Element;
 pub use weights::Weights;
 pub use why::why;
 pub use xml::ReadError;
+
+/// The examples of the page of the package, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

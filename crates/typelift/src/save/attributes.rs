@@ -1,6 +1,6 @@
 //! What a file has besides its bytes, carried over to the one that takes its place.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn keep(old: &Path, new: &File) -> io::Result<()> {
 
 /// Owner and permissions. A group that the file cannot be given leaves its rights to nobody.
 #[cfg(unix)]
-fn own(old: &Metadata, new: &File) -> io::Result<()> {
+fn own(old: &fs::Metadata, new: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let mut mode = old.mode() & 0o7777;
     if fchown(new, Some(old.uid()), Some(old.gid())).is_err() && fchown(new, None, Some(old.gid())).is_err() {

@@ -9,12 +9,15 @@
 #[allow(dead_code, reason = "only what is said of each case counts here")]
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::hostile::{cases, diagnose};
 use crate::small::{self, X, layer, result};
 use typelift::{Code, Severity};
 
-const DOCUMENT: &str = include_str!("../../../../docs/diagnostics.md");
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics.md")).unwrap()
+});
 
 /// The sections of the document: heading and text.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -98,12 +101,16 @@ fn more() -> Vec<(String, Option<Vec<u8>>)> {
     };
     let nested = (0..65).fold(String::new(), body);
     let nested = format!("<net name=\"n\" version=\"11\">{nested}</net>");
-    let name_collision = include_str!("../../../../testdata/fixtures/diagnostics/name-collision.xml");
-    let legacy_types = include_str!("../../../../testdata/fixtures/diagnostics/legacy-types.xml");
+    let fixture = |name| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/fixtures/diagnostics");
+        std::fs::read_to_string(format!("{folder}/{name}.xml")).unwrap()
+    };
+    let name_collision = fixture("name-collision");
+    let legacy_types = fixture("legacy-types");
     vec![
         (nested, None),
-        (name_collision.to_owned(), None),
-        (legacy_types.to_owned(), None),
+        (name_collision, None),
+        (legacy_types, None),
         (chain(&two("add", "Add", "opset1", ""), &["0:0 6:7", "6:1 9:0"]), None),
         (
             chain(&(parameter(1, "2", "boolean") + &layer(2, "y", "Sigmoid", "opset1", "")), &["1:0 2:0", "2:1 9:0"]),

@@ -9,13 +9,16 @@
 
 use crate::zoo;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use typelift::graph::Edit;
 use typelift::promote::openvino::Attributes;
 use typelift::promote::{Category, ElementType, Operand, RuleSet};
 use typelift::{LayerId, Model, infer, infer_aligned, ops};
 
-const TABLE: &str = include_str!("../../../../testdata/oracle/ties/ties.csv");
+static TABLE: LazyLock<String> = LazyLock::new(|| {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/ties/ties.csv")).unwrap()
+});
 
 /// By operation and revision, for each input: the first input it is tied to, and the types it takes.
 type Table = BTreeMap<(&'static str, u8), Vec<(usize, Vec<ElementType>)>>;
