@@ -3,8 +3,9 @@
 Usage: python take.py [--add MODEL.xml ...]     (needs openvino 2026.4.1)
 
 A line is a JSON object: `name`, `xml`, `bin` (base64), and `layers`, a list of [name, [[type, shape], ...], {body: layers}]
-without Results, or `error`. `--add` adds models, or replaces those of the same file name. `values.py` makes many of them;
-the others were found on foreign and on random models. Each is read in a process of its own.
+without Results, or `error`. `--add` adds models, or replaces those of the same file name. `values.py` makes those whose names
+end in an element type. The others were found on foreign and on random models, or written by hand, and are the data. Each is
+read in a process of its own.
 """
 
 import argparse

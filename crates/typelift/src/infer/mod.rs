@@ -520,8 +520,13 @@ impl Surroundings for Walk {
 
     fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
         let tensor = graph.feeds(node).get(input).copied().flatten()?;
-        let bounds = self.bounds(graph, tensor)?;
-        let layer = graph.weight(node)?.id;
+        let found = self.scope.diagnostics.len();
+        let bounds = self.bounds(graph, tensor);
+        // OpenVINO evaluates nothing for what it drops.
+        if self.scope.diagnostics.len() > found && !self.is_read(graph, node) {
+            self.scope.diagnostics.truncate(found);
+        }
+        let (bounds, layer) = (bounds?, graph.weight(node)?.id);
         match self.aligned(layer).iter().find(|(aligned, _)| *aligned == input) {
             Some(&(_, to)) => bounds.converted(to).map(Rc::new),
             None => Some(bounds),

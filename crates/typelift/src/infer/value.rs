@@ -278,6 +278,8 @@ mod tests {
             ("Divide", "", &[2, 3]),
             ("Broadcast", "", &[0, 4]),
             ("Broadcast", "", &[0, 4]),
+            ("Result", "", &[5]),
+            ("Result", "", &[6]),
         ];
         let mut model = model(layers, &[0; 8]);
         let diagnostics = infer(&mut model);

@@ -1,12 +1,17 @@
 //! Activation functions with parameters that are inputs.
 
 use super::common::check_rank;
-use super::{Accepts, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Context, Fault, Operation, Ties, evaluate};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("HardSigmoid", 0, hard_sigmoid).inputs(3, 3).ties(Ties::All),
     Operation::new("Selu", 0, selu).inputs(3, 3).ties(Ties::All).accepts(Accepts::Real),
-    Operation::new("Swish", 4, swish).inputs(1, 2).ties(Ties::All).accepts(Accepts::Real),
+    Operation::new("Swish", 4, swish)
+        .evaluate(Exact(evaluate::swish))
+        .inputs(1, 2)
+        .ties(Ties::All)
+        .accepts(Accepts::Real),
 ];
 
 fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {

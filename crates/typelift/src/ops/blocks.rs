@@ -1,12 +1,13 @@
 //! Operations that trade the length of some axes for that of others: DepthToSpace, BatchToSpace, ShuffleChannels, …
 
 use super::common::{attribute_axis, check_rank, check_type, dim_between};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchToSpace", 1, batch_to_space).since(2).inputs(4, 4).ties(BLOCKS),
-    Operation::new("DepthToSpace", 0, depth_to_space).attributes(DEPTH),
+    Operation::new("DepthToSpace", 0, depth_to_space).evaluate(Exact(evaluate::depth_to_space)).attributes(DEPTH),
     Operation::new("ExtractImagePatches", 3, extract_image_patches).attributes(&[
         Attr::new("sizes", AttrKind::Ints).default(""),
         Attr::new("strides", AttrKind::Ints).default(""),
@@ -14,10 +15,11 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit"),
     ]),
     Operation::new("ShuffleChannels", 0, shuffle_channels)
+        .evaluate(Exact(evaluate::shuffle_channels))
         .except(2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
     Operation::new("SpaceToBatch", 1, space_to_batch).since(2).inputs(4, 4),
-    Operation::new("SpaceToDepth", 0, space_to_depth).attributes(DEPTH),
+    Operation::new("SpaceToDepth", 0, space_to_depth).evaluate(Exact(evaluate::space_to_depth)).attributes(DEPTH),
 ];
 
 /// Block shape and crops.

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, common_dim, index_type, input_dim, require_dim};
+use super::evaluate::Evaluate::Exact;
 use super::roi::{check_real, common_real};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -29,16 +30,20 @@ pub(super) const ROWS: &[Operation] = &[
         .accepts(Accepts::Integer)
         .attributes(PRIOR_BOX.split_at(12).0),
     Operation::new("PriorBox", 8, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(PRIOR_BOX),
-    Operation::new("PriorBoxClustered", 0, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(&[
-        Attr::new("step", AttrKind::Float).default("0"),
-        Attr::new("step_w", AttrKind::Float).default("0"),
-        Attr::new("step_h", AttrKind::Float).default("0"),
-        Attr::new("width", AttrKind::Floats).default(""),
-        Attr::new("height", AttrKind::Floats).default(""),
-        Attr::new("clip", AttrKind::Bool).default("true"),
-        Attr::new("offset", AttrKind::Float).default("0"),
-        Attr::new("variance", AttrKind::Floats).default(""),
-    ]),
+    Operation::new("PriorBoxClustered", 0, prior_box)
+        .evaluate(Exact(evaluate::prior_box_clustered))
+        .inputs(2, 2)
+        .accepts(Accepts::Integer)
+        .attributes(&[
+            Attr::new("step", AttrKind::Float).default("0"),
+            Attr::new("step_w", AttrKind::Float).default("0"),
+            Attr::new("step_h", AttrKind::Float).default("0"),
+            Attr::new("width", AttrKind::Floats).default(""),
+            Attr::new("height", AttrKind::Floats).default(""),
+            Attr::new("clip", AttrKind::Bool).default("true"),
+            Attr::new("offset", AttrKind::Float).default("0"),
+            Attr::new("variance", AttrKind::Floats).default(""),
+        ]),
     Operation::new("Proposal", 0, proposal)
         .until(3)
         .inputs(3, 3)

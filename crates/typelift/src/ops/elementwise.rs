@@ -1,6 +1,6 @@
 //! Operations that work element by element: one operand, two operands, comparisons, logic, bits, Select.
 
-use ElementType::{Boolean, F32, F64, I8, I16, U8, U16};
+use ElementType::{Bf16, Boolean, F16, F32, F64, I8, I16, U8, U16};
 use typelift_promote::ElementType;
 
 use super::evaluate::DATA;
@@ -25,25 +25,29 @@ pub(super) const ROWS: &[Operation] = &[
     float_function("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
     float_function("Cosh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cosh, f64::round))),
     unary("Elu", 0).accepts(Accepts::Any).attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
-    float_function("Erf", 0),
+    float_function("Erf", 0).evaluate(Exact(|_, x| evaluate::function(x, evaluate::erf, f64::round))),
     unary("ErfInv", 17).accepts(Accepts::Real),
     float_function("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
     unary("Floor", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::floor))),
     unary("Gelu", 0).since(2).until(6).accepts(Accepts::Real),
-    unary("Gelu", 7).accepts(Accepts::Real).attributes(&[Attr::new(
+    unary("Gelu", 7).evaluate(Exact(evaluate::gelu)).accepts(Accepts::Real).attributes(&[Attr::new(
         "approximation_mode",
         AttrKind::Enum(&["erf", "tanh"]),
     )
     .default("erf")]),
-    unary("HSigmoid", 5),
-    unary("HSwish", 4),
+    unary("HSigmoid", 5)
+        .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| (x + 3.0).clamp(0.0, 6.0) / 6.0))),
+    unary("HSwish", 4)
+        .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0))),
     unary("Identity", 16).accepts(Accepts::Any),
     float_function("Log", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::ln, f64::trunc))),
     unary("LogicalNot", 1)
         .promoted_as(PromotedAs::Negation)
         .evaluate(Exact(evaluate::logical_not))
         .accepts(Accepts::Any),
-    unary("Mish", 4).accepts(Accepts::Real),
+    unary("Mish", 4)
+        .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| x * x.exp().ln_1p().tanh())))
+        .accepts(Accepts::Real),
     unary("Negative", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::wrapping_neg, |x| -x))),
     unary("Relu", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
     unary("Round", 5).evaluate(Exact(evaluate::round)).accepts(Accepts::Any).attributes(&[Attr::new(
@@ -58,7 +62,11 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Exact(|_, x| evaluate::number(x, &[], i128::signum, |x| if x == 0.0 { 0.0 } else { x.signum() }))),
     float_function("Sin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sin, f64::trunc))),
     float_function("Sinh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sinh, f64::round))),
-    unary("SoftPlus", 4).accepts(Accepts::Real),
+    unary("SoftPlus", 4)
+        .evaluate(Exact(|_, x| {
+            evaluate::activation(x, HALF_AND_SINGLE, |x| if x < 20.0 { x.exp().ln_1p() } else { x })
+        }))
+        .accepts(Accepts::Real),
     unary("SoftSign", 9).accepts(Accepts::Real),
     float_function("Sqrt", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::sqrt, f64::trunc))),
     float_function("Tan", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::tan, f64::round))),
@@ -134,8 +142,10 @@ pub(super) const ROWS: &[Operation] = &[
         .inputs(3, 3)
         .ties(Ties::Inputs(&[1, 2]))
         .attributes(&[AUTO_BROADCAST, AXIS]),
-    Operation::new("PRelu", 0, same).inputs(2, 2),
+    Operation::new("PRelu", 0, same).evaluate(Exact(evaluate::prelu)).inputs(2, 2),
 ];
+
+const HALF_AND_SINGLE: &[ElementType] = &[Bf16, F16, F32];
 
 pub(super) const AUTO_BROADCAST: Attr =
     Attr::new("auto_broadcast", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("numpy");

@@ -6,13 +6,16 @@ use super::common::{
     INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_one_number, check_rank, check_type, check_type_in, dims_from,
     shape_of_length,
 };
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Eye", 9, eye)
-        .inputs(3, 4)
-        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
+    Operation::new("Eye", 9, eye).evaluate(Exact(evaluate::eye)).inputs(3, 4).attributes(&[Attr::new(
+        "output_type",
+        AttrKind::Type,
+    )
+    .default("dynamic")]),
     Operation::new("Multinomial", 13, multinomial).inputs(2, 2).accepts(Accepts::Real).attributes(&[
         Attr::new("convert_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_replacement", AttrKind::Bool).default("false"),
@@ -21,24 +24,32 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("op_seed", AttrKind::Int).default("0"),
     ]),
     Operation::new("OneHot", 1, one_hot)
+        .evaluate(Exact(evaluate::one_hot))
         .until(15)
         .inputs(4, 4)
         .ties(Ties::Inputs(&[2, 3]))
         .accepts(Accepts::Bits)
         .attributes(&[AXIS]),
-    Operation::new("OneHot", 16, one_hot).inputs(4, 4).ties(Ties::Inputs(&[2, 3])).accepts(Accepts::Bits).attributes(
-        &[
+    Operation::new("OneHot", 16, one_hot)
+        .evaluate(Exact(evaluate::one_hot))
+        .inputs(4, 4)
+        .ties(Ties::Inputs(&[2, 3]))
+        .accepts(Accepts::Bits)
+        .attributes(&[
             AXIS,
             Attr::new("negative_indices_mode", AttrKind::Enum(&["ignore_negative", "normalize"]))
                 .default("ignore_negative"),
-        ],
-    ),
-    Operation::new("RandomUniform", 8, random_uniform).inputs(3, 3).ties(Ties::Inputs(&[1, 2])).attributes(&[
-        Attr::new("output_type", AttrKind::Type).default("dynamic"),
-        Attr::new("global_seed", AttrKind::Int).default("0"),
-        Attr::new("op_seed", AttrKind::Int).default("0"),
-        Attr::new("alignment", AttrKind::Enum(&["tensorflow", "pytorch"])).default("tensorflow"),
-    ]),
+        ]),
+    Operation::new("RandomUniform", 8, random_uniform)
+        .evaluate(Exact(evaluate::random_uniform))
+        .inputs(3, 3)
+        .ties(Ties::Inputs(&[1, 2]))
+        .attributes(&[
+            Attr::new("output_type", AttrKind::Type).default("dynamic"),
+            Attr::new("global_seed", AttrKind::Int).default("0"),
+            Attr::new("op_seed", AttrKind::Int).default("0"),
+            Attr::new("alignment", AttrKind::Enum(&["tensorflow", "pytorch"])).default("tensorflow"),
+        ]),
 ];
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");

@@ -3,11 +3,12 @@
 use typelift_promote::ElementType;
 
 use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, merge_dims};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{AutoBroadcast, Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("MatMul", 0, matmul).inputs(2, 2).ties(Ties::All).attributes(&[
+    Operation::new("MatMul", 0, matmul).evaluate(Exact(evaluate::mat_mul)).inputs(2, 2).ties(Ties::All).attributes(&[
         Attr::new("transpose_a", AttrKind::Bool).default("false"),
         Attr::new("transpose_b", AttrKind::Bool).default("false"),
     ]),

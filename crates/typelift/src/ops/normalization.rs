@@ -1,7 +1,8 @@
 //! Normalizations, and softmax.
 
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
@@ -34,7 +35,7 @@ pub(super) const ROWS: &[Operation] = &[
         NORMALIZE_VARIANCE,
         Attr::new("reduction_axes", AttrKind::Ints).default(""),
     ]),
-    Operation::new("MVN", 6, mvn).inputs(2, 2).attributes(&[
+    Operation::new("MVN", 6, mvn).evaluate(Exact(evaluate::mvn)).inputs(2, 2).attributes(&[
         EPS,
         NORMALIZE_VARIANCE,
         Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
@@ -44,9 +45,14 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[EPS, Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add")]),
     Operation::new("LogSoftmax", 5, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
     Operation::new("Softmax", 1, softmax_from_start)
+        .evaluate(Exact(evaluate::softmax))
         .until(7)
         .attributes(&[Attr::new("axis", AttrKind::Unsigned).default("0")]),
-    Operation::new("Softmax", 8, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
+    Operation::new("Softmax", 8, softmax).evaluate(Exact(evaluate::softmax)).attributes(&[Attr::new(
+        "axis",
+        AttrKind::Int,
+    )
+    .default("1")]),
 ];
 
 const EPSILON: Attr = Attr::new("epsilon", AttrKind::Float).default("0");

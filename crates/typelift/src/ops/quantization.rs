@@ -2,15 +2,17 @@
 
 use super::common::{SINGLE, check_type_in};
 use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("FakeQuantize", 0, fake_quantize).inputs(5, 5).ties(Ties::All).tied_when_run().attributes(&[
-        Attr::new("levels", AttrKind::Unsigned).default("0"),
-        AUTO_BROADCAST,
-        AXIS,
-    ]),
+    Operation::new("FakeQuantize", 0, fake_quantize)
+        .evaluate(Exact(evaluate::fake_quantize))
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .tied_when_run()
+        .attributes(&[Attr::new("levels", AttrKind::Unsigned).default("0"), AUTO_BROADCAST, AXIS]),
     Operation::new("FakeConvert", 13, fake_convert)
         .inputs(2, 3)
         .ties(Ties::All)

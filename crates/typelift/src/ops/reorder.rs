@@ -3,10 +3,11 @@
 use typelift_promote::ElementType;
 
 use super::common::{INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_rank, check_type, check_type_in, checked_axis};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::evaluate::Evaluate::Exact;
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("CumSum", 0, cum_sum).since(3).inputs(2, 2).attributes(&[
+    Operation::new("CumSum", 0, cum_sum).evaluate(Exact(evaluate::cum_sum)).since(3).inputs(2, 2).attributes(&[
         Attr::new("exclusive", AttrKind::Bool).default("false"),
         Attr::new("reverse", AttrKind::Bool).default("false"),
     ]),

@@ -145,6 +145,8 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     };
     let distinct = match constant {
         Some(constant) => Dim::fixed(count_distinct(cx, &constant.lower, axis)?),
+        // OpenVINO looks for one of no elements here, and gets the dim that no length fits.
+        None if axis.is_none() && total == Some(0) => Dim::between(1, 0),
         None if all == Dim::ANY || all == Dim::fixed(0) => all,
         None => Dim::between(1, all.upper().unwrap_or(i64::MAX)),
     };

@@ -971,29 +971,55 @@ impl<'a> Read<'a> {
         }
         self.check_names(graph);
         self.check_inputs(graph);
-        self.created = None;
         if !self.dropped.is_empty() {
             // What is not fed as it should be is not part of a valid graph.
             graph.disconnect(&take(&mut self.dropped));
         }
-        if let Err(circle) = graph.node_order() {
-            let names: Vec<_> = circle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
-            let mut list: Vec<_> = names.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
-            if circle.len() > names.len() {
-                list.push(format!("{} more", circle.len() - names.len()));
+        self.check_cycles(graph);
+        self.created = None;
+        self.dropped.clear();
+    }
+
+    /// Reports layers that form a cycle: no more than a warning where OpenVINO drops them.
+    fn check_cycles(&mut self, graph: &mut Graph) {
+        let Err(cycle) = graph.node_order() else { return };
+        let refusal = self.cycle_refusal(graph, &cycle);
+        let created = self.created.get_or_insert_with(|| created_layers(graph));
+        let is_created = |layer: &Layer| graph.node(layer.id).is_some_and(|node| created.contains(&node));
+        if created.is_empty() || cycle.iter().any(|&id| graph.layer(id).is_some_and(is_created)) {
+            return self.report(refusal);
+        }
+        // There can be more cycles. All that OpenVINO drops is taken apart, so that those are found at once.
+        let dropped: HashSet<_> = graph.layers().filter(|layer| !is_created(layer)).map(|layer| layer.id).collect();
+        if let Some(&first) = cycle.first() {
+            self.report_unless_dropped(graph, first, refusal);
+        }
+        for node in dropped.iter().filter_map(|&id| graph.node(id)).collect::<Vec<_>>() {
+            if let Some(layer) = graph.weight_mut(node) {
+                layer.broken = true;
             }
-            let list = list.join(" -> ");
-            let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {list}"));
-            for (at, layer) in names.iter().enumerate() {
-                refusal = refusal
-                    .at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
-            }
-            if let Some(first) = names.first() {
-                self.report_of(
-                    first,
-                    refusal.help("remove the edge that leads back; loops are written as Loop bodies"),
-                );
-            }
+        }
+        graph.disconnect(&dropped);
+        if let Err(cycle) = graph.node_order() {
+            self.report(self.cycle_refusal(graph, &cycle));
+        }
+    }
+
+    fn cycle_refusal(&self, graph: &Graph, cycle: &[LayerId]) -> Diagnostic {
+        let layers: Vec<_> = cycle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
+        let mut list: Vec<_> = layers.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
+        if cycle.len() > layers.len() {
+            list.push(format!("{} more", cycle.len() - layers.len()));
+        }
+        let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {}", list.join(" -> ")));
+        for (at, layer) in layers.iter().enumerate() {
+            refusal =
+                refusal.at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
+        }
+        let refusal = refusal.help("remove the edge that leads back; loops are written as Loop bodies");
+        match layers.first() {
+            Some(first) => self.of(first, refusal),
+            None => refusal,
         }
     }
 

@@ -9,10 +9,9 @@ use crate::recorded;
 const DIFFERENT: &[(&str, &str)] = &[
     ("f16v10", "`Core.read_model` puts Converts into a model of version 10: a note says so"),
     ("pp", "`Core.read_model` subtracts the mean of <pre-process>, which changes no type and no shape"),
-    ("types_603467", "the product of dims that were converted to i8 and back"),
-    ("onlytl_4624", "the product of dims that were converted to i8 and back"),
     ("onlyov_205233", "a length read from a dim of 2^63-1, which OpenVINO forgets on the way"),
     ("types_202170", "OpenVINO leaves an Assign in a body with the shape of a run before the last"),
+    ("mish-bf16", "OpenVINO rounds to bf16 after each step of Mish, Typelift once"),
     ("types_15887", "OpenVINO reads elements behind the end of what a VariadicSplit cuts"),
 ];
 

@@ -77,7 +77,7 @@ pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
 }
 
 /// The operands of an operation, brought to one shape.
-fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Vec<Array>> {
+pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Vec<Array>> {
     let rule = auto_broadcast(evaluation).ok()?;
     let mut shape = operands.first()?.shape();
     for operand in &operands[1..] {

@@ -5,12 +5,16 @@
 
 mod bounds;
 mod elementwise;
+mod generate;
 mod movement;
+mod network;
 mod reduction;
 
 pub(crate) use bounds::Bounds;
 pub(crate) use elementwise::*;
+pub(crate) use generate::*;
 pub(crate) use movement::*;
+pub(crate) use network::*;
 pub(crate) use reduction::*;
 
 use std::cell::RefCell;

@@ -194,9 +194,57 @@ pub(crate) fn transpose(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         order if order.is_empty() => (0..rank).rev().collect(),
         order => order.into_iter().map(|at| axis(at, rank)).collect::<Option<Vec<_>>>()?,
     };
+    if order.len() == rank { reordered(data, &order) } else { None }
+}
+
+/// The data with its axes in this order.
+pub(super) fn reordered(data: &Array, order: &[usize]) -> Option<Array> {
     let own = array::strides(&data.dims);
-    let lists: Vec<_> = order.into_iter().map(|at| array::steps(data.dims[at], own[at])).collect();
-    (lists.len() == rank).then(|| data.pick(&lists, ZERO))?
+    let lists: Vec<_> = order.iter().map(|&at| array::steps(data.dims[at], own[at])).collect();
+    data.pick(&lists, ZERO)
+}
+
+/// DepthToSpace: the depth is cut into blocks, whose elements go beside each other.
+pub(crate) fn depth_to_space(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let data = inputs.first()?;
+    let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;
+    let (&[batch, depth], spatial) = (data.dims.first_chunk()?, data.dims.get(2..)?);
+    let axes = spatial.len();
+    let rest = depth.checked_div(size.checked_pow(u32::try_from(axes).ok()?)?)?;
+    let blocks_first = evaluation.word("mode").ok()? == "blocks_first";
+    let (depth_at, blocks_at) = if blocks_first { (axes + 1, 1) } else { (1, 2) };
+    let blocks = vec![size; axes];
+    let depths = if blocks_first { [blocks, vec![rest]].concat() } else { [vec![rest], blocks].concat() };
+    let cut = data.reshaped([vec![batch], depths, spatial.to_vec()].concat())?;
+    let beside = (0..axes).flat_map(|axis| [axes + 2 + axis, blocks_at + axis]);
+    reordered(&cut, &[0, depth_at].into_iter().chain(beside).collect::<Vec<_>>())?.reshaped(inferred_dims(evaluation)?)
+}
+
+/// SpaceToDepth: the elements of each block go behind each other in the depth.
+pub(crate) fn space_to_depth(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let data = inputs.first()?;
+    let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;
+    let (&[batch, depth], spatial) = (data.dims.first_chunk()?, data.dims.get(2..)?);
+    let cut = spatial.iter().map(|dim| Some([dim.checked_div(size)?, size])).collect::<Option<Vec<_>>>()?;
+    let cut = data.reshaped([&[batch, depth], &cut.concat()[..]].concat())?;
+    let outer = (0..spatial.len()).map(|axis| 2 + 2 * axis);
+    let within = outer.clone().map(|axis| axis + 1);
+    let order: Vec<usize> = match evaluation.word("mode").ok()? {
+        "blocks_first" => [0].into_iter().chain(within).chain([1]).chain(outer).collect(),
+        _ => [0, 1].into_iter().chain(within).chain(outer).collect(),
+    };
+    reordered(&cut, &order)?.reshaped(inferred_dims(evaluation)?)
+}
+
+/// ShuffleChannels: the channels are cut into groups, and taken by turns.
+pub(crate) fn shuffle_channels(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let data = inputs.first()?;
+    let at = axis(evaluation.int("axis").ok()?, data.dims.len())?;
+    let groups = usize::try_from(evaluation.int("group").ok()?).ok()?;
+    let each = data.dims[at].checked_div(groups)?;
+    let cut = data.reshaped([&data.dims[..at], &[groups, each], &data.dims[at + 1..]].concat())?;
+    let order: Vec<usize> = (0..at).chain([at + 1, at]).chain(at + 2..cut.dims.len()).collect();
+    reordered(&cut, &order)?.reshaped(data.dims.clone())
 }
 
 pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {

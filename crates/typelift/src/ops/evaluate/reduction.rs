@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 use super::{Bounds, Evaluation};
 use super::{COMMON, axis, inferred_dims, of_type};
 use crate::array::{self, Array, Data, ZERO};
+use crate::ops::Fault;
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
 pub(crate) fn reduce(
@@ -25,13 +26,7 @@ pub(crate) fn reduce(
     let [data, axes] = inputs else { return None };
     let (ty, rank) = (of_type(data, types)?.element_type, data.dims.len());
     let axes = axes.to_integers().into_iter().map(|at| axis(at, rank)).collect::<Option<Vec<_>>>()?;
-    let kept = |at: usize| !axes.contains(&at);
-    let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
-    let (own, into) = (array::strides(&data.dims), array::strides(&reduced));
-    let group =
-        |place: usize| (0..rank).filter(|&at| kept(at)).map(|at| place / own[at] % data.dims[at] * into[at]).sum();
-    let groups: Vec<usize> = (0..data.len()).map(group).collect();
-    let count = array::count(&reduced)?;
+    let (groups, count) = groups(data, &axes)?;
     let values = match &data.data {
         Data::Ints(values) => Data::Ints(run(values, &groups, count, |group| Some(array::wrap(ty, ints(group)?)))?),
         Data::Floats(values) => {
@@ -39,8 +34,22 @@ pub(crate) fn reduce(
         }
     };
     let keep_dims = evaluation.bool("keep_dims").ok()?;
-    let dims = reduced.iter().enumerate().filter(|&(at, _)| keep_dims || kept(at)).map(|(_, &dim)| dim).collect();
-    Some(Array { element_type: ty, dims, data: values })
+    let dims = data.dims.iter().enumerate().filter_map(|(at, &dim)| match axes.contains(&at) {
+        true => keep_dims.then_some(1),
+        false => Some(dim),
+    });
+    Some(Array { element_type: ty, dims: dims.collect(), data: values })
+}
+
+/// For each value its group, which it shares with those that differ only in their places on these axes; and how many
+/// groups there are.
+pub(super) fn groups(data: &Array, axes: &[usize]) -> Option<(Vec<usize>, usize)> {
+    let kept = |at: usize| !axes.contains(&at);
+    let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
+    let (own, into) = (array::strides(&data.dims), array::strides(&reduced));
+    let along = |place: usize, at: usize| place / own[at] % data.dims[at] * into[at];
+    let group = |place: usize| (0..data.dims.len()).filter(|&at| kept(at)).map(|at| along(place, at)).sum();
+    Some(((0..data.len()).map(group).collect(), array::count(&reduced)?))
 }
 
 pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
@@ -55,10 +64,6 @@ pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Boun
     let lower = reduce_prod(evaluation, &[&data.lower, axes])?;
     if data.is_exact() {
         return Some(Bounds::exactly(lower));
-    }
-    let negative = |end: &Array| end.to_floats().iter().any(|&v| v < 0.0);
-    if negative(&data.lower) || negative(data.upper()) {
-        return None;
     }
     let upper = match data.upper() {
         upper if upper.is_open().contains(&true) && upper.truths().iter().all(|&truth| truth) => {
@@ -98,6 +103,10 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let at = axis(evaluation.int("axis").ok()?, data.dims.len())?;
     let (length, run) = (data.dims[at], array::strides(&data.dims)[at]);
     let k = usize::try_from(k.first_integer()?).ok()?.min(length);
+    if k == 0 && length > 0 {
+        let message = "a shape is computed from no elements of a `TopK`";
+        return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO evaluates it as if it took all of them"));
+    }
     let (greatest, sort) = (evaluation.word("mode").ok()? == "max", evaluation.word("sort").ok()?);
     let compare = |a: usize, b: usize| match &data.data {
         Data::Ints(values) => values[a].cmp(&values[b]),
