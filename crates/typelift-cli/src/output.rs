@@ -26,7 +26,8 @@ pub(crate) struct OutputArgs {
     /// Write the model over IN
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
-    /// Print the whole file afresh in OpenVINO's own style, without comments and unknown elements
+    /// Print the whole file afresh with the elements, order and indentation of OpenVINO's serializer, without comments and
+    /// unknown elements; what attributes say stays as it is
     #[arg(long)]
     pub(crate) canonical: bool,
     /// How OUT gets its .bin

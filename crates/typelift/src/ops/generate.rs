@@ -144,7 +144,7 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "shape", &[1])?;
     if let Some(&[least, ..]) = cx.reals(1)?.as_deref()
         && let Some(&[most, ..]) = cx.reals(2)?.as_deref()
-        && least >= most
+        && (least >= most || least.is_nan() || most.is_nan())
     {
         return Err(Fault::value(&[1, 2], format!("`RandomUniform` has nothing to draw from {least} to below {most}")));
     }

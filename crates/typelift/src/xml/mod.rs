@@ -182,8 +182,9 @@ pub fn name_span(model: &Model, layer: &Layer) -> Span {
 /// How to write a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Print everything afresh in the style of OpenVINO's serializer; what the graph does not hold, such as comments and
-    /// elements the format does not have, is left out.
+    /// Print everything afresh with the elements, order and indentation of OpenVINO's serializer; what the graph does not
+    /// hold, such as comments and elements the format does not have, is left out. The attributes of a layer keep their order
+    /// and their texts: no default is added, and no list is spelled anew.
     pub canonical: bool,
     /// Bring every port's type and dims up to what the graph holds, not only those of layers that were changed.
     pub refresh_ports: bool,

@@ -52,7 +52,7 @@ pub(crate) fn prelu(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     data.zip(&slope, |x, s| Some(if x < 0 { x * s } else { x }), |x, s| if x < 0.0 { x * s } else { x })
 }
 
-/// FakeQuantize: the data in the input range, moved to one of so many levels of the output range.
+/// FakeQuantize: the data in the input range, moved to the nearest of the levels of the output range.
 pub(crate) fn fake_quantize(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     of_type(inputs.first()?, &[COMMON])?;
     let steps = evaluation.unsigned("levels").ok()?.checked_sub(1)?;
