@@ -112,6 +112,13 @@ pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     })
 }
 
+/// Makes weights that are missing an error: OpenVINO refuses a file with constants and without a .bin.
+fn refuse_missing_weights(found: &mut [Diagnostic]) {
+    let missing = found.iter_mut().filter(|it| it.code == Code::MissingWeights);
+    missing.for_each(|it| it.severity = Severity::Error);
+    found.sort_by_key(|it| std::cmp::Reverse(it.severity));
+}
+
 /// What was found in a file.
 struct Outcome {
     count: Count,
@@ -150,6 +157,9 @@ impl Args {
             let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
             let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
             diagnostics.list = typelift::check_after(model, found);
+            if !input.is_stdin() {
+                refuse_missing_weights(&mut diagnostics.list);
+            }
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
         let fixes = model.as_ref().map(|model| Fixes::find(input, model, diagnostics)).unwrap_or_default();

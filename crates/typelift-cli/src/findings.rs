@@ -53,6 +53,7 @@ struct Entry<'a> {
     labels: Vec<Place<'a>>,
     related: Vec<Tensor<'a>>,
     notes: &'a [String],
+    victims: &'a [LayerRef],
     help: Vec<String>,
     fix: Option<&'a str>,
 }
@@ -105,6 +106,7 @@ impl<'a> Entry<'a> {
             labels: labels.collect(),
             related: related.collect(),
             notes: &diagnostic.notes,
+            victims: &diagnostic.victims,
             help: diagnostic.help.iter().cloned().chain(fix.map(Fix::help)).collect(),
             fix: fix.filter(|fix| fix.succeeds).map(|fix| fix.command.as_str()),
         }

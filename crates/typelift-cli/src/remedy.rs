@@ -59,14 +59,15 @@ impl Fixes {
         let mut left = of(Remedy::Align);
         // What reading found stays, whatever is aligned.
         let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
+        let known = if left.is_empty() { HashSet::new() } else { errors_of(model) };
         for options in options() {
             if left.is_empty() {
                 break;
             }
-            let Some(trial) = Trial::new(&options, model) else { continue };
+            let Some(trial) = Trial::new(&options, model, &known) else { continue };
             left.retain(|&at| match trial.effect_on(&diagnostics.list[at]) {
                 Some(effect) => {
-                    let succeeds = !unread && !trial.found.iter().any(Diagnostic::is_error);
+                    let succeeds = !unread && trial.found.is_empty();
                     let command = command("convert", &options, &input.file);
                     fixes.0.insert(at, Fix { command, effect, succeeds });
                     false
@@ -83,16 +84,31 @@ impl Fixes {
     }
 }
 
+/// Identifies an error of a model.
+type Key = (Code, Option<LayerRef>);
+
+fn key(error: &Diagnostic) -> Key {
+    (error.code, error.layer.clone())
+}
+
+/// What inference finds before anything is converted.
+fn errors_of(model: &Model) -> HashSet<Key> {
+    typelift::infer(&mut model.clone()).iter().filter(|it| it.is_error()).map(key).collect()
+}
+
 /// What `convert` would do to a model with some options.
-struct Trial {
+struct Trial<'a> {
     model: Model,
+    /// The errors that are left.
     found: Vec<Diagnostic>,
+    /// What was wrong before.
+    known: &'a HashSet<Key>,
     inserted: HashSet<(String, LayerId)>,
     changes: Vec<Change>,
 }
 
-impl Trial {
-    fn new(options: &[&str], model: &Model) -> Option<Self> {
+impl<'a> Trial<'a> {
+    fn new(options: &[&str], model: &Model, known: &'a HashSet<Key>) -> Option<Self> {
         let fixed = ["in.xml", "-o", "out.xml"];
         let words = ["typelift", "convert"].iter().chain(options).chain(&fixed);
         let Ok(Cli { verb: Verb::Convert(args), .. }) = Cli::try_parse_from(words) else { return None };
@@ -100,19 +116,23 @@ impl Trial {
         let (found, changes) = args.align(&mut model)?;
         let inserted = changes.iter().filter(|change| change.action == Action::Inserted);
         let inserted = inserted.map(|change| (change.layer.path.clone(), change.layer.id)).collect();
-        Some(Self { model, found, inserted, changes })
+        let found = found.into_iter().filter(Diagnostic::is_error).collect();
+        Some(Self { model, found, known, inserted, changes })
     }
 
     /// What is done about a diagnostic of types; `None` if it is not mended.
     fn effect_on(&self, diagnostic: &Diagnostic) -> Option<String> {
-        let layer = diagnostic.layer.as_ref()?;
-        let types = [Code::TypeMismatch, Code::UnsupportedType, Code::NoCommonType];
-        let remains = |found: &Diagnostic| types.contains(&found.code) && found.layer.as_ref() == Some(layer);
-        if self.found.iter().any(remains) {
+        let mended: Vec<_> = match &diagnostic.victims[..] {
+            [] => diagnostic.layer.iter().collect(),
+            victims => victims.iter().collect(),
+        };
+        let is_mended = |found: &Diagnostic| found.layer.as_ref().is_some_and(|layer| mended.contains(&layer));
+        let remains = |found: &Diagnostic| found.code == diagnostic.code && is_mended(found);
+        if mended.is_empty() || self.found.iter().any(|found| remains(found) || !self.known.contains(&key(found))) {
             return None;
         }
-        let mut effects: Vec<_> =
-            self.converts_before(layer).into_iter().map(|(from, to)| describe(from, to)).collect();
+        let converts = mended.iter().flat_map(|layer| self.converts_before(layer));
+        let mut effects: Vec<_> = converts.map(|(from, to)| describe(from, to)).collect();
         effects.dedup();
         match effects.is_empty() {
             true => Some("makes the types agree".to_owned()),

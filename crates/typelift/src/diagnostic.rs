@@ -189,7 +189,7 @@ impl Serialize for Code {
 }
 
 /// The layer a diagnostic is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct LayerRef {
     /// Its number in the file.
     pub id: LayerId,
@@ -251,6 +251,8 @@ pub struct Diagnostic {
     pub related: Vec<Related>,
     /// Other facts that led to it.
     pub notes: Vec<String>,
+    /// The layers that do not accept what this one gives, where that is how the mistake shows.
+    pub victims: Vec<LayerRef>,
     /// What the author of the file can do.
     pub help: Vec<String>,
     /// What a program can do.
@@ -268,6 +270,7 @@ impl Diagnostic {
             labels: Vec::new(),
             related: Vec::new(),
             notes: Vec::new(),
+            victims: Vec::new(),
             help: Vec::new(),
             remedy: None,
         }

@@ -35,6 +35,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("div", "Divide", ""),
     ("sub", "Subtract", ""),
     ("mul", "Multiply", ""),
+    ("sum", "Add", "or ReduceSum, if it sums over axes"),
     ("pow", "Power", ""),
     ("max", "Maximum", ""),
     ("min", "Minimum", ""),
@@ -73,6 +74,26 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("embedding", "Gather", ""),
     ("globalaveragepool", "ReduceMean", "the axes are its second input"),
     ("averagepool", "AvgPool", ""),
+    ("pooling", "MaxPool", "or AvgPool; the window is `kernel`"),
+    ("maxpooling2d", "MaxPool", "the window is `kernel`"),
+    ("averagepooling2d", "AvgPool", "the window is `kernel`"),
+    ("batchmatmul", "MatMul", ""),
+    ("biasadd", "Add", ""),
+    ("rsqrt", "Power", "with the exponent -0.5 as second input"),
+    ("reciprocal", "Power", "with the exponent -1 as second input"),
+    ("square", "Power", "with the exponent 2 as second input"),
+    ("mean", "ReduceMean", "the axes are its second input"),
+    ("chunk", "Split", ""),
+    ("slicing", "Slice", ""),
+    ("scatternd", "ScatterNDUpdate", ""),
+    ("instancenorm", "MVN", "then a Multiply and an Add"),
+    ("instancenormalization", "MVN", "then a Multiply and an Add"),
+    ("leaky_relu", "PRelu", "the slope is its second input"),
+    ("hardswish", "HSwish", ""),
+    ("pixelshuffle", "DepthToSpace", "with mode=\"depth_first\""),
+    ("fakequant", "FakeQuantize", ""),
+    ("identityn", "Identity", ""),
+    ("lookup", "Gather", ""),
     ("avgpool2d", "AvgPool", ""),
     ("maxpool2d", "MaxPool", ""),
     ("batchnormalization", "BatchNormInference", ""),
@@ -100,6 +121,53 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("dequantizelinear", "Convert", "then a Subtract of the zero point and a Multiply with the scale"),
     ("quantizelinear", "FakeQuantize", ""),
 ];
+
+/// What other programs and other operations call attributes, in lower case without `_`, and what they can mean here.
+const ATTRIBUTES: &[(&str, &[&str])] = &[
+    ("kernelsize", &["kernel"]),
+    ("kernelshape", &["kernel"]),
+    ("ksize", &["kernel"]),
+    ("poolsize", &["kernel"]),
+    ("stride", &["strides"]),
+    ("dilation", &["dilations"]),
+    ("padding", &["pads_begin", "auto_pad"]),
+    ("pads", &["pads_begin"]),
+    ("pad", &["pads_begin"]),
+    ("dim", &["axis", "axes"]),
+    ("dims", &["axes", "shape"]),
+    ("axes", &["axis"]),
+    ("axis", &["axes"]),
+    ("dtype", &["element_type", "destination_type", "output_type"]),
+    ("type", &["element_type", "destination_type", "output_type"]),
+    ("precision", &["element_type", "destination_type"]),
+    ("to", &["destination_type"]),
+    ("epsilon", &["eps"]),
+    ("keepdim", &["keep_dims"]),
+    ("transa", &["transpose_a"]),
+    ("transb", &["transpose_b"]),
+    ("approximate", &["approximation_mode"]),
+    ("numgroups", &["num_groups"]),
+    ("groups", &["group", "num_groups"]),
+    ("minval", &["min"]),
+    ("maxval", &["max"]),
+    ("broadcast", &["auto_broadcast", "mode"]),
+    ("ceilmode", &["rounding_type"]),
+    ("alignmode", &["coordinate_transformation_mode"]),
+    ("interpolationmode", &["mode"]),
+    ("numclasses", &["num_classes"]),
+    ("blocksize", &["block_size"]),
+    ("size", &["kernel"]),
+];
+
+/// The one of an operation's attributes that a name of none most likely means: misspelt, or as other programs call it.
+pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let plain = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
+    let word = plain(text);
+    let meant = ATTRIBUTES.iter().find(|(name, _)| *name == word).map_or(&[][..], |(_, meant)| meant);
+    let same = known.clone().find(|name| plain(name) == word);
+    let foreign = || meant.iter().find_map(|meant| known.clone().find(|name| name == meant));
+    same.or_else(foreign).or_else(|| nearest(text, known))
+}
 
 /// The element type that a word of another program or a misspelling means.
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {

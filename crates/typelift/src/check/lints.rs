@@ -67,7 +67,10 @@ impl<'a> Check<'a> {
             }
             "TensorIterator" => self.loop_body(layer, &inputs),
             "Convert" => self.destroyed_values(layer, &inputs),
-            "Constant" => self.non_finite_values(layer),
+            "Constant" => {
+                self.long_name(layer);
+                self.non_finite_values(layer);
+            }
             name if name.starts_with("LSTM") || name.starts_with("GRU") || name.starts_with("RNN") => {
                 self.hidden_size(layer, &inputs);
             }
@@ -187,6 +190,16 @@ impl<'a> Check<'a> {
         let mut lint = lint.at(span, "OpenVINO's reader goes by the weights; its plugins need not");
         lint.related.push(self.related(producer, state, "input 1".to_owned()));
         self.diagnostics.push(lint.help(format!("write hidden_size=\"{size}\"")));
+    }
+
+    /// OpenVINO reads the data of a constant only where its type is `Const`.
+    fn long_name(&mut self, layer: &Layer) {
+        if layer.ty().eq_ignore_ascii_case("Constant") {
+            let message = format!("`{}` is a constant without data: its type must be `Const`", layer.name());
+            let lint = self.lint(Code::MisnamedOperation, layer, message);
+            let label = "OpenVINO reads a `Const` only: this one is memory that nothing was written to";
+            self.diagnostics.push(lint.at(self.locate(layer, "layer", "type"), label).help("write type=\"Const\""));
+        }
     }
 
     fn non_finite_values(&mut self, layer: &'a Layer) {

@@ -1,5 +1,6 @@
 //! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
 
+mod causes;
 mod lints;
 mod order;
 mod target;
@@ -20,7 +21,7 @@ use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, O
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::shape::Shape;
 use crate::span::Span;
-use crate::spelling::nearest;
+use crate::spelling;
 use crate::weights::Weights;
 use crate::xml;
 
@@ -68,31 +69,20 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
         Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
         Code::UnknownLayer | Code::UnknownPort => true,
         Code::MissingAttribute | Code::InvalidValue => found.layer.is_none(),
+        Code::Cycle | Code::InvalidBody => true,
         _ => false,
     };
     if found.iter().any(disconnects) {
         lints.retain(|lint| lint.code != Code::UnreachableLayer);
     }
+    // The bytes that nothing uses are those of a constant that could not be read.
+    if found.iter().any(|found| disconnects(found) || found.code == Code::InvalidConstant) {
+        lints.retain(|lint| lint.code != Code::UnreferencedWeights);
+    }
     found.append(&mut lints);
-    drop_echoes_of_misspellings(&mut found);
+    causes::join(model, &mut found);
     order::sort(model, &mut found);
     found
-}
-
-/// Drops what only says that an attribute is missing where another finding says how it is misspelt.
-fn drop_echoes_of_misspellings(found: &mut Vec<Diagnostic>) {
-    let misspelt = found.iter().filter(|it| it.code == Code::UnknownAttribute).filter_map(|it| {
-        let meant = it.help.first()?.strip_prefix("write `")?.split('`').next()?;
-        Some((it.layer.clone()?, format!("`{meant}`")))
-    });
-    let misspelt: Vec<_> = misspelt.collect();
-    let is_missing = |code| [Code::IncompleteParameter, Code::AssumedAttribute].contains(&code);
-    found.retain(|it| {
-        let echoes = |(layer, meant): &(LayerRef, String)| {
-            it.layer.as_ref() == Some(layer) && it.message.contains(meant.as_str())
-        };
-        !is_missing(it.code) || !misspelt.iter().any(echoes)
-    });
 }
 
 /// One warning for each operation that OpenVINO does not have: without an extension that brings it, the model does not load.
@@ -331,10 +321,10 @@ impl<'a> Check<'a> {
             let lint =
                 self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "data", name), "ignored");
             let known: Vec<_> = operation.attribute_names().collect();
-            let help = match (nearest(name, known.iter().copied()), known.is_empty()) {
+            let help = match (spelling::attribute(name, known.iter().copied()), known.is_empty()) {
                 (Some(meant), _) => format!("write `{meant}` if that is meant"),
                 (None, true) => "it has no attributes at all: remove it".to_owned(),
-                (None, false) => format!("remove it; its attributes are {}", known.join(", ")),
+                (None, false) => format!("remove it; the attributes of `{}` are {}", layer.ty(), known.join(", ")),
             };
             self.diagnostics.push(lint.help(help));
         }
@@ -694,6 +684,12 @@ impl Declared {
             false => !self.dims.is_empty() && !self.shape().is_compatible(output.shape()),
         };
         other_type || (!silent && other_dims)
+    }
+
+    /// Whether a tensor can be what it says.
+    fn fits(&self, output: &OutputPort) -> bool {
+        let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
+        same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
     }
 
     fn shape(&self) -> Shape {

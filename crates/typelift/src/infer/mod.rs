@@ -23,6 +23,7 @@ use self::align::{Aligned, Aligner};
 pub(crate) use self::align::{Plan, Retyped, Wanted};
 pub(crate) use self::probe::{Probe, outputs_of};
 use self::scope::{BodyRef, Run, Scope};
+pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};

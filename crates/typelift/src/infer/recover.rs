@@ -77,7 +77,7 @@ impl Walk {
                 None
             }
         };
-        outputs.unwrap_or_else(|| layer.outputs.iter().map(|port| self.declared(port)).collect())
+        outputs.unwrap_or_else(|| layer.outputs.iter().map(|port| declared(&self.source, port)).collect())
     }
 
     fn apply_leniently(&mut self, subject: &Subject, first: Fault) -> Option<Outputs> {
@@ -124,14 +124,6 @@ impl Walk {
         }
         self.report(graph, node, &fault, 0);
         fault
-    }
-
-    /// What a port declares, as far as it says anything.
-    pub(super) fn declared(&self, port: &OutputPort) -> (ElementType, Shape) {
-        let dims = xml::declared_dims(&self.source, port.content);
-        let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
-        let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };
-        (port.declared.unwrap_or(ElementType::Dynamic), shape)
     }
 
     /// Whether a fault only says that something is unknown, which it is because of an error elsewhere.
@@ -181,5 +173,15 @@ fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
 fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
-    Part::of(known) == Part::of(next) && same_place
+    // With the inputs left open, lists of attributes are compared with each other.
+    let same_count = [known, next].iter().all(|fault| fault.message.ends_with("spatial axes"));
+    Part::of(known) == Part::of(next) && (same_place || same_count)
+}
+
+/// What a port declares, as far as it says anything.
+pub(super) fn declared(source: &str, port: &OutputPort) -> (ElementType, Shape) {
+    let dims = xml::declared_dims(source, port.content);
+    let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
+    let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };
+    (port.declared.unwrap_or(ElementType::Dynamic), shape)
 }

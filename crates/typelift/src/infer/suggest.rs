@@ -1,10 +1,13 @@
 //! Remedies for shapes and values that a rule refuses: small changes of the layer and of its constants, each of them tried.
 
+use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
+use typelift_promote::ElementType;
 
-use super::Walk;
-use crate::graph::{Attribute, Layer, OutputPort};
-use crate::ops::{Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
+use super::recover::declared;
+use super::{Probe, Walk};
+use crate::graph::{Attribute, Graph, Layer, Model, OutputPort};
+use crate::ops::{self, Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
 use crate::shape::{Dim, Shape};
 
 /// How many errors of a model get a remedy that takes trying.
@@ -28,7 +31,7 @@ impl Walk {
             fault.inputs.iter().filter_map(|&input| subject.producer(input)).filter(|layer| is_constant(layer));
         let constants: Vec<_> = constants.map(|layer| format!("Const {} `{}`", layer.id(), layer.name())).collect();
         match (fault.attribute, constants.is_empty()) {
-            (Some(attribute), _) => format!("correct `{attribute}`, or the shapes that it must fit"),
+            (Some(attribute), _) => format!("correct `{attribute}`, or the shapes that it must match"),
             (None, false) => format!("correct {}, or the attributes of this layer", constants.join(" or ")),
             (None, true) => {
                 "correct the attributes of this layer, or put a Reshape or Transpose before the input that is wrong"
@@ -43,30 +46,14 @@ impl Walk {
         if is_constant(subject.layer) {
             return None;
         }
-        let inputs: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
         let names: Vec<_> = match fault.attribute {
             Some(name) => vec![name],
             None => subject.operation.attribute_names().collect(),
         };
-        for attribute in names.into_iter().filter_map(|name| subject.operation.attribute(name)) {
-            for value in candidates(attribute, subject.layer) {
-                let mut layer = subject.layer.clone();
-                layer.attributes.retain(|written| written.name != attribute.name);
-                layer.attributes.push(Attribute { name: attribute.name.into(), value: value.as_str().into() });
-                let (values, _) = AttributeValues::read(&layer, subject.operation);
-                let changed = Subject { layer: &layer, values: &values, ..*subject };
-                if let Some(outputs) = self.attempt_quietly(&changed, &inputs)
-                    && self.are_as_declared(subject.layer, &outputs)
-                {
-                    let shape = outputs.first().map(|(_, shape)| shape.to_string()).unwrap_or_default();
-                    return Some(format!(
-                        "write {}=\"{value}\": the output is {shape} then, as its port declares",
-                        attribute.name
-                    ));
-                }
-            }
-        }
-        None
+        let inputs: SmallVec<[&OutputPort; 4]> = inputs.iter().collect();
+        let source = self.source.clone();
+        let found = find_value(&source, subject, &names, |changed| self.attempt_quietly(changed, &inputs))?;
+        Some(format!("write {found}"))
     }
 
     /// A constant with its dims in another order or grouped otherwise that makes the outputs what they are declared to be.
@@ -79,7 +66,7 @@ impl Walk {
                 ports[input].shape = Shape::fixed(dims.iter().copied());
                 let taken: SmallVec<[&OutputPort; 4]> = ports.iter().collect();
                 let outputs = self.attempt_quietly(subject, &taken);
-                if outputs.is_some_and(|outputs| self.are_as_declared(subject.layer, &outputs)) {
+                if outputs.is_some_and(|outputs| are_as_declared(&self.source, subject.layer, &outputs)) {
                     return Some(format!(
                         "{verb} Const {} `{}` to {}",
                         constant.id(),
@@ -98,19 +85,65 @@ impl Walk {
         self.scope.diagnostics.truncate(found);
         outputs
     }
+}
 
-    /// Whether outputs have the shapes that the ports declare; `false` where no port declares one.
-    fn are_as_declared(&self, layer: &Layer, outputs: &Outputs) -> bool {
-        let same = |declared: &Shape, found: &Shape| {
-            let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
-            let same_dim = |(declared, found): (&Dim, &Dim)| declared.value() == found.value();
-            declared.len() == found.len() && declared.iter().zip(found).all(same_dim)
-        };
-        let declared: Vec<_> = layer.outputs.iter().map(|port| self.declared(port).1).collect();
-        !declared.is_empty()
-            && outputs.len() >= declared.len()
-            && declared.iter().zip(outputs).all(|(declared, (_, found))| same(declared, found))
+/// Another value of one of some attributes, with which the outputs of a layer are what its ports declare:
+/// `axis="0": the output is [2] then, as its port declares`.
+fn find_value(
+    source: &str,
+    subject: &Subject,
+    names: &[&'static str],
+    mut attempt: impl FnMut(&Subject) -> Option<Outputs>,
+) -> Option<String> {
+    for attribute in names.iter().filter_map(|name| subject.operation.attribute(name)) {
+        for value in candidates(attribute, subject.layer) {
+            let mut layer = subject.layer.clone();
+            layer.attributes.retain(|written| written.name != attribute.name);
+            layer.attributes.push(Attribute { name: attribute.name.into(), value: value.as_str().into() });
+            let (values, _) = AttributeValues::read(&layer, subject.operation);
+            let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
+            if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
+                let shape = outputs.first().map(|(_, shape)| shape.to_string()).unwrap_or_default();
+                return Some(format!(
+                    "{}=\"{value}\": the output is {shape} then, as its port declares",
+                    attribute.name
+                ));
+            }
+        }
     }
+    None
+}
+
+/// The value of an attribute with which the outputs of a layer without bodies would be what its ports declare.
+pub(crate) fn value_as_declared(model: &Model, graph: &Graph, node: NodeIndex) -> Option<String> {
+    let layer = graph.weight(node)?;
+    let operation = ops::lookup(&layer.ty, &layer.version).filter(|_| !is_constant(layer))?;
+    let feeds = graph.feeds(node);
+    let fed = feeds.iter().map_while(|feed| feed.as_ref());
+    let inputs: SmallVec<[&OutputPort; 4]> =
+        fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+    let (values, _) = AttributeValues::read(layer, operation);
+    let subject = Subject { graph, node, layer, operation, values: &values, given: None };
+    let mut probe = Probe::new(&model.source, &model.weights);
+    let names: Vec<_> = operation.attribute_names().collect();
+    find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())
+}
+
+/// Whether outputs have the types and shapes that the ports declare; `false` where no port declares a shape.
+fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
+    let same_shape = |declared: &Shape, found: &Shape| {
+        let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
+        let same_dim = |(declared, found): (&Dim, &Dim)| declared.value() == found.value();
+        declared.len() == found.len() && declared.iter().zip(found).all(same_dim)
+    };
+    let same_type = |declared, found| [ElementType::Dynamic, found].contains(&declared);
+    let declared: Vec<_> = layer.outputs.iter().map(|port| declared(source, port)).collect();
+    let pairs = declared.iter().zip(outputs);
+    !declared.is_empty()
+        && outputs.len() >= declared.len()
+        && pairs
+            .into_iter()
+            .all(|(declared, found)| same_type(declared.0, found.0) && same_shape(&declared.1, &found.1))
 }
 
 /// Other values that an attribute of a layer could have been meant to have, the likeliest first.
@@ -130,12 +163,15 @@ fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
             values.sort_by_key(near);
             values.iter().map(ToString::to_string).collect()
         }
+        AttrKind::Type => ["i64", "i32", "f32", "f16"].map(str::to_owned).to_vec(),
         AttrKind::Ints | AttrKind::UnsignedInts => {
             let now = numbers();
+            let other =
+                layer.attribute("strides").and_then(|text| text.split(',').map(|it| it.trim().parse().ok()).collect());
             let repeated = now.first().into_iter().flat_map(|&first| (1..=4).map(move |length| vec![first; length]));
             let cut = (1..now.len()).map(|length| now[..length].to_vec());
             let all = (1..=7).flat_map(|value| (1..=3).map(move |length| vec![value; length]));
-            lists(repeated.chain(cut).chain(all).collect())
+            lists(other.into_iter().chain(repeated).chain(cut).chain(all).collect())
         }
         _ => Vec::new(),
     };

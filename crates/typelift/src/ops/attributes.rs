@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Fault, Operation};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, list};
 use crate::graph::Layer;
 use crate::number::integer_prefix;
 use crate::spelling;
@@ -84,18 +84,21 @@ impl Attr {
             AttrKind::Enum(words) => Ok((Value::Word(self.word(text, words)?), false)),
             AttrKind::Type => Ok((Value::Type(self.element_type(text)?), false)),
             AttrKind::Ints => {
-                let (range, junk) = read_list(text, &mut lists.ints, |field| self.integer(field))?;
+                let list = read_list(text, &mut lists.ints, |field| self.integer(field));
+                let (range, junk) = list.map_err(|_| self.invalid(text, "a list of integers"))?;
                 Ok((Value::Ints(range), junk))
             }
             AttrKind::UnsignedInts => {
-                let (range, junk) = read_list(text, &mut lists.ints, |field| match self.integer(field)? {
-                    (number, _) if number < 0 => Err(self.invalid(field, "a 64-bit integer")),
+                let list = read_list(text, &mut lists.ints, |field| match self.integer(field)? {
+                    (number, _) if number < 0 => Err(self.invalid(field, "an integer from 0")),
                     number => Ok(number),
-                })?;
+                });
+                let (range, junk) = list.map_err(|_| self.invalid(text, "a list of integers from 0"))?;
                 Ok((Value::Ints(range), junk))
             }
             AttrKind::Floats => {
-                let (range, junk) = read_list(text, &mut lists.floats, |field| self.float(field))?;
+                let list = read_list(text, &mut lists.floats, |field| self.float(field));
+                let (range, junk) = list.map_err(|_| self.invalid(text, "a list of numbers"))?;
                 Ok((Value::Floats(range), junk))
             }
         }
@@ -116,7 +119,24 @@ impl Attr {
                 (Code::TrailingJunk, format!("attribute `{}` is `{text}`, of which only the numbers count", self.name))
             }
         };
-        Fault { attribute: Some(self.name), ..Fault::other(code, message) }
+        let help = match self.kind {
+            AttrKind::Bool => format!("write {0}=\"true\" or {0}=\"false\"", self.name),
+            _ => format!("write {}=\"{}\" if that is meant", self.name, self.numbers_in(text)),
+        };
+        Fault { attribute: Some(self.name), ..Fault::other(code, message) }.help(help)
+    }
+
+    /// The numbers in a text, as this attribute lists them.
+    fn numbers_in(&self, text: &str) -> String {
+        let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
+        let texts = text.split(|c| !is_part(c)).filter(|text| text.parse::<f64>().is_ok());
+        match self.kind {
+            AttrKind::Float | AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
+            _ => {
+                let integers = texts.filter_map(|text| Some(integer_prefix(text)?.0.to_string()));
+                integers.collect::<Vec<_>>().join(", ")
+            }
+        }
     }
 
     /// The number at the start of `text`, and whether more follows.
@@ -149,12 +169,19 @@ impl Attr {
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
         found.copied().ok_or_else(|| {
             let fault = self.invalid(text, format!("one of {}", words.join(", ")));
-            match spelling::word(text, words) {
-                Some(meant) => fault.help(format!("write {}=\"{meant}\"", self.name)),
-                None => {
-                    fault.help(format!("write {}=\"{}\" or another of these", self.name, words.first().unwrap_or(&"")))
+            let lower = text.to_ascii_lowercase();
+            let among: Vec<_> = words.iter().filter(|word| lower.len() > 2 && word.contains(&lower)).collect();
+            let write = |word: &str| format!("{}=\"{word}\"", self.name);
+            fault.help(match (&among[..], spelling::word(text, words)) {
+                ([_, _, ..], _) => {
+                    format!("write {}", list(among.iter().map(|word| write(word)).collect(), "or"))
                 }
-            }
+                (_, Some(meant)) => format!("write {}", write(meant)),
+                (_, None) => {
+                    let usual = self.default.filter(|default| !default.is_empty()).or(words.first().copied());
+                    format!("write {} or another of these", write(usual.unwrap_or_default()))
+                }
+            })
         })
     }
 
@@ -174,7 +201,19 @@ impl Attr {
     }
 
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
-        Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name))
+        let fault = Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name));
+        let numbers = self.numbers_in(text);
+        match self.default.filter(|default| !default.is_empty()) {
+            _ if !numbers.is_empty() && numbers != text => fault.help(format!("write {}=\"{numbers}\"", self.name)),
+            Some(default) if self.kind_is_discrete() => {
+                fault.help(format!("write {}=\"{default}\", the usual value, or another one", self.name))
+            }
+            _ => fault.help(format!("write a number, as in {}=\"1\"", self.name)),
+        }
+    }
+
+    fn kind_is_discrete(&self) -> bool {
+        !matches!(self.kind, AttrKind::Float | AttrKind::Floats)
     }
 }
 
@@ -389,12 +428,22 @@ impl<'a> Attributes<'a> {
         match self.layer.attribute(name).or(attribute.default) {
             Some(text) => Ok((attribute, text)),
             None => {
-                let message = format!("`{}` needs the attribute `{name}`", self.layer.ty);
+                let is_missing = |row: &&Attr| row.default.is_none() && self.layer.attribute(row.name).is_none();
+                // A constant with its bytes in `value` needs no place in the .bin.
+                let in_text = self.layer.attribute("value").is_some();
+                let missing = self.operation.attributes.iter().filter(is_missing).map(|row| row.name);
+                let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
+                let quoted = list(missing.iter().map(|name| format!("`{name}`")).collect(), "and");
+                let attributes = if missing.len() > 1 { "attributes" } else { "attribute" };
+                let message = format!("`{}` needs the {attributes} {quoted}", self.layer.ty);
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
-                let near = near.clone().find(|near| spelling::nearest(near, [name].into_iter()).is_some());
+                let near = near.clone().find(|near| spelling::attribute(near, [name].into_iter()).is_some());
                 let help = match near {
                     Some(near) => format!("write `{name}` for `{near}` in its <data>"),
-                    None => format!("add {name}=\"…\" to its <data>"),
+                    None => {
+                        let all: Vec<_> = missing.iter().map(|name| format!("{name}=\"…\"")).collect();
+                        format!("add {} to its <data>", all.join(" "))
+                    }
                 };
                 Err(Fault::other(Code::MissingAttribute, message).help(help))
             }

@@ -114,7 +114,12 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             (left, right) if left == right || right == ElementType::Dynamic => left,
             (ElementType::Dynamic, right) => right,
             (left, right) => {
-                let message = format!("output {output} is {left} from `then_body` and {right} from `else_body`");
+                let of = |side: &Joints, at: usize| side.producer(cx, side.outputs[at].result);
+                let message = format!(
+                    "output {output} is {left} from {} in `then_body` and {right} from {} in `else_body`",
+                    of(&then, output),
+                    of(&otherwise, output)
+                );
                 let fault = Fault::types(&[], message).rule("both branches must give one element type");
                 let results =
                     [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
@@ -374,6 +379,12 @@ impl Joints {
             .source(cx, result)
             .and_then(|(node, port)| cx.bodies[self.body].graph.weight(node)?.outputs().get(port));
         port.map_or((ElementType::Dynamic, Shape::dynamic()), |port| (port.element_type(), port.shape().clone()))
+    }
+
+    /// The layer that produces what a Result takes, in words.
+    fn producer(&self, cx: &Context, result: LayerId) -> String {
+        let source = self.source(cx, result).and_then(|(node, _)| cx.bodies[self.body].graph.weight(node));
+        source.map_or("nothing".to_owned(), |layer| format!("{} {} `{}`", layer.ty(), layer.id(), layer.name()))
     }
 
     /// How often a Loop runs its body, where that is known, or was before its shapes were given from outside.

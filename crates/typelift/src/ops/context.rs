@@ -459,7 +459,7 @@ impl<'a> Context<'a> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
             let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
-            Fault { part: Some(error.span.into()), ..fault }
+            Fault { part: Some(error.span.into()), ..fault }.help(help_with_shape(name, text))
         })?;
         for Oddity { kind, span, read_as } in oddities {
             let message =
@@ -506,4 +506,21 @@ fn as_read(element_type: ElementType, values: Vec<i64>) -> Vec<i64> {
     let count = values.len();
     // What lies behind the bytes cannot be told.
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
+}
+
+/// What to write for a text that is not a shape.
+fn help_with_shape(name: &str, text: &str) -> String {
+    let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
+    match by_cross {
+        Some(dims) => {
+            let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
+            format!("write {name}=\"{}\": dims are separated by commas", dims.join(","))
+        }
+        None => {
+            let dim =
+                |dim: &str| if Shape::parse_lenient(dim).is_ok() { dim.trim().to_owned() } else { "?".to_owned() };
+            let dims: Vec<_> = text.split(',').map(dim).collect();
+            format!("write {name}=\"{}\": `?` is a dim that is not fixed", dims.join(","))
+        }
+    }
 }

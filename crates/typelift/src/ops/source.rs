@@ -78,9 +78,14 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     }
     for name in ["offset", "size"] {
+        let text = cx.text(name)?;
         if cx.int(name)? < 0 {
-            let text = cx.text(name)?;
-            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0")));
+            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
+                .help(format!("write the number of bytes: `{name}` counts from 0")));
+        }
+        if text.trim().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
+            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
+                .help(format!("write {name}=\"{}\" if that is meant", cx.int(name)?)));
         }
     }
     let (offset, size) = (cx.unsigned("offset")?, cx.unsigned("size")?);
@@ -109,8 +114,9 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     if let Some(length) = cx.around.weights().len() {
         if offset.checked_add(size).is_none_or(|end| end > length) {
             let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
-            return Err(Fault { attribute: Some("offset"), ..invalid(message) }
-                .help("the .bin beside the model is another model's, or was cut off"));
+            return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
+                "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin is another model's",
+            ));
         }
         if element_type.kind() == Kind::String {
             check_strings(cx.around.weights(), offset, size)

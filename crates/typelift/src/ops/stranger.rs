@@ -24,6 +24,15 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
     sets.sort_unstable();
     match (opset, sets.first(), sets.last()) {
         (Some(opset), Some(first), Some(last)) => known_elsewhere(ty, opset, [*first, *last], &sets),
+        (None, Some(first), Some(_)) if is_misspelt(version) => Stranger {
+            code: Code::WrongOpset,
+            attribute: "version",
+            message: format!("`{version}` is not an operation set: they are opset1 to opset{LAST_OPSET}"),
+            help: format!(
+                "write version=\"opset{}\"",
+                number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
+            ),
+        },
         (None, _, Some(last)) => Stranger {
             code: Code::UnknownOperation,
             attribute: "version",
@@ -32,6 +41,16 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
         },
         _ => misnamed(ty, version, opset),
     }
+}
+
+/// Whether the name of an operation set is a misspelling of `opset1` or another one, and not an extension's own.
+fn is_misspelt(version: &str) -> bool {
+    let word = version.trim().trim_end_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c)).to_ascii_lowercase();
+    word.is_empty() || spelling::distance(&word, "opset") <= 1
+}
+
+fn number_in(version: &str) -> Option<u8> {
+    version.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
 /// The operation is in other operation sets.

@@ -1,6 +1,6 @@
 //! From text to graph.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::{replace, take};
 use std::ops::Range;
 use std::sync::Arc;
@@ -436,8 +436,8 @@ impl<'a> Read<'a> {
 
     fn ir_version(&mut self, text: &str) -> IrVersion {
         match integer_prefix(text) {
-            Some((10, _)) => IrVersion::V10,
-            Some((11, _)) => IrVersion::V11,
+            Some((10, false)) => IrVersion::V10,
+            Some((11, false)) => IrVersion::V11,
             other => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
                 let span = self.tokens.span_of(text);
@@ -953,6 +953,12 @@ impl<'a> Read<'a> {
             match ports.ends(graph, &edge) {
                 Some((source, target, wire)) => graph.connect(source, target, wire),
                 None => {
+                    if let Some(meant) = self.turned(graph, &mut ports, &edge)
+                        && let Some((source, target, wire)) = ports.ends(graph, &meant)
+                    {
+                        graph.connect(source, target, wire);
+                        continue;
+                    }
                     if graph.node(LayerId(edge.to.0)).is_none() && !self.damaged {
                         graph.ignore(edge.span);
                     }
@@ -961,9 +967,15 @@ impl<'a> Read<'a> {
                 }
             }
         }
+        let mut absent = BTreeMap::<LayerId, Vec<Edge>>::new();
         for edge in bad {
-            self.bad_edge(graph, &mut ports, &edge);
+            let ends = [edge.to.0, edge.from.0].map(LayerId);
+            match ends.into_iter().find(|&id| graph.layer(id).is_none()) {
+                Some(id) => absent.entry(id).or_default().push(edge),
+                None => self.bad_edge(graph, &mut ports, &edge),
+            }
         }
+        self.report_absent_layers(graph, &absent);
         for node in lost.into_iter().filter_map(|id| graph.node(id)).collect::<Vec<_>>() {
             if let Some(layer) = graph.weight_mut(node) {
                 layer.broken = true;
@@ -1027,52 +1039,131 @@ impl<'a> Read<'a> {
     /// that the edge leads to.
     fn bad_edge(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) {
         let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
-        let reports = match (graph.layer(from), graph.layer(to)) {
-            (None, _) | (_, None) if self.damaged => Vec::new(),
-            (_, None) => {
-                let message = format!("an edge ends at layer {to}, which is not there");
-                let lint = Diagnostic::new(Code::EdgeToUnknownLayer, message);
-                vec![lint.at(edge.span, "OpenVINO ignores this edge")]
-            }
-            (None, Some(_)) => {
-                let message = format!("an edge starts at layer {from}, which is not there");
-                let refusal = Diagnostic::new(Code::UnknownLayer, message);
-                let refusal = refusal.at(edge.span, "`from-layer` names no layer of this graph");
-                vec![refusal.help("point `from-layer` at the layer that makes the tensor")]
-            }
-            (Some(producer), Some(consumer)) => {
-                let ends = [
-                    (producer, Direction::Output, "output", edge.from.1),
-                    (consumer, Direction::Input, "input", edge.to.1),
-                ];
-                let missing = |&(layer, direction, _, id): &(&Layer, Direction, &str, u64)| {
-                    ports.position(layer, direction, id).is_none()
-                };
-                let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
-                    let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
-                    let refusal = Diagnostic::new(Code::UnknownPort, message);
-                    let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
-                    let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
-                    self.of(layer, refusal.help(help_with_port(layer, kind, id)))
-                };
-                let missing: Vec<_> = ends.into_iter().filter(missing).collect();
-                missing.into_iter().map(report).collect()
-            }
+        let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
+        let ends =
+            [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
+        let missing = |&(layer, direction, _, id): &(&Layer, Direction, &str, u64)| {
+            ports.position(layer, direction, id).is_none()
         };
+        let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
+            let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
+            let refusal = Diagnostic::new(Code::UnknownPort, message);
+            let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
+            let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+            self.of(layer, refusal.help(help_with_port(layer, kind, id)))
+        };
+        let missing: Vec<_> = ends.into_iter().filter(missing).collect();
+        let reports: Vec<_> = missing.into_iter().map(report).collect();
         for report in reports {
             self.report_unless_dropped(graph, to, report);
         }
     }
 
+    /// Reports an edge whose ends are exchanged, and returns it as it is meant.
+    fn turned(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) -> Option<Edge> {
+        let (from, to) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
+        let meant = Edge { from: edge.to, to: edge.from, span: edge.span };
+        let is_turned = ports.position(from, Direction::Output, edge.from.1).is_none()
+            && ports.position(to, Direction::Input, edge.to.1).is_none()
+            && ports.position(to, Direction::Output, edge.to.1).is_some()
+            && ports.position(from, Direction::Input, edge.from.1).is_some();
+        if !is_turned {
+            return None;
+        }
+        let message = format!(
+            "the edge from layer {} `{}` to layer {} `{}` leads the wrong way",
+            from.id, from.name, to.id, to.name
+        );
+        let refusal = Diagnostic::new(Code::UnknownPort, message);
+        let label = format!(
+            "port {} of layer {} is an input, port {} of layer {} an output",
+            edge.from.1, from.id, edge.to.1, to.id
+        );
+        let refusal = refusal.at(edge.span, label).help(format!(
+            "write <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>",
+            to.id, edge.to.1, from.id, edge.from.1
+        ));
+        self.report_of(from, refusal);
+        Some(meant)
+    }
+
+    /// Reports the layers that edges name and the graph does not have, one finding each.
+    fn report_absent_layers(&mut self, graph: &Graph, absent: &BTreeMap<LayerId, Vec<Edge>>) {
+        if self.damaged {
+            self.complete_ids(absent);
+            return;
+        }
+        if graph.layers().next().is_none() && self.counts.contains_key(&Code::UnknownElement) {
+            return;
+        }
+        for (&id, edges) in absent {
+            let (out, into): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.from.0 == id.0);
+            let (code, first, rest) = match (&out[..], &into[..]) {
+                ([first, rest @ ..], _) => (Code::UnknownLayer, *first, rest.iter().chain(&into)),
+                ([], [first, rest @ ..]) => (Code::EdgeToUnknownLayer, *first, rest.iter().chain(&out)),
+                ([], []) => continue,
+            };
+            let message = match (edges.len(), code) {
+                (1, Code::UnknownLayer) => format!("an edge starts at layer {id}, which is not there"),
+                (1, _) => format!("an edge ends at layer {id}, which is not there"),
+                (count, _) => format!("{count} edges name layer {id}, which is not there"),
+            };
+            let mut found = Diagnostic::new(code, message);
+            found = match code {
+                Code::UnknownLayer => found
+                    .at(first.span, "`from-layer` names no layer of this graph")
+                    .help("point `from-layer` at the layer that makes the tensor, or put the missing layer back"),
+                _ => found
+                    .at(first.span, "OpenVINO ignores this edge")
+                    .help("point `to-layer` at the layer that takes the tensor, or remove the edge"),
+            };
+            for edge in rest.take(SHOWN) {
+                let end = if edge.from.0 == id.0 { "starts" } else { "ends" };
+                found = found.at(edge.span, format!("{end} there, too"));
+            }
+            match graph.layer(LayerId(first.to.0)) {
+                Some(consumer) => {
+                    let found = if edges.len() == 1 { self.of(consumer, found) } else { found };
+                    for edge in &out[1..] {
+                        self.drops(graph, LayerId(edge.to.0));
+                    }
+                    self.report_unless_dropped(graph, LayerId(first.to.0), found);
+                }
+                None => self.report(found),
+            }
+        }
+    }
+
+    /// Says in the finding about a layer without an id which id edges name and no layer has.
+    fn complete_ids(&mut self, absent: &BTreeMap<LayerId, Vec<Edge>>) {
+        let (Some(id), 1) = (absent.keys().next(), absent.len()) else { return };
+        let about_id = |found: &Diagnostic| match found.code {
+            Code::MissingAttribute => found.message == "<layer> has no attribute `id`",
+            Code::InvalidValue => found.message.starts_with("`id` is "),
+            _ => false,
+        };
+        if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| about_id(found)) {
+            found.help = vec![format!("write id=\"{id}\", which edges name and no layer has")];
+        }
+    }
+
     /// Reports what is wrong about how a layer is fed: no more than a warning where OpenVINO drops the layer.
     fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
-        let created = self.created.get_or_insert_with(|| created_layers(graph));
-        if report.is_error() && graph.node(id).is_none_or(|node| !created.contains(&node)) {
+        if report.is_error() && self.drops(graph, id) {
             report.severity = Severity::Warning;
-            self.dropped.insert(id);
             report = report.note(format!("OpenVINO drops layer {id}, which no Result needs"));
         }
         self.report(report);
+    }
+
+    /// Whether OpenVINO drops a layer, so that nothing about how it is fed matters.
+    fn drops(&mut self, graph: &Graph, id: LayerId) -> bool {
+        let created = self.created.get_or_insert_with(|| created_layers(graph));
+        let dropped = graph.node(id).is_none_or(|node| !created.contains(&node));
+        if dropped {
+            self.dropped.insert(id);
+        }
+        dropped
     }
 
     /// Reports inputs that are fed twice, or by nothing.
@@ -1273,7 +1364,28 @@ impl<'a> Read<'a> {
             Some(near) => format!("write `{name}` for `{near}`"),
             None => format!("add {name}=\"…\" to <{}>", element.name()),
         };
-        self.report(refusal.at(element.tag_span, format!("`{name}` must be here")).help(help));
+        let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
+        let value =
+            |wanted| Tokens::attributes(element).flatten().find(|(it, _)| *it == wanted).map(|(_, value)| value);
+        match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
+            ("layer", Some(id), Some(layer)) => {
+                let layer = LayerRef { id: LayerId(id), name: decode(layer).into(), path: self.path.join("/") };
+                self.report(Diagnostic { layer: Some(layer), ..refusal });
+            }
+            ("edge", ..) => self.report_or_join(refusal),
+            _ => self.report(refusal),
+        }
+    }
+
+    /// Reports what is wrong with an edge, unless the same was reported of another one, which counts them then.
+    fn report_or_join(&mut self, found: Diagnostic) {
+        let is_same = |it: &&mut Diagnostic| it.message == found.message && it.help == found.help;
+        let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
+        if first.labels.len() < SHOWN {
+            first.labels.extend(found.labels);
+        }
+        let more = first.notes.first().and_then(|note| note.split(' ').next()?.parse::<usize>().ok()).unwrap_or(0) + 1;
+        first.notes = vec![format!("{more} more {} like it", if more == 1 { "edge is" } else { "edges are" })];
     }
 
     #[cold]

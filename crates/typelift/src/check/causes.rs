@@ -1,0 +1,538 @@
+//! Joins what one mistake leads to into one finding about it.
+//!
+//! The ports of a file say what its tensors were when it was written. Where a layer refuses a tensor that is not what its
+//! port declares, the mistake is where the two first differ, and every error that leads back there follows from it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::NodeIndex;
+use typelift_promote::ElementType;
+
+use super::{Declared, PLACES, tensor};
+use crate::diagnostic::{Code, Diagnostic, Label, LayerRef, Severity};
+use crate::graph::{Attribute, Graph, InputPort, Layer, Model, OutputPort};
+use crate::infer::value_as_declared;
+use crate::ops::{self, LayerKind};
+use crate::span::Span;
+use crate::xml;
+
+/// Lints that can be the reason for an error of the same layer, or of one that its output leads to.
+const CAUSES: &[Code] = &[
+    Code::UnknownAttribute,
+    Code::AssumedAttribute,
+    Code::IncompleteParameter,
+    Code::InvalidBoolean,
+    Code::OddDimension,
+    Code::DuplicateAttribute,
+];
+
+/// Joins the errors and lints of a model: those with one cause become one finding, and what follows from another finding
+/// goes.
+pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
+    explain_misspellings(found);
+    let causes = Causes::new(model);
+    causes.explain_versions(found);
+    causes.fill_in(found);
+    causes.explain_inputs(found);
+    causes.drop_echoes(found);
+    let groups = causes.group(found);
+    let mut absorbed = HashSet::new();
+    for (origin, members) in &groups {
+        causes.blame(origin, members, found, &mut absorbed);
+    }
+    let mut at = 0..;
+    found.retain(|_| at.next().is_none_or(|at| !absorbed.contains(&at)));
+}
+
+/// An output of a layer, with the bodies around it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Origin {
+    path: String,
+    node: NodeIndex,
+    port: usize,
+}
+
+/// What of a tensor an error is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aspect {
+    Type,
+    Any,
+}
+
+impl Aspect {
+    /// The aspect that an error about tensors is about; `None` for other errors.
+    fn of(code: Code) -> Option<Self> {
+        match code {
+            Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Some(Self::Type),
+            Code::ShapeMismatch | Code::InvalidValue | Code::UnknownPort => Some(Self::Any),
+            _ => None,
+        }
+    }
+}
+
+struct Causes<'a> {
+    model: &'a Model,
+    source: &'a str,
+    /// The graph and its bodies, by path.
+    graphs: HashMap<String, &'a Graph>,
+}
+
+impl<'a> Causes<'a> {
+    fn new(model: &'a Model) -> Self {
+        let mut graphs = HashMap::new();
+        let mut pending = vec![(String::new(), &model.graph)];
+        while let Some((path, graph)) = pending.pop() {
+            for layer in graph.layers() {
+                let separator = if path.is_empty() { "" } else { "/" };
+                let inside = |name: &str| format!("{path}{separator}{}/{name}", layer.name());
+                pending.extend(layer.bodies().iter().map(|body| (inside(body.name()), &body.graph)));
+            }
+            graphs.insert(path, graph);
+        }
+        Self { model, source: &model.source, graphs }
+    }
+
+    fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, NodeIndex, &'a Layer)> {
+        let graph = *self.graphs.get(&layer.path)?;
+        let node = graph.node(layer.id)?;
+        Some((graph, node, graph.weight(node)?))
+    }
+
+    /// Whether an output is not what its port declares, as far as both are known.
+    fn deviates(&self, port: &OutputPort, aspect: Aspect) -> bool {
+        let declared = Declared::read(self.source, port.declared, port.content);
+        let other_type = declared.element_type.is_some_and(|ty| ty != port.element_type())
+            && port.element_type() != ElementType::Dynamic;
+        let is_said = !declared.dims.is_empty() && declared.dims.iter().all(|&dim| dim >= -1);
+        other_type || aspect == Aspect::Any && is_said && !declared.shape().is_compatible(port.shape())
+    }
+
+    /// Where the tensors that an error is about stop being what their ports declare.
+    fn origin(&self, found: &Diagnostic) -> Option<Origin> {
+        let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
+        let reference = found.layer.as_ref()?;
+        let (graph, node, _) = self.find(reference)?;
+        let is_related = |source: NodeIndex| {
+            found.related.is_empty()
+                || graph.weight(source).is_some_and(|layer| found.related.iter().any(|it| it.layer.id == layer.id()))
+        };
+        let deviates = |&(source, port): &(NodeIndex, usize)| {
+            graph.weight(source).and_then(|layer| layer.outputs().get(port)).is_some_and(|it| self.deviates(it, aspect))
+        };
+        let feeds = graph.feeds(node);
+        let (mut node, mut port) = *feeds.iter().flatten().find(|&feed| is_related(feed.0) && deviates(feed))?;
+        let mut seen = HashSet::new();
+        while seen.insert(node) {
+            match graph.feeds(node).iter().flatten().find(|&feed| deviates(feed)) {
+                Some(&feed) => (node, port) = feed,
+                None => break,
+            }
+        }
+        Some(Origin { path: reference.path.clone(), node, port })
+    }
+
+    /// The positions of the errors that lead back to one tensor.
+    fn group(&self, found: &[Diagnostic]) -> BTreeMap<Origin, Vec<usize>> {
+        let mut groups = BTreeMap::<Origin, Vec<usize>>::new();
+        for (at, diagnostic) in found.iter().enumerate() {
+            if let Some(origin) = self.origin(diagnostic) {
+                groups.entry(origin).or_default().push(at);
+            }
+        }
+        groups
+    }
+
+    fn reference(&self, origin: &Origin) -> Option<(&'a Layer, LayerRef)> {
+        let layer = self.graphs.get(&origin.path)?.weight(origin.node)?;
+        Some((layer, LayerRef { id: layer.id(), name: layer.name().to_owned(), path: origin.path.clone() }))
+    }
+
+    /// Makes the errors that lead back to a tensor one finding, and marks those that are not needed any more.
+    fn blame(&self, origin: &Origin, members: &[usize], found: &mut [Diagnostic], absorbed: &mut HashSet<usize>) {
+        let Some((layer, reference)) = self.reference(origin) else { return };
+        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&reference);
+        if found.iter().any(|it| it.is_error() && is_of(it)) {
+            absorbed.extend(members);
+            return;
+        }
+        let stale = found.iter().enumerate().filter(|(_, it)| it.code == Code::StalePort && is_of(it));
+        absorbed.extend(stale.map(|(at, _)| at).collect::<Vec<_>>());
+        let cause = found.iter().position(|it| CAUSES.contains(&it.code) && is_of(it) && !is_stray_attribute(it));
+        let victims: Vec<_> = members.iter().filter_map(|&at| found[at].layer.clone()).collect();
+        if let Some(cause) = cause {
+            let labels: Vec<_> = members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])).collect();
+            let related = members.first().map(|&at| found[at].related.clone()).unwrap_or_default();
+            let value = self.value_as_declared(origin).filter(|_| found[cause].code == Code::AssumedAttribute);
+            let it = &mut found[cause];
+            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}")]);
+            (it.severity, it.victims) = (Severity::Error, victims);
+            it.labels.extend(labels);
+            it.related.extend(related);
+            absorbed.extend(members);
+            return;
+        }
+        let Some(port) = layer.outputs().get(origin.port) else { return };
+        let mut blame = self.what_to_write(layer, port);
+        if blame.1.is_none() {
+            let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
+            blame.1 = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
+        }
+        match members {
+            [] => {}
+            &[only] => self.explain_one(&mut found[only], layer, port, blame),
+            members => {
+                let joined = self.join_victims(layer, reference, port, blame, members, found);
+                absorbed.extend(&members[1..]);
+                found[members[0]] = Diagnostic { victims, ..joined };
+            }
+        }
+    }
+
+    /// A value of an attribute with which a layer's outputs would be what its ports declare.
+    fn value_as_declared(&self, origin: &Origin) -> Option<String> {
+        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.node)
+    }
+
+    /// Adds to an error where the tensor that it is about stopped being what its port declares.
+    fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, (span, help): (Span, Option<String>)) {
+        let declared = Declared::read(self.source, port.declared, port.content);
+        it.labels
+            .push(Label { span, message: format!("its output is {}, and its port declares {declared}", tensor(port)) });
+        if Aspect::of(it.code) == Some(Aspect::Any) {
+            it.help.clear();
+        }
+        match help {
+            Some(help) => it.help.insert(0, help),
+            None if it.help.is_empty() => {
+                it.help.push(format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()));
+            }
+            None => {}
+        }
+        if has_bytes_of_another_type(layer, port) {
+            it.remedy = None;
+        }
+    }
+
+    /// One finding about a tensor that several layers refuse.
+    fn join_victims(
+        &self,
+        layer: &Layer,
+        reference: LayerRef,
+        port: &OutputPort,
+        (span, help): (Span, Option<String>),
+        members: &[usize],
+        found: &[Diagnostic],
+    ) -> Diagnostic {
+        let declared = Declared::read(self.source, port.declared, port.content);
+        let first = &found[members[0]];
+        let message = format!(
+            "`{}` is {}, and {} errors follow from it: {}",
+            layer.name(),
+            tensor(port),
+            members.len(),
+            first.message
+        );
+        let mut joined = Diagnostic::new(first.code, message).at(span, format!("its port declares {declared}"));
+        joined.labels.extend(members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])));
+        joined.layer = Some(reference);
+        joined.related = first.related.clone();
+        if let Some(more @ 1..) = members.len().checked_sub(PLACES) {
+            joined.notes.push(format!("{more} more layers do not take it either"));
+        }
+        let correct = || format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name());
+        joined.help.push(help.unwrap_or_else(correct));
+        let converts =
+            members.iter().all(|&at| found[at].remedy == first.remedy) && !has_bytes_of_another_type(layer, port);
+        joined.remedy = first.remedy.filter(|_| converts);
+        joined
+    }
+
+    /// Where the type or shape of a layer's output is written, and what to write there so that it is as declared.
+    fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> (Span, Option<String>) {
+        let declared = Declared::read(self.source, port.declared, port.content);
+        let place = layer.span().unwrap_or_default();
+        let of = format!("in {} {} `{}`, as its port declares", layer.ty(), layer.id(), layer.name());
+        let wrong_type = declared.element_type.filter(|&ty| ty != port.element_type());
+        if let Some(ty) = wrong_type {
+            let says = |it: &&Attribute| ElementType::from_name(it.value()) == Some(port.element_type());
+            if let Some(attribute) = layer.attributes().iter().find(says) {
+                let span = xml::locate(self.source, place, "data", attribute.name());
+                return (span, Some(format!("write {}=\"{ty}\" {of}", attribute.name())));
+            }
+        } else if matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Constant) {
+            let dims: Vec<_> = declared.shape().dims().unwrap_or_default().iter().map(ToString::to_string).collect();
+            let span = xml::locate(self.source, place, "data", "shape");
+            return (span, Some(format!("write shape=\"{}\" {of}", dims.join(","))));
+        }
+        (xml::locate(self.source, place, "layer", "name"), None)
+    }
+
+    /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
+    fn drop_echoes(&self, found: &mut Vec<Diagnostic>) {
+        let key = |layer: &LayerRef| (layer.path.clone(), layer.id);
+        let of = |codes: fn(&Diagnostic) -> bool| -> HashSet<_> {
+            found.iter().filter(|it| codes(it)).filter_map(|it| it.layer.as_ref().map(key)).collect()
+        };
+        let faulty = of(Diagnostic::is_error);
+        let repeated = of(|it| it.code == Code::DuplicateLayerId);
+        let misspelt = of(|it| it.code == Code::UnknownAttribute && meant(it).is_some());
+        let follows = |it: &Diagnostic| {
+            let Some(reference) = &it.layer else { return false };
+            if it.code == Code::StalePort {
+                return misspelt.contains(&key(reference)) && it.message.starts_with("output");
+            }
+            let Some((graph, node, _)) = self.find(reference).filter(|_| Aspect::of(it.code).is_some()) else {
+                return false;
+            };
+            let is_cause = |&(source, _): &(NodeIndex, usize)| {
+                let Some(layer) = graph.weight(source) else { return false };
+                let source = (reference.path.clone(), layer.id());
+                repeated.contains(&source) || it.code == Code::UnknownPort && faulty.contains(&source)
+            };
+            graph.feeds(node).iter().flatten().any(is_cause)
+        };
+        found.retain(|it| !follows(it));
+    }
+
+    /// Joins ports and attributes that an operation does not have where a later version of it has them all.
+    fn explain_versions(&self, found: &mut Vec<Diagnostic>) {
+        let counts = [Code::WrongInputCount, Code::UnknownPort];
+        let all = found.iter().enumerate().filter(|(_, it)| it.is_error() && counts.contains(&it.code));
+        let later: Vec<_> = all
+            .filter_map(|(at, it)| {
+                let (graph, node, layer) = self.find(it.layer.as_ref()?)?;
+                let inputs = graph.feeds(node).iter().flatten().count();
+                let has_all = |row: &'static ops::Operation| {
+                    let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
+                    known && row.input_counts().contains(&inputs)
+                };
+                let current = ops::lookup(layer.ty(), layer.version())?;
+                let mut rows = ops::revisions(layer.ty()).iter().copied();
+                if has_all(current) {
+                    return None;
+                }
+                let set = rows.find(|row| has_all(row))?.opsets().next()?;
+                let span = xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "version");
+                Some((at, layer, set, span))
+            })
+            .collect();
+        for (at, layer, set, span) in later {
+            let it = &mut found[at];
+            it.help = vec![format!(
+                "write version=\"opset{set}\": that `{}` has all of its attributes and ports",
+                layer.ty()
+            )];
+            it.labels.push(Label { span, message: "an older version of the operation".to_owned() });
+            let reference = it.layer.clone();
+            found.retain(|it| it.code != Code::UnknownAttribute || it.layer != reference);
+        }
+    }
+
+    /// Puts what the ports declare into helps that ask for an attribute.
+    fn fill_in(&self, found: &mut [Diagnostic]) {
+        for it in found.iter_mut().filter(|it| it.code == Code::MissingAttribute) {
+            let Some((.., layer)) = it.layer.as_ref().and_then(|layer| self.find(layer)) else { continue };
+            if let Some(set) = ops::revisions(layer.ty()).iter().flat_map(|row| row.opsets()).min() {
+                let help = it.help.iter_mut();
+                help.for_each(|help| *help = help.replace("version=\"…\"", &format!("version=\"opset{set}\"")));
+            }
+            let Some(port) = layer.outputs().first() else { continue };
+            let Declared { element_type, dims } = Declared::read(self.source, port.declared, port.content);
+            let dim = |dim: &i64| if *dim < 0 { "?".to_owned() } else { dim.to_string() };
+            let shape = dims.iter().map(dim).collect::<Vec<_>>().join(",");
+            for help in &mut it.help {
+                if let Some(ty) = element_type {
+                    for name in ["element_type", "destination_type"] {
+                        *help = help.replace(&format!("{name}=\"…\""), &format!("{name}=\"{ty}\""));
+                    }
+                }
+                if !dims.is_empty() {
+                    *help = help.replace("shape=\"…\"", &format!("shape=\"{shape}\""));
+                }
+            }
+        }
+    }
+
+    /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
+    fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
+        let mut explained = HashSet::new();
+        let mut meant = HashSet::new();
+        for it in found.iter_mut() {
+            let about_inputs = Aspect::of(it.code).is_some() && it.is_error()
+                || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
+            let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
+            if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {
+                continue;
+            }
+            let Some((graph, node, layer)) = self.find(&reference) else { continue };
+            if graph.petgraph().edge_count() == 0 && it.code == Code::WrongInputCount {
+                it.help =
+                    vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".to_owned()];
+                continue;
+            }
+            let Some(wrong) = self.wrong_input(graph, node, layer) else { continue };
+            if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
+                meant.insert((reference.path.clone(), producer.id()));
+            }
+            wrong.explain(it, layer);
+            explained.insert((reference.path, reference.id));
+        }
+        // What is wrong with a layer beside its inputs follows from them.
+        let mut first = HashSet::new();
+        found.retain(|it| {
+            let Some(layer) = &it.layer else { return true };
+            let key = (layer.path.clone(), layer.id);
+            let echoes = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
+            !echoes && (it.code != Code::UnreachableLayer || !meant.contains(&key))
+        });
+    }
+
+    /// The input of a layer whose edge starts elsewhere than its port says, or that has none.
+    fn wrong_input(&self, graph: &'a Graph, node: NodeIndex, layer: &Layer) -> Option<Wrong<'a>> {
+        let feeds = graph.feeds(node);
+        let declared: Vec<_> =
+            layer.inputs().iter().map(|port| Declared::read(self.source, port.declared, port.content)).collect();
+        let output = |at: usize| {
+            let (source, port) = feeds.get(at).copied().flatten()?;
+            graph.weight(source)?.outputs().get(port)
+        };
+        let fits = |at: usize, from: usize| output(from).is_none_or(|port| declared[at].fits(port));
+        let edge = |at: usize| {
+            let mut edges = graph.petgraph().edges_directed(node, Incoming);
+            edges.find(|edge| edge.weight().to_port as usize == at).and_then(|edge| edge.weight().span)
+        };
+        let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
+        for &one in &wrong {
+            for other in wrong.iter().copied().filter(|&other| other > one) {
+                if fits(one, other) && fits(other, one) {
+                    return Some(Wrong::Exchanged { inputs: [one, other], edges: [edge(one)?, edge(other)?] });
+                }
+            }
+        }
+        let missing = (0..declared.len()).find(|&at| feeds.get(at).copied().flatten().is_none());
+        let at = missing.or(wrong.first().copied())?;
+        let (producer, port) = self.unused(graph, node, &declared[at])?;
+        Some(match missing {
+            Some(input) => Wrong::Missing { input, producer, port },
+            None => Wrong::Source { input: at, producer, port, edge: edge(at)? },
+        })
+    }
+
+    /// The only tensor of a graph that is what a port declares and that nothing uses.
+    fn unused(&self, graph: &'a Graph, node: NodeIndex, declared: &Declared) -> Option<(&'a Layer, &'a OutputPort)> {
+        declared.element_type?;
+        let nodes = graph.petgraph().node_indices().filter(|&other| other != node);
+        let tensors = nodes.filter_map(|node| Some((node, graph.weight(node)?))).flat_map(|(node, layer)| {
+            layer.outputs().iter().enumerate().map(move |(at, port)| (node, at, layer, port))
+        });
+        let is_unused = |node: NodeIndex, at: usize| {
+            graph.petgraph().edges_directed(node, Outgoing).all(|edge| edge.weight().from_port as usize != at)
+        };
+        let mut fitting = tensors.filter(|(node, at, _, port)| {
+            let same = Declared::read(self.source, port.declared, port.content) == *declared;
+            same && declared.fits(port) && is_unused(*node, *at)
+        });
+        let (_, _, layer, port) = fitting.next()?;
+        fitting.next().is_none().then_some((layer, port))
+    }
+}
+
+/// What is wrong about an input of a layer, going by what its port declares.
+enum Wrong<'a> {
+    /// Two edges end at each other's ports.
+    Exchanged { inputs: [usize; 2], edges: [Span; 2] },
+    /// The edge starts elsewhere than at this tensor.
+    Source { input: usize, producer: &'a Layer, port: &'a OutputPort, edge: Span },
+    /// The edge from this tensor is missing.
+    Missing { input: usize, producer: &'a Layer, port: &'a OutputPort },
+}
+
+impl Wrong<'_> {
+    fn explain(self, it: &mut Diagnostic, layer: &Layer) {
+        let id = |input: usize| layer.inputs().get(input).map_or(0, InputPort::id);
+        it.remedy = None;
+        let label = |it: &mut Diagnostic, span, message| {
+            it.labels.push(Label { span, message });
+        };
+        let help = match self {
+            Self::Exchanged { inputs: [one, other], edges } => {
+                label(it, edges[0], format!("this edge ends at input {one}"));
+                label(it, edges[1], format!("this edge ends at input {other}"));
+                format!(
+                    "exchange the two edges: going by what its ports declare, the tensors of inputs {one} and {other} are \
+                     swapped"
+                )
+            }
+            Self::Source { input, producer, port, edge } => {
+                label(it, edge, format!("the edge to input {input}"));
+                format!(
+                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output is what the port declares, and \
+                     nothing uses it",
+                    producer.ty(),
+                    producer.id(),
+                    producer.name(),
+                    producer.id(),
+                    port.id()
+                )
+            }
+            Self::Missing { input, producer, port } => format!(
+                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {} {} `{}` is what \
+                 the port declares, and nothing uses it",
+                producer.id(),
+                port.id(),
+                layer.id(),
+                id(input),
+                producer.ty(),
+                producer.id(),
+                producer.name()
+            ),
+        };
+        it.help = vec![help];
+    }
+}
+
+/// Joins what is wrong with a layer for lack of an attribute with the lint that says how the attribute is misspelt.
+fn explain_misspellings(found: &mut Vec<Diagnostic>) {
+    let misspelt: Vec<_> = found
+        .iter()
+        .filter(|it| it.code == Code::UnknownAttribute)
+        .filter_map(|it| Some((it.layer.clone()?, meant(it)?.to_owned(), it.clone())))
+        .collect();
+    for (layer, meant, lint) in misspelt {
+        let quoted = format!("`{meant}`");
+        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&layer) && it.message.contains(&quoted);
+        found.retain(|it| !(is_of(it) && [Code::IncompleteParameter, Code::AssumedAttribute].contains(&it.code)));
+        if let Some(error) = found.iter_mut().find(|it| it.is_error() && is_of(it)) {
+            error.labels.extend(lint.labels.iter().map(|it| Label { message: lint.message.clone(), ..it.clone() }));
+            error.help = lint.help.clone();
+            found.retain(|it| *it != lint);
+        }
+    }
+}
+
+/// The attribute that a lint about an unknown one says is meant.
+fn meant(lint: &Diagnostic) -> Option<&str> {
+    lint.help.first()?.strip_prefix("write `")?.split('`').next()
+}
+
+/// Whether a lint is about an attribute that no other attribute's name is near to.
+fn is_stray_attribute(it: &Diagnostic) -> bool {
+    it.code == Code::UnknownAttribute && meant(it).is_none()
+}
+
+/// A victim's place, with what is wrong there.
+fn label_of(it: &Diagnostic) -> Option<Label> {
+    let span = it.labels.first()?.span;
+    let layer = it.layer.as_ref()?;
+    Some(Label { span, message: format!("layer {} `{}`: {}", layer.id, layer.name, it.message) })
+}
+
+/// Whether the bytes of a constant are those of another type than it says.
+fn has_bytes_of_another_type(layer: &Layer, port: &OutputPort) -> bool {
+    let size = layer.attribute("size").and_then(|text| text.trim().parse::<i64>().ok());
+    let dims = port.shape().to_static();
+    let (Some(size), Some(dims)) = (size, dims) else { return false };
+    let bits = dims.iter().try_fold(i64::from(port.element_type().bits()), |bits, &dim| bits.checked_mul(dim));
+    ops::is_constant(layer) && bits.is_some_and(|bits| size != bits.saturating_add(7) / 8)
+}
