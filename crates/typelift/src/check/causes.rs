@@ -35,6 +35,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     causes.explain_versions(found);
     causes.fill_in(found);
     causes.explain_inputs(found);
+    causes.join_ignored_edges(found);
     causes.drop_echoes(found);
     let groups = causes.group(found);
     let mut absorbed = HashSet::new();
@@ -114,7 +115,7 @@ impl<'a> Causes<'a> {
         let reference = found.layer.as_ref()?;
         let (graph, node, _) = self.find(reference)?;
         let is_related = |source: NodeIndex| {
-            found.related.is_empty()
+            found.code == Code::UnknownPort
                 || graph.weight(source).is_some_and(|layer| found.related.iter().any(|it| it.layer.id == layer.id()))
         };
         let deviates = |&(source, port): &(NodeIndex, usize)| {
@@ -268,6 +269,28 @@ impl<'a> Causes<'a> {
         (xml::locate(self.source, place, "layer", "name"), None)
     }
 
+    /// Joins an edge that leads nowhere with what the layer that it starts at, or that it was to end at, lacks.
+    fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
+        let ignored: Vec<_> = found.iter().filter(|it| it.code == Code::EdgeToUnknownLayer).cloned().collect();
+        for lint in ignored {
+            let Some(edge) = lint.labels.first() else { continue };
+            let text = edge.span.text(self.source);
+            let starts_at = |id: &str| text.contains(&format!("from-layer=\"{id}\""));
+            let is_meant = |it: &Diagnostic| {
+                let help = it.help.first().and_then(|help| help.strip_prefix("add <edge from-layer=\""));
+                help.and_then(|help| help.split('"').next()).is_some_and(starts_at)
+            };
+            let id = |it: &Diagnostic| it.layer.as_ref().map_or(String::new(), |layer| layer.id.to_string());
+            if let Some(error) = found.iter_mut().find(|it| is_meant(it)) {
+                error.labels.push(edge.clone());
+                error.notes.push(lint.message.clone());
+                found.retain(|it| *it != lint);
+            } else {
+                found.retain(|it| it.code != Code::UnreachableLayer || !starts_at(&id(it)));
+            }
+        }
+    }
+
     /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
     fn drop_echoes(&self, found: &mut Vec<Diagnostic>) {
         let key = |layer: &LayerRef| (layer.path.clone(), layer.id);
@@ -279,20 +302,30 @@ impl<'a> Causes<'a> {
         let misspelt = of(|it| it.code == Code::UnknownAttribute && meant(it).is_some());
         let follows = |it: &Diagnostic| {
             let Some(reference) = &it.layer else { return false };
+            if it.code == Code::TrailingJunk {
+                let same_place = |error: &Diagnostic| {
+                    error.labels.first().map(|label| label.span) == it.labels.first().map(|label| label.span)
+                };
+                return found.iter().any(|error| error.is_error() && same_place(error));
+            }
             if it.code == Code::StalePort {
                 return misspelt.contains(&key(reference)) && it.message.starts_with("output");
             }
             let Some((graph, node, _)) = self.find(reference).filter(|_| Aspect::of(it.code).is_some()) else {
                 return false;
             };
+            // What the reader says about a port of an edge has the edge, too.
+            let counts_outputs = it.code == Code::UnknownPort && it.labels.len() == 1;
             let is_cause = |&(source, _): &(NodeIndex, usize)| {
                 let Some(layer) = graph.weight(source) else { return false };
                 let source = (reference.path.clone(), layer.id());
-                repeated.contains(&source) || it.code == Code::UnknownPort && faulty.contains(&source)
+                repeated.contains(&source) || counts_outputs && faulty.contains(&source)
             };
             graph.feeds(node).iter().flatten().any(is_cause)
         };
-        found.retain(|it| !follows(it));
+        let echoes: HashSet<_> = (0..found.len()).filter(|&at| follows(&found[at])).collect();
+        let mut at = 0..;
+        found.retain(|_| at.next().is_none_or(|at| !echoes.contains(&at)));
     }
 
     /// Joins ports and attributes that an operation does not have where a later version of it has them all.
@@ -359,7 +392,7 @@ impl<'a> Causes<'a> {
         let mut explained = HashSet::new();
         let mut meant = HashSet::new();
         for it in found.iter_mut() {
-            let about_inputs = Aspect::of(it.code).is_some() && it.is_error()
+            let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
                 || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
             let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
             if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {

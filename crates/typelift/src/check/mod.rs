@@ -17,7 +17,7 @@ use typelift_promote::ElementType;
 
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
-use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort};
+use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort, split_names};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::shape::Shape;
 use crate::span::Span;
@@ -27,6 +27,9 @@ use crate::xml;
 
 /// Limit on the places that one diagnostic points at, and on the unknown attributes reported of one layer.
 const PLACES: usize = 8;
+
+/// Limit on the references of a file that are looked at.
+const MAX_BARE: usize = 1000;
 
 /// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
 const PADDING: u64 = 8;
@@ -178,6 +181,7 @@ impl<'a> Check<'a> {
         self.graph(&model.graph);
         self.unknown_operations();
         self.constants(model);
+        self.bare_ampersands(model);
         self.required_release(model);
         self.legacy_types(model);
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
@@ -251,9 +255,16 @@ impl<'a> Check<'a> {
 
     fn duplicate_tensor_names(&mut self, graph: &Graph) {
         let mut names = Vec::new();
+        let mut given = HashMap::<_, Vec<String>>::new();
         for layer in graph.layers() {
-            for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| port.names.is_some()) {
+            let Some(names) = &layer.output_names else { continue };
+            let producer = graph.producers(layer.id()).into_iter().next().flatten();
+            given.entry(producer.map(|output| (output.layer, output.port))).or_default().extend(split_names(names));
+        }
+        for layer in graph.layers() {
+            for (at, port) in layer.outputs().iter().enumerate() {
                 let mut of_port = port.names();
+                of_port.extend(given.remove(&Some((layer.id(), at))).unwrap_or_default());
                 of_port.sort_unstable();
                 of_port.dedup();
                 names.extend(of_port.into_iter().map(|name| (name, (layer, at))));
@@ -271,6 +282,32 @@ impl<'a> Check<'a> {
                 lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
             }
             self.diagnostics.push(lint.help("remove it from `names` where it is not meant"));
+        }
+    }
+
+    /// References to what is not an entity of XML, and `&` by itself.
+    fn bare_ampersands(&mut self, model: &Model) {
+        let text = self.source;
+        if text.contains("<!ENTITY") {
+            return;
+        }
+        let bare = memchr::memchr_iter(b'&', text.as_bytes()).filter(|&at| !is_entity(&text[at..]));
+        let bare: Vec<_> = bare.take(MAX_BARE).filter(|&at| !is_in_comment(&text[..at])).take(PLACES).collect();
+        for at in bare {
+            let word: String = text[at + 1..].chars().take_while(char::is_ascii_alphanumeric).collect();
+            let is_named = !word.is_empty() && text[at + 1 + word.len()..].starts_with(';');
+            let (message, length) = match is_named {
+                true => (format!("`&{word};` is not an entity of XML: OpenVINO keeps it as text"), word.len() + 2),
+                false => ("a bare `&` is not XML: OpenVINO keeps it as text".to_owned(), 1),
+            };
+            let place = Span::new(at, at + length);
+            let around = |layer: &&Layer| layer.span().is_some_and(|it| it.start <= place.start && place.end <= it.end);
+            let layer = model.graph.layers().find(around).map(|layer| self.reference(layer));
+            let lint = Diagnostic { layer, ..Diagnostic::new(Code::BareAmpersand, message) };
+            let meant = if word == "nbsp" { "a space" } else { "`&amp;`" };
+            self.diagnostics.push(
+                lint.at(place, "other programs refuse the file for it").help(format!("write {meant} if that is meant")),
+            );
         }
     }
 
@@ -481,12 +518,17 @@ impl<'a> Check<'a> {
     /// end of another, and that is not reported.
     fn unaligned_constants(&mut self, constants: &[Constant]) {
         let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
+        let is_packed = |Constant { place, start, .. }: &Constant| {
+            element_size(place.layer).is_some_and(|size| start % size != 0) && ends.contains(start)
+        };
+        if constants.iter().any(is_packed) {
+            return;
+        }
         for Constant { place: Place { layer, reference }, start, .. } in constants {
             let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
-            let size = u64::from(ty.bits() / 8);
-            if size < 2 || start % size == 0 || ends.contains(start) {
+            let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
                 continue;
-            }
+            };
             let message = format!("offset {start} is not a multiple of {size}, the bytes of one {ty}");
             let lint =
                 Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
@@ -624,6 +666,29 @@ impl<'a> Check<'a> {
         }
         self.diagnostics.push(note);
     }
+}
+
+/// The bytes of one element of a constant, if there are several.
+fn element_size(layer: &Layer) -> Option<u64> {
+    let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
+    Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)
+}
+
+/// Whether a text begins with an entity or a character that XML has.
+fn is_entity(text: &str) -> bool {
+    let Some((name, _)) = text[1..].split_once(';') else { return false };
+    let number = |digits: &str, radix| u32::from_str_radix(digits, radix).is_ok();
+    match name.strip_prefix('#').map(|digits| (digits, digits.strip_prefix('x'))) {
+        Some((_, Some(digits))) => number(digits, 16),
+        Some((digits, None)) => number(digits, 10),
+        None => ["amp", "lt", "gt", "quot", "apos"].contains(&name),
+    }
+}
+
+/// Whether a comment, or text that is taken as it is, is open at the end of a text.
+fn is_in_comment(before: &str) -> bool {
+    let is_open = |start: &str, end: &str| before.rfind(start).is_some_and(|at| !before[at..].contains(end));
+    is_open("<!--", "-->") || is_open("<![CDATA[", "]]>")
 }
 
 /// The type that OpenVINO gives an input of a version 10 model.

@@ -31,7 +31,10 @@ impl Walk {
             fault.inputs.iter().filter_map(|&input| subject.producer(input)).filter(|layer| is_constant(layer));
         let constants: Vec<_> = constants.map(|layer| format!("Const {} `{}`", layer.id(), layer.name())).collect();
         match (fault.attribute, constants.is_empty()) {
-            (Some(attribute), _) => format!("correct `{attribute}`, or the shapes that it must match"),
+            (Some(name), _) => match subject.operation.attribute(name) {
+                Some(attribute) => attribute.usual_value(),
+                None => format!("correct `{name}`"),
+            },
             (None, false) => format!("correct {}, or the attributes of this layer", constants.join(" or ")),
             (None, true) => {
                 "correct the attributes of this layer, or put a Reshape or Transpose before the input that is wrong"

@@ -131,7 +131,11 @@ impl Attr {
         let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
         let texts = text.split(|c| !is_part(c)).filter(|text| text.parse::<f64>().is_ok());
         match self.kind {
-            AttrKind::Float | AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
+            AttrKind::Float => texts.take(1).collect(),
+            AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
+            AttrKind::Int | AttrKind::Unsigned => {
+                texts.take(1).filter_map(|text| Some(integer_prefix(text)?.0.to_string())).collect()
+            }
             _ => {
                 let integers = texts.filter_map(|text| Some(integer_prefix(text)?.0.to_string()));
                 integers.collect::<Vec<_>>().join(", ")
@@ -203,17 +207,21 @@ impl Attr {
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
         let fault = Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name));
         let numbers = self.numbers_in(text);
-        match self.default.filter(|default| !default.is_empty()) {
-            _ if !numbers.is_empty() && numbers != text => fault.help(format!("write {}=\"{numbers}\"", self.name)),
-            Some(default) if self.kind_is_discrete() => {
-                fault.help(format!("write {}=\"{default}\", the usual value, or another one", self.name))
-            }
-            _ => fault.help(format!("write a number, as in {}=\"1\"", self.name)),
+        match numbers.is_empty() || numbers == text {
+            true => fault,
+            false => fault.help(format!("write {}=\"{numbers}\"", self.name)),
         }
     }
 
-    fn kind_is_discrete(&self) -> bool {
-        !matches!(self.kind, AttrKind::Float | AttrKind::Floats)
+    /// What to write for a text that cannot be read.
+    pub(crate) fn usual_value(&self) -> String {
+        match (self.kind, self.default) {
+            (AttrKind::Float | AttrKind::Floats, _) => format!("write a number, as in {}=\"1\"", self.name),
+            (_, Some(default)) if !default.is_empty() => {
+                format!("write {}=\"{default}\", the usual value, or correct the shapes that it must match", self.name)
+            }
+            _ => format!("correct `{}`, or the shapes that it must match", self.name),
+        }
     }
 }
 

@@ -517,8 +517,13 @@ fn help_with_shape(name: &str, text: &str) -> String {
             format!("write {name}=\"{}\": dims are separated by commas", dims.join(","))
         }
         None => {
-            let dim =
-                |dim: &str| if Shape::parse_lenient(dim).is_ok() { dim.trim().to_owned() } else { "?".to_owned() };
+            let dim = |dim: &str| {
+                if !dim.trim().is_empty() && Shape::parse_lenient(dim).is_ok() {
+                    dim.trim().to_owned()
+                } else {
+                    "?".to_owned()
+                }
+            };
             let dims: Vec<_> = text.split(',').map(dim).collect();
             format!("write {name}=\"{}\": `?` is a dim that is not fixed", dims.join(","))
         }

@@ -98,6 +98,8 @@ pub fn parse(source: Arc<String>) -> Reading {
     match model {
         Ok(model) => Reading { model: model.map(|model| Model { source: source.clone(), ..model }), diagnostics },
         Err(fatal) => {
+            // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
+            diagnostics.retain(Diagnostic::is_error);
             diagnostics.push(fatal);
             Reading { model: None, diagnostics }
         }
@@ -344,6 +346,23 @@ impl<'a, T> Known<'a, T> {
 /// Ends reading: the text is not XML any more.
 type Fatal = Diagnostic;
 
+/// The elements of the format.
+const ELEMENTS: &[&str] = &[
+    "layers",
+    "layer",
+    "data",
+    "input",
+    "output",
+    "port",
+    "dim",
+    "edges",
+    "edge",
+    "body",
+    "port_map",
+    "back_edges",
+    "rt_info",
+];
+
 /// The wires of a graph as the file has them, by ids.
 struct Edge {
     from: (u64, u64),
@@ -420,14 +439,16 @@ impl<'a> Read<'a> {
             return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here"));
         }
         if let Some(span) = self.tokens.rest()? {
-            let second = span.text(self.source).starts_with("<net");
+            let text = span.text(self.source).trim_start();
+            let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
+            let second = text.trim_start().starts_with("<net");
             let message = match second {
                 true => "a second root element <net> follows the first one: OpenVINO ignores it",
                 false => "what follows the root element is ignored",
             };
             let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
             self.report(lint.help(match second {
-                true => "if two models were joined in one file, put each in a file of its own",
+                true => "if two models were joined in one file, take one of them out and put it in a file of its own",
                 false => "move it into <net>, or remove it",
             }));
         }
@@ -1264,6 +1285,15 @@ impl<'a> Read<'a> {
                     self.report_of(layer, report);
                 }
             }
+            if !["attribute", "user_data"].contains(&child.name()) && self.version == IrVersion::V11 {
+                let message = format!("<{}> in the rt_info of a layer is ignored", child.name());
+                let lint = Diagnostic::new(Code::UnknownElement, message);
+                let lint = lint.at(child.tag_span, "OpenVINO reads <attribute> and <user_data> here");
+                self.report_of(
+                    layer,
+                    lint.help("write <user_data name=\"…\" value=\"…\" version=\"\"/> to keep a value of your own"),
+                );
+            }
             if tokens.skip(&child).is_err() {
                 return;
             }
@@ -1343,8 +1373,16 @@ impl<'a> Read<'a> {
 
     #[cold]
     fn unknown_element(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
-        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", element.name()));
-        self.report(lint.at(element.tag_span, "not in the format here"));
+        let name = element.name();
+        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
+        let lint = lint.at(element.tag_span, "not in the format here");
+        self.report(match name.contains('\u{a0}') {
+            true => lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name"),
+            false => match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
+                Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
+                None => lint.help("remove it, or put it where the format has it"),
+            },
+        });
         self.tokens.skip(element).map(|_| ())
     }
 

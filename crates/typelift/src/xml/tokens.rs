@@ -5,6 +5,7 @@ use std::io::BufRead;
 
 use quick_xml::Reader;
 use quick_xml::errors::IllFormedError;
+use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -40,7 +41,12 @@ impl Element<'_> {
         if is_name(name) {
             return Ok(());
         }
-        Err(Diagnostic::new(Code::XmlSyntax, format!("`{name}` is not a name")).at(self.tag_span, "in this element"))
+        let error = |message: String| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
+        Err(match name.starts_with("<<<<<<") {
+            true => error("the file has the marks of a merge conflict".to_owned())
+                .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>"),
+            false => error(format!("`{name}` is not a name")).help("correct the name, or remove what is not XML"),
+        })
     }
 }
 
@@ -203,7 +209,7 @@ impl<'a> Tokens<'a> {
                 Cow::Borrowed(value) => Ok((attribute.key.0, value)),
                 Cow::Owned(_) => Ok((attribute.key.0, "")),
             },
-            Err(error) => Err(Diagnostic::new(Code::XmlSyntax, error.to_string()).at(element.tag_span, "in this tag")),
+            Err(error) => Err(attribute_error(element, &error)),
         })
     }
 
@@ -244,13 +250,23 @@ impl<'a> Tokens<'a> {
         let place = Span::new(self.base + at, self.base + end);
         let open = self.innermost_open(at);
         match (error, open) {
+            (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open))
+                if !self.is_open(at, found) =>
+            {
+                let message = format!("`</{found}>` ends nothing: no <{found}> is open here, but <{expected}> is");
+                let help = match expected.eq_ignore_ascii_case(found) {
+                    true => format!("write <{found}> and `</{found}>`: upper and lower case count"),
+                    false => format!("remove `</{found}>`, or write `</{expected}>`"),
+                };
+                Diagnostic::new(Code::XmlSyntax, message)
+                    .at(self.end_tag(at), "this end tag has no start tag")
+                    .at(open, "this element is open")
+                    .help(help)
+            }
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open)) => {
                 let message = format!("`</{found}>` comes before `</{expected}>`: <{expected}> is still open");
-                let end = self.text[at..]
-                    .find('>')
-                    .map_or(place, |length| Span::new(self.base + at, self.base + at + length + 1));
                 Diagnostic::new(Code::XmlSyntax, message)
-                    .at(end, format!("`</{expected}>` must come first"))
+                    .at(self.end_tag(at), format!("`</{expected}>` must come first"))
                     .at(open, "this element is not closed")
                     .help(format!("add `</{expected}>` where <{expected}> ends, or correct `</{found}>`"))
             }
@@ -267,34 +283,79 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// The end tag that begins at a byte of the text.
+    fn end_tag(&self, at: usize) -> Span {
+        let length = self.text[at..].find('>').map_or(1, |length| length + 1);
+        Span::new(self.base + at, self.base + at + length)
+    }
+
+    /// Whether an element of this name is open at a byte of the text, the innermost one excepted.
+    fn is_open(&self, at: usize, name: &str) -> bool {
+        let is_of = |span: &Span| {
+            let tag = Span { start: span.start - self.base as u32, end: span.end - self.base as u32 }.text(self.text);
+            tag.strip_prefix('<').and_then(|tag| tag.split(|c: char| c.is_whitespace() || "/>".contains(c)).next())
+                == Some(name)
+        };
+        self.open_elements(at).iter().any(is_of)
+    }
+
     /// The start tag of the innermost element that is open at a byte of the text.
     #[cold]
     fn innermost_open(&self, at: usize) -> Option<Span> {
+        // The end tag that does not fit closed the element that is looked for.
+        self.open_elements(at).pop()
+    }
+
+    /// The start tags of the elements that are open at a byte of the text, outermost first.
+    #[cold]
+    fn open_elements(&self, at: usize) -> Vec<Span> {
         let mut reader = Reader::from_str(self.text);
         let config = reader.config_mut();
         config.check_end_names = false;
         config.allow_dangling_amp = true;
         let mut open = Vec::new();
         loop {
-            let start = usize::try_from(reader.buffer_position()).ok()?;
+            let position = |reader: &Reader<_>| usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+            let start = position(&reader);
             if start >= at {
                 break;
             }
             match reader.read_event() {
-                Ok(Event::Start(_)) => {
-                    open.push(Span::new(
-                        self.base + start,
-                        self.base + usize::try_from(reader.buffer_position()).ok()?,
-                    ));
-                }
+                Ok(Event::Start(_)) => open.push(Span::new(self.base + start, self.base + position(&reader))),
                 Ok(Event::End(_)) => drop(open.pop()),
                 Ok(Event::Eof) | Err(_) => break,
                 Ok(_) => {}
             }
         }
-        // The end tag that does not fit closed the element that is looked for.
-        open.pop()
+        open
     }
+}
+
+/// What is wrong with the attributes of a tag.
+#[cold]
+fn attribute_error(element: &Element, error: &AttrError) -> Diagnostic {
+    let text: &str = element.tag.as_ref();
+    let name = element.name();
+    let (message, help) = match error {
+        _ if text.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) => (
+            format!("an attribute of <{name}> is in typographic quotes"),
+            "write plain quotes (\") around each value; word processors replace them".to_owned(),
+        ),
+        AttrError::UnquotedValue(_) => (
+            format!("the value of an attribute of <{name}> is not in quotes"),
+            "write quotes around it, as in id=\"3\"".to_owned(),
+        ),
+        AttrError::ExpectedQuote(..) => (
+            format!("the value of an attribute of <{name}> has no closing quote"),
+            "add the quote where the value ends".to_owned(),
+        ),
+        AttrError::ExpectedEq(_) => (
+            format!("an attribute of <{name}> has no value, or one before it has lost a quote"),
+            "write each attribute as name=\"value\"".to_owned(),
+        ),
+        error => (error.to_string(), "correct this tag".to_owned()),
+    };
+    Diagnostic::new(Code::XmlSyntax, message).at(element.tag_span, "in this tag").help(help)
 }
 
 #[cold]
