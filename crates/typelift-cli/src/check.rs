@@ -124,7 +124,7 @@ struct Outcome {
     count: Count,
     fails: bool,
     /// Its part of a SARIF log.
-    run: Option<Value>,
+    results: Vec<Value>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -135,8 +135,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let mut outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
     if args.format == Format::Sarif {
-        let runs: Vec<_> = outcomes.done.iter_mut().filter_map(|outcome| outcome.run.take()).collect();
-        terminal.print_json(&findings::sarif(&runs))?;
+        let results: Vec<_> = outcomes.done.iter_mut().flat_map(|outcome| outcome.results.drain(..)).collect();
+        terminal.print_json(&findings::sarif(&results))?;
     }
     if batch.single().is_none() {
         let with_errors = outcomes.done.iter().filter(|outcome| outcome.count.errors > 0).count();
@@ -166,11 +166,11 @@ impl Args {
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
-        let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0, run: None };
+        let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0, results: Vec::new() };
         match self.format {
             Format::Json => page.printed = terminal::json(&Document::new(diagnostics, &fixes))?,
             Format::Github => page.printed = findings::github(diagnostics, &fixes),
-            Format::Sarif => outcome.run = Some(findings::sarif_run(diagnostics, &fixes)),
+            Format::Sarif => outcome.results = findings::sarif_results(diagnostics, &fixes),
             Format::Text => {
                 page.styled = true;
                 page.printed = self.text(diagnostics, &fixes, denied);

@@ -41,7 +41,7 @@ fn section(code: Code) -> Option<&'static str> {
 }
 
 /// The first sentence of the section on a code.
-fn summary(code: Code) -> &'static str {
+pub(crate) fn summary(code: Code) -> &'static str {
     let text = section(code).and_then(|section| section.split_once("\n\n")).map_or("", |(_, text)| text);
     let line = text.lines().next().unwrap_or_default();
     line.split_inclusive(". ").next().unwrap_or_default().trim_end()

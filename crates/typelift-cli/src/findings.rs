@@ -8,6 +8,7 @@ use typelift::Span;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity};
 use typelift::span::Lines;
 
+use crate::explain;
 use crate::remedy::{Fix, Fixes};
 use crate::render::Count;
 
@@ -146,22 +147,34 @@ pub(crate) fn github(diagnostics: &Diagnostics, fixes: &Fixes) -> String {
     text
 }
 
-/// A SARIF 2.1.0 log with one run for each file.
-pub(crate) fn sarif(runs: &[Value]) -> Value {
+/// A SARIF 2.1.0 log with the results of all files in one run: code scanning refuses several runs of one tool.
+pub(crate) fn sarif(results: &[Value]) -> Value {
+    let rules = Code::ALL.iter().map(|&code| {
+        json!({
+            "id": code.name(),
+            "shortDescription": { "text": explain::summary(code) },
+            "defaultConfiguration": { "level": level(code.severity()) },
+        })
+    });
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": runs,
+        "runs": [{
+            "tool": { "driver": {
+                "name": "typelift",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules.collect::<Vec<_>>(),
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
     })
 }
 
-/// The findings of a file as a run of a SARIF log.
-pub(crate) fn sarif_run(diagnostics: &Diagnostics, fixes: &Fixes) -> Value {
+/// The findings of a file as results of a SARIF log.
+pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Value> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
-    let rules = Code::ALL
-        .iter()
-        .map(|code| json!({ "id": code.name(), "defaultConfiguration": { "level": level(code.severity()) } }));
     let results = diagnostics.list.iter().enumerate().map(|(at, diagnostic)| {
         let message = format!("{}\n{}", diagnostic.message, details(&lines, diagnostic, fixes.get(at)));
         let rule = Code::ALL.iter().position(|code| *code == diagnostic.code);
@@ -190,15 +203,7 @@ pub(crate) fn sarif_run(diagnostics: &Diagnostics, fixes: &Fixes) -> Value {
             "relatedLocations": related.collect::<Vec<_>>(),
         })
     });
-    json!({
-        "tool": { "driver": {
-            "name": "typelift",
-            "version": env!("CARGO_PKG_VERSION"),
-            "rules": rules.collect::<Vec<_>>(),
-        } },
-        "columnKind": "unicodeCodePoints",
-        "results": results.collect::<Vec<_>>(),
-    })
+    results.collect()
 }
 
 fn level(severity: Severity) -> &'static str {

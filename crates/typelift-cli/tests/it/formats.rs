@@ -16,40 +16,79 @@ fn check(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The parts of the SARIF 2.1.0 schema that a log of findings uses: each object with the keys that it must and may have.
-fn validate(value: &Value, path: &str) {
-    let (required, optional): (&[&str], &[&str]) = match path {
-        "" => (&["version", "runs"], &["$schema"]),
-        "/runs" => (&["tool"], &["results", "columnKind"]),
-        "/runs/tool" => (&["driver"], &[]),
-        "/runs/tool/driver" => (&["name"], &["version", "rules", "informationUri"]),
-        "/runs/tool/driver/rules" => (&["id"], &["defaultConfiguration", "shortDescription"]),
-        "/runs/tool/driver/rules/defaultConfiguration" => (&[], &["level"]),
-        "/runs/results" => (&["message"], &["ruleId", "ruleIndex", "level", "locations", "relatedLocations"]),
-        path if path.ends_with("/message") => (&["text"], &[]),
-        path if path.ends_with("/locations") => (&[], &["physicalLocation", "logicalLocations"]),
-        path if path.ends_with("/relatedLocations") => (&[], &["id", "message", "physicalLocation"]),
-        path if path.ends_with("/physicalLocation") => (&["artifactLocation"], &["region"]),
-        path if path.ends_with("/artifactLocation") => (&["uri"], &[]),
-        path if path.ends_with("/region") => (&["startLine", "startColumn", "endLine", "endColumn"], &[]),
-        path if path.ends_with("/logicalLocations") => (&["name"], &["fullyQualifiedName"]),
-        path => unreachable!("no object is expected at {path}"),
-    };
-    let object = value.as_object().unwrap();
-    for key in required {
-        assert!(object.contains_key(*key), "{path} lacks {key}");
-    }
-    for (key, value) in object {
-        assert!(required.contains(&key.as_str()) || optional.contains(&key.as_str()), "{path} has {key}");
-        let inner = format!("{path}/{key}");
-        match value {
-            Value::Object(_) => validate(value, &inner),
-            Value::Array(items) => items.iter().for_each(|item| validate(item, &inner)),
-            Value::String(text) if key == "level" => assert!(["error", "warning", "note"].contains(&text.as_str())),
-            Value::Number(number) if key.starts_with("start") => assert!(number.as_u64() > Some(0)),
-            _ => {}
+/// What is wrong with a value by a JSON schema: the keywords of draft 7 that the schema of SARIF uses.
+fn violations(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+    const NO_RULES: [&str; 7] = ["$schema", "$id", "title", "description", "default", "definitions", "format"];
+    for (keyword, rule) in schema.as_object().unwrap() {
+        let holds = match keyword.as_str() {
+            "$ref" => {
+                let pointer = rule.as_str().unwrap().strip_prefix('#').unwrap();
+                violations(root, root.pointer(pointer).unwrap(), value, path, found);
+                true
+            }
+            "type" => match rule.as_str().unwrap() {
+                "object" => value.is_object(),
+                "array" => value.is_array(),
+                "string" => value.is_string(),
+                "boolean" => value.is_boolean(),
+                "integer" => value.is_i64() || value.is_u64(),
+                "number" => value.is_number(),
+                other => panic!("the schema has the type {other}"),
+            },
+            "enum" => rule.as_array().unwrap().contains(value),
+            "minimum" => value.as_f64() >= rule.as_f64(),
+            "maximum" => value.as_f64() <= rule.as_f64(),
+            "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
+            "uniqueItems" => value
+                .as_array()
+                .is_none_or(|items| items.iter().enumerate().all(|(at, item)| !items[..at].contains(item))),
+            "required" => rule.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "items" => {
+                for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+                    violations(root, rule, item, &format!("{path}/{at}"), found);
+                }
+                true
+            }
+            "properties" => {
+                for (key, inner) in value.as_object().into_iter().flatten() {
+                    if let Some(rule) = rule.get(key) {
+                        violations(root, rule, inner, &format!("{path}/{key}"), found);
+                    }
+                }
+                true
+            }
+            "additionalProperties" if rule.is_boolean() => {
+                let known = |key: &String| schema["properties"].get(key).is_some();
+                rule == true || value.as_object().is_none_or(|object| object.keys().all(known))
+            }
+            "additionalProperties" => {
+                value.as_object().is_none_or(|object| object.values().all(|inner| fits(root, rule, inner)))
+            }
+            "anyOf" => rule.as_array().unwrap().iter().any(|rule| fits(root, rule, value)),
+            "oneOf" => rule.as_array().unwrap().iter().filter(|rule| fits(root, rule, value)).count() == 1,
+            // Of strings that the program does not write.
+            "pattern" => false,
+            other => NO_RULES.contains(&other),
+        };
+        if !holds {
+            found.push(format!("{path}: {keyword} {rule}"));
         }
     }
+}
+
+fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
+    let mut found = Vec::new();
+    violations(root, schema, value, "", &mut found);
+    found.is_empty()
+}
+
+/// A log against the schema of the standard.
+fn validate(log: &Value) -> Vec<String> {
+    let schema = include_str!("../../../../testdata/oracle/sarif/sarif-schema-2.1.0.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let mut found = Vec::new();
+    violations(&schema, &schema, log, "", &mut found);
+    found
 }
 
 #[test]
@@ -57,7 +96,8 @@ fn sarif_is_valid() {
     for file in ["type-mismatch.xml", "xml-syntax.xml", "stale-port.xml", "."] {
         let (_, text) = check(&["--format", "sarif", file]);
         let log: Value = serde_json::from_str(&text).unwrap();
-        validate(&log, "");
+        assert_eq!(validate(&log), [""; 0], "{file}");
+        assert_eq!(log["runs"].as_array().unwrap().len(), 1);
         assert_eq!(log["version"], "2.1.0");
         let run = &log["runs"][0];
         let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
@@ -65,6 +105,24 @@ fn sarif_is_valid() {
             let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
             assert_eq!(rules[index]["id"], result["ruleId"]);
         }
+    }
+}
+
+#[test]
+fn the_schema_of_sarif_refuses_what_is_not_sarif() {
+    let (_, text) = check(&["--format", "sarif", "type-mismatch.xml"]);
+    let log: Value = serde_json::from_str(&text).unwrap();
+    let changes: [fn(&mut Value); 5] = [
+        |log| log["runs"][0]["results"][0]["level"] = "fatal".into(),
+        |log| log["runs"][0]["results"][0]["place"] = "here".into(),
+        |log| log["runs"][0]["tool"] = serde_json::json!({}),
+        |log| log["version"] = "2.0.0".into(),
+        |log| log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0.into(),
+    ];
+    for change in changes {
+        let mut changed = log.clone();
+        change(&mut changed);
+        assert!(!validate(&changed).is_empty(), "{changed}");
     }
 }
 
