@@ -10,4 +10,5 @@ mod fixtures;
 mod formats;
 mod packaging;
 mod security;
+mod show;
 mod view;
