@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use typelift::convert::{ConvertError, Converted, Unneeded};
+use typelift::ops::Release;
 use typelift::passes::{Align, Change};
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
@@ -40,6 +41,7 @@ use crate::terminal::{self, Page, Terminal};
   typelift convert models -o converted
   typelift convert --input-type image=u8 --output-type scores=f16 model.xml -o out.xml
   typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
+  typelift convert --target 2022.3 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -63,6 +65,10 @@ pub(crate) struct Args {
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
+    /// Write what this OpenVINO release reads, such as 2023.3: operations that it lacks become those that it has, and before
+    /// 2022.1 the format becomes version 10. A model that cannot be written so is refused, with every reason
+    #[arg(long, value_name = "RELEASE")]
+    target: Option<Release>,
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
@@ -146,8 +152,8 @@ impl Args {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
             return Ok(Conversion { totals: None, plan: None });
         };
-        let Converted { changes, promotions_before, promotions_left, refresh_ports, .. } = converted;
-        let plan = Plan::new(&diagnostics.file, changes, model);
+        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, .. } = converted;
+        let plan = Plan::new(&diagnostics.file, changes, retargeted, model);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
@@ -180,6 +186,7 @@ impl Args {
             set_shapes: set_shape,
             input_types: input_type,
             output_types: output_type,
+            target: self.target,
         }
     }
 

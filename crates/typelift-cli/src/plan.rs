@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::Serialize;
+use typelift::diagnostic::LayerRef;
 use typelift::passes::{Action, Change};
+use typelift::rewrite::Site;
+use typelift::target::Retargeted;
 use typelift::{Diagnostic, Model};
 
 use crate::listing::Clean;
@@ -14,6 +17,17 @@ use crate::listing::Clean;
 pub(crate) struct Plan {
     file: String,
     converts: Vec<Entry>,
+    /// What was done for the release that is to read the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<Rewritten>,
+}
+
+/// The layers that were written otherwise so that a release reads them.
+#[derive(Serialize)]
+struct Rewritten {
+    applied: Vec<Site>,
+    versions: Vec<LayerRef>,
+    names: Vec<LayerRef>,
 }
 
 /// A change, with the line of the file that has the layer, or its source if it is new.
@@ -34,7 +48,7 @@ impl std::ops::Deref for Entry {
 
 impl Plan {
     /// From what passes did one after the other; what one put in and a later one took out is no change.
-    pub(crate) fn new(file: &str, changes: Vec<Change>, model: &Model) -> Self {
+    pub(crate) fn new(file: &str, changes: Vec<Change>, retargeted: Option<Retargeted>, model: &Model) -> Self {
         let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
         let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
         let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
@@ -43,7 +57,9 @@ impl Plan {
         let lines = (!lasting.is_empty()).then(|| typelift::span::Lines::new(model.source().clone()));
         let line = |change: &Change| Some(lines.as_ref()?.line_column(change.span()?.start).0);
         let entries = lasting.into_iter().map(|change| Entry { line: line(&change), change });
-        Self { file: file.to_owned(), converts: entries.collect() }
+        let target =
+            retargeted.map(|Retargeted { applied, versions, names, .. }| Rewritten { applied, versions, names });
+        Self { file: file.to_owned(), converts: entries.collect(), target }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -80,7 +96,9 @@ impl Plan {
     /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes.
     pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
-        Totals { replaced: before.saturating_sub(after), left: after, changes }
+        let target =
+            self.target.as_ref().map(|target| [target.applied.len(), target.versions.len(), target.names.len()]);
+        Totals { replaced: before.saturating_sub(after), left: after, changes, target: target.unwrap_or_default() }
     }
 }
 
@@ -94,6 +112,13 @@ const KINDS: [(Action, &str, &str); 6] = [
     (Action::Converted, "constant converted", "constants converted"),
 ];
 
+/// What is done for a release, as one of them and more of them are counted.
+const TARGET: [(&str, &str); 3] = [
+    ("layer rewritten", "layers rewritten"),
+    ("operation set changed", "operation sets changed"),
+    ("layer renamed", "layers renamed"),
+];
+
 /// How much is done to a model, or to several.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -101,12 +126,14 @@ pub(crate) struct Totals {
     left: usize,
     /// Of each kind.
     changes: [usize; KINDS.len()],
+    /// For a release.
+    target: [usize; TARGET.len()],
 }
 
 impl Totals {
     /// Whether the model stays as it is.
     pub(crate) fn change_nothing(&self) -> bool {
-        self.replaced == 0 && self.changes == [0; KINDS.len()]
+        self.replaced == 0 && self.changes == [0; KINDS.len()] && self.target == [0; TARGET.len()]
     }
 }
 
@@ -116,6 +143,7 @@ impl std::iter::Sum for Totals {
             replaced: a.replaced + b.replaced,
             left: a.left + b.left,
             changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
+            target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
         })
     }
 }
@@ -129,7 +157,8 @@ impl Display for Totals {
         if self.left > 0 {
             done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
         }
-        for ((_, one, more), count) in KINDS.into_iter().zip(self.changes) {
+        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET);
+        for ((one, more), count) in kinds.zip(self.changes.into_iter().chain(self.target)) {
             match count {
                 0 => {}
                 1 => done.push(format!("1 {one}")),
@@ -182,6 +211,7 @@ impl Display for Plan {
                 above = reason;
             }
         }
-        Ok(())
+        let sites = self.target.iter().flat_map(|target| &target.applied);
+        sites.into_iter().try_for_each(|site| writeln!(f, "  * {}", Clean(&site.to_string())))
     }
 }

@@ -6,12 +6,13 @@ use typelift_promote::ElementType;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{Graph, Layer, Model};
 use crate::interface::{InterfaceError, trace_changes};
-use crate::ops::{self, LayerKind};
+use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
-    PassError, UNIQUE_TENSOR_NAMES,
+    Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
 use crate::shape::Shape;
+use crate::target::Retargeted;
 
 /// How to convert a model: what `typelift convert` does between reading and writing.
 ///
@@ -42,6 +43,8 @@ pub struct Conversion {
     pub input_types: Vec<(String, ElementType)>,
     /// Outputs that get another element type around the same computation: [`Model::convert_output`].
     pub output_types: Vec<(String, ElementType)>,
+    /// The release that is to read the model: [`Model::retarget`].
+    pub target: Option<Release>,
 }
 
 /// Which Converts a conversion removes.
@@ -69,6 +72,8 @@ pub struct Converted {
     /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
     /// [`refresh_ports`](crate::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
+    /// What was done for the release that is to read the model, where one is asked for.
+    pub retargeted: Option<Retargeted>,
 }
 
 /// Why a model was not converted.
@@ -98,6 +103,7 @@ impl Default for Conversion {
             set_shapes: Vec::new(),
             input_types: Vec::new(),
             output_types: Vec::new(),
+            target: None,
         }
     }
 }
@@ -148,6 +154,17 @@ impl Conversion {
         for (name, element_type) in &self.output_types {
             changes.extend(model.convert_output(name, *element_type)?);
         }
+        let retargeted = match self.target.map(|target| model.retarget(target)).transpose() {
+            Ok(retargeted) => retargeted,
+            Err(mut refused) => {
+                found.append(&mut refused);
+                return Ok(None);
+            }
+        };
+        if let Some(done) = &retargeted {
+            found.extend(done.found.iter().cloned());
+            changes.extend(self.tidy_after(model, done)?);
+        }
         if refresh_ports {
             let is_noted = |id| changes.iter().any(|change| is_retyped(change) && change.layer.id == id);
             let retyped = model.retyped_since(&interface).into_iter().filter(|change| !is_noted(change.layer.id));
@@ -162,7 +179,7 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
-        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports }))
+        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted }))
     }
 
     /// Whether inputs or outputs are to be other ones.
@@ -174,14 +191,7 @@ impl Conversion {
 
     /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.
     fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
-        let (lower, tidy) = match self.unneeded {
-            Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
-            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
-        };
-        let run = |model: &mut Model, pass: passes::Pass| {
-            passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: pass.name, error })
-        };
+        let (lower, tidy) = self.passes();
         let mut changes = run(model, lower)?;
         // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
         if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
@@ -189,6 +199,27 @@ impl Conversion {
         }
         Ok(changes)
     }
+
+    /// Removes Converts that came with what was written for a release.
+    fn tidy_after(&self, model: &mut Model, done: &Retargeted) -> Result<Vec<Change>, ConvertError> {
+        if self.unneeded == Unneeded::Kept || done.applied.is_empty() {
+            return Ok(Vec::new());
+        }
+        run(model, self.passes().1)
+    }
+
+    /// How ConvertPromoteTypes are replaced, and what follows.
+    fn passes(&self) -> (Pass, Pass) {
+        match self.unneeded {
+            Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+        }
+    }
+}
+
+fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
+    passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: pass.name, error })
 }
 
 /// Whether a change is that an input or output of the model itself has another type.

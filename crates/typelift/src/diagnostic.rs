@@ -168,6 +168,8 @@ codes! {
     NonFiniteConstant "non-finite-constant" Warning;
     /// A Convert leaves nothing of values of the constant before it.
     DestroyedValues "destroyed-values" Warning;
+    /// Version 10 of the format does not hold what the file had.
+    Version10Loss "version-10-loss" Warning;
 
     /// Operations without an inference rule keep what the file declares.
     DeclaredOutputs "declared-outputs" Note;

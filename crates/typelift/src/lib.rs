@@ -142,6 +142,7 @@ pub mod shape;
 pub mod span;
 mod spelling;
 pub mod stats;
+pub mod target;
 mod verbs;
 pub mod weights;
 pub mod why;

@@ -51,8 +51,8 @@ def build(release: Path) -> None:
     raise SystemExit(f"reads.cpp does not link to {library}")
 
 
-def reads(folder: Path, release: str, files: list[Path]) -> dict[Path, str]:
-    """What a release says of each file: `""` if it reads it, else its message."""
+def reads(folder: Path, release: str, files: list[Path], as_is: bool = False) -> dict[Path, str]:
+    """What a release says of each file: `""` if it reads it, else its message. 2021 is asked about version 10 of it, unless `as_is`."""
     environment = dict(os.environ)
     if release in OLD:
         command = [str(folder / release / "reads")]
@@ -60,7 +60,7 @@ def reads(folder: Path, release: str, files: list[Path]) -> dict[Path, str]:
     else:
         command = [sys.executable, str(HERE / "reads.py")]
         environment["PYTHONPATH"] = str(folder / release)
-    asked = files if not release.startswith("2021") else [version_10(file) for file in files]
+    asked = files if as_is or not release.startswith("2021") else [version_10(file) for file in files]
     text = "".join(f"{path}\n" for path in asked)
     answers = subprocess.run(command, input=text, text=True, env=environment, capture_output=True).stdout.splitlines()
     says = {}

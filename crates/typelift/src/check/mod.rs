@@ -6,6 +6,7 @@ mod order;
 mod target;
 
 pub use target::check_target;
+pub(crate) use target::repeated_names;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -106,6 +107,14 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     check.diagnostics
 }
 
+/// The note on the types that OpenVINO gives inputs and outputs of a version 10 model.
+pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
+    let errors = Errors::default();
+    let mut check = Check::new(model, &errors);
+    check.legacy_types(model);
+    check.diagnostics.pop()
+}
+
 /// A layer and where to find it.
 struct Place<'a> {
     layer: &'a Layer,
@@ -198,7 +207,7 @@ impl<'a> Check<'a> {
             let Some(layer) = graph.weight(node) else { continue };
             match ops::lookup(layer.ty(), layer.version()) {
                 Some(operation) => {
-                    self.operation(layer, operation);
+                    self.operation(graph, layer, operation);
                     self.behavior(graph, node, layer, operation);
                 }
                 None => self.stranger(layer),
@@ -337,8 +346,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
-        self.requirements(layer);
+    fn operation(&mut self, graph: &Graph, layer: &'a Layer, operation: &'static Operation) {
+        self.requirements(graph, layer);
         if operation.layer_kind() == LayerKind::Constant {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
             match (number("offset"), number("size"), layer.attribute("value")) {
@@ -591,8 +600,8 @@ impl<'a> Check<'a> {
     }
 
     /// Records what a layer requires, if no other layer requires a newer release.
-    fn requirements(&mut self, layer: &'a Layer) {
-        for Requirement { release, feature } in ops::requirements(layer) {
+    fn requirements(&mut self, graph: &Graph, layer: &'a Layer) {
+        for Requirement { release, feature } in ops::requirements(graph, layer) {
             if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
                 self.newest = Some(Newest { release, layers: Vec::new(), more: 0 });
             }

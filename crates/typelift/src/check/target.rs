@@ -1,8 +1,10 @@
 //! What a release of OpenVINO does not read of a model.
 
+use rustc_hash::FxHashSet;
+
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Graph, Layer, Model};
-use crate::ops::{self, Feature, Operation, Release, Requirement};
+use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::xml;
 
 /// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
@@ -26,8 +28,11 @@ pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     }
     let mut graphs: Vec<(&Graph, String)> = vec![(model.graph(), String::new())];
     while let Some((graph, path)) = graphs.pop() {
+        if target < Release::WITH_REPEATED_NAMES {
+            found.extend(repeated_names(graph).into_iter().map(|layer| repeated(model, layer, &path, target)));
+        }
         for layer in graph.layers() {
-            let newer = ops::requirements(layer).filter(|requirement| requirement.release > target);
+            let newer = ops::requirements(graph, layer).filter(|requirement| requirement.release > target);
             // An operation that is not read has no attributes and outputs that could be.
             let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
             found.extend(first.map(|requirement| of_layer(model, layer, &path, requirement, target)));
@@ -42,10 +47,26 @@ pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
+/// Layers that have the name of an earlier one. Results do not count.
+pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
+    let mut names = FxHashSet::default();
+    let named = graph.layers().filter(|layer| ops::start(layer) != Some(LayerKind::Result));
+    named.filter(|layer| !names.insert(layer.name())).collect()
+}
+
+fn repeated(model: &Model, layer: &Layer, path: &str, target: Release) -> Diagnostic {
+    let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
+    let what = format!("a second layer with the name `{}`", layer.name());
+    let found = refusal(&what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has it");
+    let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+    Diagnostic { layer: Some(layer), ..found }.help("give it a name of its own")
+}
+
 fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, target: Release) -> Diagnostic {
     let Requirement { release, feature } = requirement;
     let (element, attribute) = match feature {
         Feature::Attribute(attribute) => ("data", attribute.name()),
+        Feature::OpenShape | Feature::EmptyTensor if !layer.outputs().is_empty() => ("data", "shape"),
         _ => ("layer", "version"),
     };
     let span = xml::locate(model.source(), layer.span().unwrap_or_default(), element, attribute);
@@ -57,6 +78,9 @@ fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, 
     diagnostic.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() });
     if matches!(feature, Feature::Operation { .. }) {
         diagnostic.help.extend(older(layer, target));
+    }
+    if feature == Feature::OpenShape && !layer.outputs().is_empty() {
+        diagnostic.help.push("give the input a fixed shape".to_owned());
     }
     diagnostic
 }

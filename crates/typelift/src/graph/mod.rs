@@ -21,6 +21,7 @@ pub use edit::{Edit, EditError};
 pub use find::{FindError, Place};
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
 pub(crate) use layer::{join_names, split_names};
+pub(crate) use model::Demands;
 pub use model::{IrVersion, Model};
 pub use verify::Violation;
 

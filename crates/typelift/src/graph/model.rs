@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::Graph;
+use crate::shape::{Dim, Shape};
 use crate::span::Span;
 use crate::weights::Weights;
 
@@ -29,6 +30,13 @@ impl IrVersion {
     }
 }
 
+impl Demands {
+    /// The dims that a port of this shape has in the text; `None` if it has none.
+    pub(crate) fn dims(self, shape: &Shape) -> Option<&[Dim]> {
+        shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
+    }
+}
+
 /// An OpenVINO model.
 ///
 /// It keeps the text it was read from, so that what nobody changed is written as it was.
@@ -42,6 +50,19 @@ pub struct Model {
     pub(crate) source: Arc<String>,
     /// Children of the root besides layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
+    /// What the release that it is for asks of its text.
+    pub(crate) demands: Demands,
+}
+
+/// What older readers ask of the text of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demands {
+    /// Every port says its type: there is none that is open.
+    pub(crate) port_types: bool,
+    /// No port has an open dim. One of an open shape has no dims then.
+    pub(crate) fixed_dims: bool,
+    /// The text has as many bytes.
+    pub(crate) least_bytes: usize,
 }
 
 /// Its name, version, size and weights.

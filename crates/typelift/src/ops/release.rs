@@ -9,8 +9,9 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::{Operation, lookup};
-use crate::graph::{Attribute, IrVersion, Layer};
+use super::{LayerKind, Operation, lookup};
+use crate::graph::{Attribute, Graph, IrVersion, Layer};
+use crate::shape::Shape;
 
 /// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
 ///
@@ -52,6 +53,9 @@ impl Release {
         }
     }
 
+    /// The first release that reads a graph in which two layers have one name.
+    pub const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
+
     /// The first release that reads an element type.
     #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {
@@ -75,6 +79,12 @@ impl Release {
         }
         let early = EARLY.iter().find(|row| row.0 == operation.name() && row.1 == opset);
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
+    }
+
+    /// The first release that reads a revision of an operation, in whatever operation set.
+    #[must_use]
+    pub fn of_revision(revision: &Operation) -> Option<Self> {
+        revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }
 
     /// The release that has an operation set whole.
@@ -206,6 +216,10 @@ pub enum Feature<'a> {
     Attribute(&'a Attribute),
     /// The element type of an output.
     ElementType(ElementType),
+    /// An input of the model or of a body whose shape is open, or an output of which not even the rank is known.
+    OpenShape,
+    /// An input or output without elements.
+    EmptyTensor,
 }
 
 impl fmt::Display for Feature<'_> {
@@ -214,13 +228,15 @@ impl fmt::Display for Feature<'_> {
             Self::Operation { ty, version } => write!(f, "{ty} of {version}"),
             Self::Attribute(attribute) => write!(f, "{}=\"{}\"", attribute.name(), attribute.value()),
             Self::ElementType(ty) => write!(f, "element type {ty}"),
+            Self::OpenShape => f.write_str("the open shape"),
+            Self::EmptyTensor => f.write_str("a dim of 0"),
         }
     }
 }
 
-/// Everything in a layer that not every release from [`Release::OLDEST`] on reads, its operation first. An operation that no
-/// operation set has requires nothing: an extension can bring it to any release.
-pub fn requirements(layer: &Layer) -> impl Iterator<Item = Requirement<'_>> {
+/// Everything in a layer of a graph that not every release from [`Release::OLDEST`] on reads, its operation first. An
+/// operation that no operation set has requires nothing: an extension can bring it to any release.
+pub fn requirements<'a>(graph: &Graph, layer: &'a Layer) -> impl Iterator<Item = Requirement<'a>> + use<'a> {
     let operation = lookup(layer.ty(), layer.version());
     let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
     let since = operation.and_then(|operation| Release::of_operation(operation, opset?));
@@ -235,7 +251,25 @@ pub fn requirements(layer: &Layer) -> impl Iterator<Item = Requirement<'_>> {
         Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
     });
     let outputs = outputs.filter(move |_| operation.is_some());
-    own.into_iter().chain(attributes).chain(outputs).filter(|requirement| requirement.release > Release::OLDEST)
+    let shape = of_shape(graph, layer);
+    let all = own.into_iter().chain(attributes).chain(outputs).chain(shape);
+    all.filter(|requirement| requirement.release > Release::OLDEST)
+}
+
+/// What the shape of an input or output requires.
+fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
+    let (shape, is_open): (Shape, fn(&Shape) -> bool) = match super::start(layer)? {
+        LayerKind::Parameter => (layer.attribute("shape")?.parse().ok()?, |shape| !shape.is_static()),
+        LayerKind::Result => {
+            let source = graph.producers(layer.id()).first().copied().flatten()?;
+            (graph.output(source)?.shape().clone(), |shape| shape.rank().is_none())
+        }
+        _ => return None,
+    };
+    if shape.dims().unwrap_or_default().iter().any(|dim| dim.value() == Some(0)) {
+        return Some(Requirement { release: Release::new(2023, 2), feature: Feature::EmptyTensor });
+    }
+    is_open(&shape).then_some(Requirement { release: Release::new(2022, 1), feature: Feature::OpenShape })
 }
 
 /// The first release that reads an attribute of a layer: its value, or the element type that it names.

@@ -48,6 +48,16 @@ impl Model {
         rewrite(self, rules).inspect_err(|_| *self = before)
     }
 
+    /// As [`rewrite`](Self::rewrite), but a layer stays as it is where what would take its place is refused: the second list
+    /// says where and why.
+    pub(crate) fn rewrite_where_possible(
+        &mut self,
+        rules: &[Rule],
+    ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
+        let before = self.clone();
+        apply_all(self, rules, Refusal::Skips).inspect_err(|_| *self = before)
+    }
+
     /// As [`rewrite`](Self::rewrite) for a model that is of no use if it fails, which takes half the memory.
     ///
     /// # Errors
@@ -121,7 +131,20 @@ struct Found {
     same: Option<LayerId>,
 }
 
+/// What a replacement that is refused does to the rest. Whoever goes on without it also takes one of which fewer dims are
+/// known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Fails,
+    Skips,
+}
+
 fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
+    Ok(apply_all(model, rules, Refusal::Fails)?.0)
+}
+
+/// Applies rules until none matches, and gives what was done and what was skipped.
+fn apply_all(model: &mut Model, rules: &[Rule], refusal: Refusal) -> Result<(Report, Vec<RewriteError>), RewriteError> {
     let index = Index::new(rules);
     let known: HashSet<_> = errors(&crate::infer(model)).into_iter().collect();
     let mut report = Report::default();
@@ -133,14 +156,16 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
         let found: Vec<_> =
             model.graphs().into_iter().rev().map(|(place, graph)| (place, find(model, graph, &index))).collect();
         if found.iter().all(|(_, found)| found.is_empty()) {
-            return Ok(report);
+            return Ok((report, Vec::new()));
         }
         let mut sweep = Sweep {
             rules,
+            refusal,
             generations: &mut generations,
             sites: Vec::new(),
             constants: Added::default(),
             failure: None,
+            skipped: Vec::new(),
             oldest: 0,
         };
         let result = model.edit(|edit| {
@@ -150,10 +175,11 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
             })
         });
         let (sites, oldest) = (std::mem::take(&mut sweep.sites), sweep.oldest);
+        let skipped = std::mem::take(&mut sweep.skipped);
         if let Err(error) = result {
             return Err(sweep.failure.unwrap_or_else(|| breaks(&sites, error.to_string())));
         }
-        let Some(last) = sites.last() else { return Ok(report) };
+        let Some(last) = sites.last() else { return Ok((report, skipped)) };
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
             // Rules that feed each other may take turns.
             let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
@@ -253,6 +279,7 @@ fn same_layers(
 /// One round of applications.
 struct Sweep<'s> {
     rules: &'s [Rule],
+    refusal: Refusal,
     /// How many times over a layer was made from what rules made.
     generations: &'s mut FxHashMap<(Place, LayerId), u32>,
     sites: Vec<Site>,
@@ -260,6 +287,7 @@ struct Sweep<'s> {
     constants: Added,
     /// What went wrong, where that says more than the error of the edit.
     failure: Option<RewriteError>,
+    skipped: Vec<RewriteError>,
     oldest: u32,
 }
 
@@ -288,6 +316,18 @@ impl Sweep<'_> {
     }
 
     fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
+        match edit.attempt(|edit| self.replace(edit, place, path, found)) {
+            Err(_) if self.refusal == Refusal::Skips && self.failure.is_some() => {
+                self.skipped.extend(self.failure.take());
+                // Some of them may be gone.
+                self.constants = Added::default();
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
         let Some(&(root, _)) = found.bound.layers.first() else { return Ok(()) };
         let refer = |layer: &Layer| LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
         let Some(layer) = edit.layer(root) else { return Ok(()) };
@@ -314,7 +354,7 @@ impl Sweep<'_> {
         if root_stays && added.is_empty() && before.is_same(edit) {
             return Ok(());
         }
-        if let Some((was, becomes)) = before.changed_tensor(edit) {
+        if let Some((was, becomes)) = before.changed_tensor(edit, self.refusal) {
             self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
             return Err(EditError::Other(String::new()));
         }
@@ -326,10 +366,11 @@ impl Sweep<'_> {
         for &id in added.iter().chain([&root]) {
             self.generations.insert((place.clone(), id), generation);
         }
-        let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let removed = remove_unused(edit, unused.collect(), &refer)?;
+        remove_unused(edit, added.clone(), &refer)?;
+        let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
         self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
         Ok(())
     }
@@ -394,14 +435,19 @@ impl Before {
     }
 
     /// A tensor that something uses, or that the model gives, and that is not what it was.
-    fn changed_tensor(&self, graph: &Graph) -> Option<(String, String)> {
+    fn changed_tensor(&self, graph: &Graph, refusal: Refusal) -> Option<(String, String)> {
         let id = self.layer.id();
         let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
         let outputs = outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (tensor(old), tensor(new)));
         let given = self.given.clone().and_then(|was| Some((was, given(graph, id)?)));
-        let keeps =
-            |(was, is): &(Tensor, Tensor)| (was.0 == ElementType::Dynamic || was.0 == is.0) && is.1.refines(&was.1);
+        let keeps_shape = |was: &Shape, is: &Shape| match refusal {
+            Refusal::Fails => is.refines(was),
+            Refusal::Skips => is.rank() == was.rank() && is.is_compatible(was),
+        };
+        let keeps = |(was, is): &(Tensor, Tensor)| {
+            (was.0 == ElementType::Dynamic || was.0 == is.0) && keeps_shape(&was.1, &is.1)
+        };
         let changed = outputs.chain(given).find(|pair| !keeps(pair));
         changed.map(|(was, is)| (format!("{}{}", was.0, was.1), format!("{}{}", is.0, is.1)))
     }
@@ -436,6 +482,7 @@ fn replace(
         let pairs = outputs.into_iter().enumerate();
         pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor))
     };
+    let written;
     let side = match &rule.replacement {
         Right::None => return placed(Vec::new(), true),
         Right::Same => {
@@ -459,6 +506,11 @@ fn replace(
                     placed(added, false)
                 }
             };
+        }
+        Right::Written(write) => {
+            let matched = Match::new(edit.graph, edit.weights, rule, &found.bound);
+            written = rule.written(write, &matched)?;
+            &written
         }
         Right::Side(side) => side,
     };

@@ -112,7 +112,7 @@ impl Model {
     }
 
     /// The names of the bodies around a graph: `loop/body`.
-    pub(super) fn path_of(&self, place: &Place) -> String {
+    pub(crate) fn path_of(&self, place: &Place) -> String {
         let (mut graph, mut path) = (self.graph(), Vec::new());
         for &(owner, at) in place.steps() {
             let Some(layer) = graph.layer(owner) else { break };

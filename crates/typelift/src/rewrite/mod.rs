@@ -58,6 +58,7 @@ use term::Side;
 
 type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 type Code = Arc<dyn Fn(&Match, &mut New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync>;
+type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 
 /// A pattern and what takes its place. It is read from text:
 /// ```
@@ -90,6 +91,8 @@ enum Right {
     None,
     Side(Side),
     Code(Code),
+    /// A right side as text, which depends on the match.
+    Written(Writer),
     /// The first of the layers that compute the same.
     Same,
 }
@@ -152,6 +155,18 @@ impl Rule {
         self.name.as_deref().unwrap_or(&self.text)
     }
 
+    /// The operation and, where the pattern says it, the operation set of the layer at which it matches.
+    pub(crate) fn root(&self) -> Option<(&str, Option<&str>)> {
+        let root = apply::root_of(self)?;
+        Some((&root.operation, root.version.as_deref()))
+    }
+
+    /// How much of it fits at a layer, and why the rest does not; `None` if it matches.
+    pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
+        let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
+        Some((miss.progress, miss.reason))
+    }
+
     /// The same rule, which matches only where this holds; the reason why it does not is what
     /// [`explain`](crate::Model::explain) says.
     ///
@@ -197,10 +212,45 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// The same pattern with a right side that depends on the match: text in the notation, or the reason why there is none
+    /// and the pattern does not match.
+    ///
+    /// ```
+    /// # use typelift::rewrite::Rule;
+    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Rule>()?.writes(|m| {
+    ///     let rank = m.shape("x").and_then(|shape| shape.rank()).ok_or("the rank of `x` is not known")? as i64;
+    ///     let axis: i64 = m.attribute("a").parse().map_err(|_| "the axis is not a number")?;
+    ///     Ok(format!("Softmax-1(x) {{axis={}}}", axis.rem_euclid(rank)))
+    /// });
+    /// # let _ = rule;
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    #[must_use]
+    pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Self {
+        let text: Writer = Arc::new(text);
+        let written = text.clone();
+        Self { replacement: Right::Written(text), ..self.when(move |m| written(m).map(drop)) }
+    }
+
+    /// The right side that [`writes`](Self::writes) gives for a match, its terms counted as those of this pattern are.
+    fn written(&self, write: &Writer, matched: &Match) -> Result<Side, EditError> {
+        let right = write(matched).map_err(EditError::Other)?;
+        let rule: Self = format!("{} => {right}", self.text)
+            .parse()
+            .map_err(|error: NotationError| EditError::Other(format!("its right side cannot be read: {error}")))?;
+        match rule.replacement {
+            Right::Side(side) => Ok(side),
+            _ => Err(EditError::Other("it has no right side".to_owned())),
+        }
+    }
+}
+
 /// A place where a pattern matches, as conditions and replacements in Rust see it.
 #[derive(Clone, Debug)]
 pub struct Match {
     root: Layer,
+    inputs: Vec<Output>,
     tensors: Vec<(String, Output, ElementType, Shape)>,
     variables: Vec<(String, String)>,
     constants: Vec<(String, Vec<f64>)>,
@@ -221,8 +271,10 @@ impl Match {
         let variables = rule.variables.iter().zip(&bound.variables);
         let variables = variables.filter_map(|(name, value)| Some((name.clone(), value.as_ref()?.to_string())));
         let root = bound.layers.first().and_then(|(root, _)| graph.layer(*root)).cloned();
+        let root = root.unwrap_or_else(|| Layer::new("", "", ""));
         Self {
-            root: root.unwrap_or_else(|| Layer::new("", "", "")),
+            inputs: graph.producers(root.id()).into_iter().flatten().collect(),
+            root,
             tensors: tensors.collect(),
             variables: variables.collect(),
             constants: constants.collect(),
@@ -232,6 +284,11 @@ impl Match {
     /// The layer at which the pattern matches.
     pub fn root(&self) -> &Layer {
         &self.root
+    }
+
+    /// What feeds it.
+    pub fn inputs(&self) -> &[Output] {
+        &self.inputs
     }
 
     fn find(&self, name: &str) -> Option<&(String, Output, ElementType, Shape)> {
@@ -422,6 +479,19 @@ pub enum RewriteError {
     /// A pattern without anything to take its place.
     #[error("rule `{0}` says what to find and not what takes its place: add `=> …`")]
     NoReplacement(String),
+}
+
+impl RewriteError {
+    /// The rule that was refused at a layer, and why.
+    pub(crate) fn at(&self, at: &LayerRef) -> Option<(&str, String)> {
+        match self {
+            Self::Refused { rule, layer, reason } if layer == at => Some((rule, reason.clone())),
+            Self::Changes { rule, layer, was, becomes } if layer == at => {
+                Some((rule, format!("it is {was}, and would be {becomes}")))
+            }
+            _ => None,
+        }
+    }
 }
 
 fn place(layer: &LayerRef) -> String {

@@ -8,13 +8,14 @@ use typelift_promote::ElementType;
 
 use super::read::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::graph::{Body, Direction, Graph, InputPort, IrVersion, Layer, Model, Wire};
+use crate::graph::{Body, Demands, Direction, Graph, InputPort, IrVersion, Layer, Model, Wire};
 use crate::shape::Shape;
 use crate::span::Span;
 
 /// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {
-    let mut printer = Printer::new(&model.source, Layout::CANONICAL, String::with_capacity(model.source.len()));
+    let out = String::with_capacity(model.source.len());
+    let mut printer = Printer::new(&model.source, Layout::CANONICAL, model.demands, out);
     printer.out.push_str("<?xml version=\"1.0\"?>\n<net");
     if let Some(name) = &model.name {
         printer.attribute("name", name);
@@ -56,12 +57,13 @@ pub(super) struct Printer<'a> {
     unit: &'a str,
     /// What stands before an element here: a line end and the indentation.
     line_start: String,
+    demands: Demands,
 }
 
 impl<'a> Printer<'a> {
     /// A printer that goes on behind what is in `out`.
-    pub(super) fn new(source: &'a str, layout: Layout<'a>, out: String) -> Self {
-        Self { source, out, unit: layout.unit, line_start: [layout.newline, layout.indent].concat() }
+    pub(super) fn new(source: &'a str, layout: Layout<'a>, demands: Demands, out: String) -> Self {
+        Self { source, out, unit: layout.unit, line_start: [layout.newline, layout.indent].concat(), demands }
     }
 
     pub(super) fn line(&mut self) {
@@ -277,7 +279,7 @@ impl<'a> Printer<'a> {
 
     /// One `<dim>` a line; nothing for a scalar and for a dynamic rank.
     pub(super) fn dims(&mut self, shape: &Shape) {
-        for dim in shape.dims().unwrap_or_default() {
+        for dim in self.demands.dims(shape).unwrap_or_default() {
             self.open("dim>");
             self.out.push_str(itoa::Buffer::new().format(dim.value().unwrap_or(-1)));
             self.close("dim");

@@ -218,10 +218,19 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    let mut length = 0;
+    let mut count = |piece: &str| {
+        length += piece.len();
+        sink(piece)
+    };
     if options.canonical || model.source.is_empty() {
-        sink(&canonical::model(model))
+        count(&canonical::model(model))?;
     } else {
-        splice::model(model, options.refresh_ports, sink)
+        splice::model(model, options.refresh_ports, &mut count)?;
+    }
+    match model.demands.least_bytes.saturating_sub(length) {
+        0 => Ok(()),
+        missing => sink(&format!("{}\n", " ".repeat(missing - 1))),
     }
 }
 

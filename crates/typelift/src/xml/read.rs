@@ -18,7 +18,8 @@ use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::kind::{LayerKind, start};
 use crate::graph::{
-    Attribute, BackEdge, Body, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort, PortMapEntry, Wire,
+    Attribute, BackEdge, Body, Demands, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort,
+    PortMapEntry, Wire,
 };
 use crate::number::integer_prefix;
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
@@ -427,6 +428,7 @@ impl<'a> Read<'a> {
             version,
             source: Arc::default(),
             extras: Vec::new(),
+            demands: Demands::default(),
         };
         // A layer and its edges take some 450 bytes of text, as a rule.
         let graph = Graph::with_capacity(self.source.len() / 450);

@@ -14,7 +14,8 @@ use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Demands, Graph, Layer, LayerId, Model, OutputPort};
+use crate::number::integer_prefix;
 use crate::span::Span;
 
 /// Hands the source with the model written into it to `sink`; `refresh_ports` brings every port up to date, not only
@@ -28,8 +29,11 @@ pub(super) fn model<E>(
     let mut removed = graph.removed().to_vec();
     // A few sorted runs, one behind the other, which a stable sort merges.
     removed.sort_by(|a, b| b.cmp(a));
-    let mut splice =
-        Splice { refresh_ports, source: &model.source, removed, edits: Vec::new(), new: String::new(), at: 0 };
+    let demands = model.demands;
+    let refresh_ports = refresh_ports || demands.port_types || demands.fixed_dims;
+    let (source, edits, new) = (model.source.as_str(), Vec::new(), String::new());
+    let mut splice = Splice { refresh_ports, demands, source, removed, edits, new, at: 0 };
+    splice.version(model);
     // Edges are edited after layers, wherever they stand.
     let edges_first = graph.layers_span.zip(graph.edges_span).is_some_and(|(layers, edges)| edges < layers);
     splice.graph(graph, |splice, span| if edges_first { Ok(()) } else { splice.flush(Some(span), &mut sink) })?;
@@ -42,6 +46,7 @@ type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 
 struct Splice<'a> {
     refresh_ports: bool,
+    demands: Demands,
     source: &'a str,
     /// What was removed and is still ahead, the next last.
     removed: Vec<Span>,
@@ -56,7 +61,7 @@ impl<'a> Splice<'a> {
     /// Writes what `print` prints in place of `span`.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
         let start = self.new.len();
-        let mut printer = Printer::new(self.source, layout, std::mem::take(&mut self.new));
+        let mut printer = Printer::new(self.source, layout, self.demands, std::mem::take(&mut self.new));
         print(&mut printer);
         self.new = printer.out;
         self.edits.push((span, start..self.new.len()));
@@ -84,6 +89,18 @@ impl<'a> Splice<'a> {
         }
         self.new.clear();
         Ok(())
+    }
+
+    /// Lets the root say the version of the format.
+    fn version(&mut self, model: &Model) {
+        let number = model.version.number();
+        let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
+        let Ok(Some(root)) = tokens.child(None) else { return };
+        let written = Tokens::attributes(&root).flatten().find(|(name, _)| *name == "version");
+        let Some((_, written)) = written else { return };
+        if integer_prefix(written).is_some_and(|(written, _)| written != i64::from(number)) {
+            self.edit(tokens.span_of(written), Layout::INLINE, |printer| printer.out.push_str(&number.to_string()));
+        }
     }
 
     fn body(&mut self, graph: &Graph) {
@@ -419,7 +436,8 @@ impl<'a> Splice<'a> {
         }
         let declared = declared_dims(self.source, tokens.content_of(port));
         let is_tag = tokens.span_since(port) == port.tag_span;
-        let agrees = matches_dims(&declared, &output.shape);
+        let shape = self.demands.dims(&output.shape);
+        let agrees = if shape.is_some() { matches_dims(&declared, &output.shape) } else { dims.is_empty() };
         let new = metadata.flatten();
         if let Some(new) = new.filter(|_| agrees || !is_tag) {
             self.append(tokens.span_since(port), |printer| printer.fragment(&new));
@@ -427,7 +445,7 @@ impl<'a> Splice<'a> {
         if agrees {
             return Ok(());
         }
-        if let Some(shape) = output.shape.dims().filter(|shape| shape.len() == dims.len()) {
+        if let Some(shape) = shape.filter(|shape| shape.len() == dims.len()) {
             for ((&(_, content), &text), dim) in dims.iter().zip(&declared).zip(shape) {
                 let length = dim.value().unwrap_or(-1);
                 if text != length {

@@ -1,0 +1,98 @@
+//! Downgrades that work out windows and slices.
+
+use std::iter;
+
+use super::rules::{Written, dims, integers, list, rank};
+use crate::rewrite::Match;
+
+/// The rounding that gives a pooling the dims that `ceil_torch` gives it.
+pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
+    let numbers = |name: &str, default: u64| {
+        let text = m.root().attribute(name).unwrap_or_default().to_owned();
+        let numbers: Vec<u64> = text.split(',').filter_map(|number| number.trim().parse().ok()).collect();
+        move |axis: usize| numbers.get(axis).copied().unwrap_or(default)
+    };
+    let (kernel, strides, dilations) = (numbers("kernel", 1), numbers("strides", 1), numbers("dilations", 1));
+    let (begin, end) = (numbers("pads_begin", 0), numbers("pads_end", 0));
+    let sizes = dims(m, "x", 2)?;
+    let made = m
+        .root()
+        .outputs()
+        .first()
+        .and_then(|port| port.shape().dims()?.get(2..)?.iter().map(|dim| dim.value()).collect::<Option<Vec<_>>>());
+    let made = made.ok_or("the dims of the output are not known")?;
+    let (mut floor, mut ceil) = (true, true);
+    for (axis, (&size, &made)) in sizes.iter().zip(&made).enumerate() {
+        let window = dilations(axis) * (kernel(axis) - 1) + 1;
+        let room = (size + begin(axis) + end(axis)).saturating_sub(window);
+        floor &= u64::try_from(made) == Ok(room / strides(axis) + 1);
+        ceil &= u64::try_from(made) == Ok(room.div_ceil(strides(axis)) + 1);
+    }
+    match (floor, ceil) {
+        (true, _) => Ok("floor"),
+        (false, true) => Ok("ceil"),
+        (false, false) => Err("rounding_type=ceil_torch rounds some axes up and others down".to_owned()),
+    }
+}
+
+/// One of the vectors of a slice, with an entry for each axis up to the last one.
+fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
+    let count = axes.iter().max().map_or(0, |axis| axis + 1);
+    let place = |axis: usize| axes.iter().position(|&known| known == axis);
+    if let Some(values) = integers(m, name) {
+        let values = (0..count).map(|axis| place(axis).and_then(|at| values.get(at).copied()).unwrap_or(filler));
+        let ty = m.element_type(name).unwrap_or(typelift_promote::ElementType::I64);
+        return format!("convert({}, {ty})", list(values));
+    }
+    if axes.iter().copied().eq(0..count) {
+        return name.to_owned();
+    }
+    let order = list((0..count).map(|axis| place(axis).unwrap_or(axes.len())));
+    format!("Gather-1(Concat({name}, [{filler}]) {{axis=0}}, {order}, 0)")
+}
+
+/// Ends that lie beyond any tensor: a mask says the same in any type.
+const FAR: i64 = i32::MAX as i64;
+
+/// A slice along some axes as one along all axes up to the last of them.
+pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
+    let count =
+        m.shape("b").and_then(|shape| shape.dims()?.first()?.value()).ok_or("the number of axes is not known")?;
+    let axes = match axes.map(|axes| integers(m, axes).ok_or("the axes are not a constant")).transpose()? {
+        None => (0..count).collect(),
+        Some(axes) => axes,
+    };
+    let axes = axes.into_iter().map(|axis| {
+        let axis = if axis < 0 { axis + rank(m, "x")? as i64 } else { axis };
+        usize::try_from(axis).map_err(|_| "an axis is out of range".to_owned())
+    });
+    let axes = axes.collect::<Result<Vec<_>, _>>()?;
+    let (ends, steps) = (integers(m, "e"), integers(m, "s"));
+    let is_far = |at: usize| {
+        let end = ends.as_ref().and_then(|ends| ends.get(at));
+        let step = steps.as_ref().and_then(|steps| steps.get(at));
+        end.zip(step).is_some_and(|(&end, &step)| step > 0 && end >= FAR || step < 0 && end <= -FAR)
+    };
+    let last = axes.iter().max().map_or(0, |axis| axis + 1);
+    let place = |axis: usize| axes.iter().position(|&known| known == axis);
+    let begin_mask = list((0..last).map(|axis| u8::from(place(axis).is_none())));
+    let end_mask = list((0..last).map(|axis| u8::from(place(axis).is_none_or(is_far))));
+    let zeros = list(iter::repeat_n(0, last));
+    let [begin, end, step] = [("b", 0), ("e", 0), ("s", 1)].map(|(name, filler)| spread(m, name, &axes, filler));
+    Ok(format!(
+        "StridedSlice(x, {begin}, {end}, {step}) {{begin_mask={begin_mask}, end_mask={end_mask}, new_axis_mask={zeros}, shrink_axis_mask={zeros}, ellipsis_mask={zeros}}}"
+    ))
+}
+
+/// Numbers all elements, slices the numbers, and writes the updates to the elements of those numbers.
+pub(super) fn scatter(m: &Match, axes: &str) -> Written {
+    let shape = "ShapeOf-3(x) {output_type=i64}";
+    let count = match dims(m, "x", 0) {
+        Ok(dims) => dims.iter().product::<u64>().to_string(),
+        Err(_) => format!("ReduceProd({shape}, 0) {{keep_dims=false}}"),
+    };
+    let numbers = format!("Reshape(Range-4(0, {count}, 1) {{output_type=i64}}, {shape}) {{special_zero=false}}");
+    let chosen = format!("Reshape(Slice-8({numbers}, b, e, s{axes}), [-1, 1]) {{special_zero=false}}");
+    let flat = |name: &str| format!("Reshape({name}, [-1]) {{special_zero=false}}");
+    Ok(format!("Reshape(ScatterNDUpdate-4({}, {chosen}, {}), {shape}) {{special_zero=false}}", flat("x"), flat("u")))
+}

@@ -1,0 +1,75 @@
+//! Version 10 of the format, and what it does not hold.
+
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::{Graph, IrVersion, Layer, LayerId, Model, Output};
+use crate::ops::{self, LayerKind};
+use crate::xml;
+
+/// Limit on the places that one diagnostic points at.
+const PLACES: usize = 8;
+
+/// Makes a model one of version 10, and says what that loses.
+pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
+    model.version = IrVersion::V10;
+    let mut found = Vec::new();
+    found.extend(metadata(model));
+    found.extend(output_names(model));
+    found
+}
+
+/// Metadata of layers and ports stays in the file, where readers of version 10 pass over it.
+fn metadata(model: &Model) -> Option<Diagnostic> {
+    let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
+    for (_, graph) in model.graphs() {
+        for layer in graph.layers() {
+            let ports = layer.outputs().iter().filter_map(|port| port.rt_info);
+            for span in layer.rt_info.into_iter().chain(ports) {
+                count += 1;
+                if count <= PLACES {
+                    found = found.at(span, format!("metadata of `{}`", layer.name()));
+                }
+            }
+        }
+    }
+    let what = if count == 1 { "layer or port is" } else { "layers and ports is" };
+    found.message = format!("version 10 does not hold `rt_info` of layers and ports: that of {count} {what} not read");
+    (count > 0).then(|| found.help("nothing, unless the release or a tool relies on it, such as on `fused_names`"))
+}
+
+/// Gives the names of outputs to the tensors that they are made of, where version 10 finds them.
+fn output_names(model: &mut Model) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (result, tensor) in results(&model.graph) {
+        let Some(layer) = model.graph.layer(result) else { continue };
+        let Some(names) = layer.output_names().map(crate::graph::split_names) else { continue };
+        let known = model.graph.output(tensor).map(|port| port.names()).unwrap_or_default();
+        let missing: Vec<_> = names.iter().filter(|name| !known.contains(name)).cloned().collect();
+        let lost: Vec<_> = known.iter().filter(|name| !names.contains(name)).cloned().collect();
+        if missing.is_empty() && lost.is_empty() {
+            continue;
+        }
+        found.push(loss(model, layer, &missing, &lost));
+        let named = model.edit(|graph| graph.set_names(tensor, [known, missing].concat()));
+        // The tensor is there: its names were just read.
+        debug_assert!(named.is_ok(), "{named:?}");
+    }
+    found
+}
+
+fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Diagnostic {
+    let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let message = match (missing.is_empty(), lost.is_empty()) {
+        (false, _) => format!("version 10 does not hold `output_names`: {} become names of the tensor", list(missing)),
+        (true, _) => format!("version 10 does not hold `output_names`: the output is also found as {}", list(lost)),
+    };
+    let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");
+    let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "not read in version 10");
+    found.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: String::new() });
+    found
+}
+
+/// The Results of a model with what feeds them.
+fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
+    let results = graph.layers().filter(|layer| ops::start(layer) == Some(LayerKind::Result));
+    results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()
+}
