@@ -36,23 +36,24 @@ def ask(typelift: str, packages: Path, models: list[Path], target: str):
     counts, said = collections.Counter(), collections.Counter()
     release = next(release for release in [*take.OLD, *take.NEW] if release.startswith(target + "."))
     with tempfile.TemporaryDirectory() as scratch:
-        written = {}
-        for at, model in enumerate(models):
+        written, sources = {}, {}
+        for at, given in enumerate(models):
+            model = with_weights(given, Path(scratch) / f"{at}.in")
             out = Path(scratch) / f"{at}.xml"
             run = subprocess.run([typelift, "convert", "--target", target, str(model), "-o", str(out)], capture_output=True, text=True)
             if run.returncode == 0:
-                written[out] = model
+                written[out], sources[out] = given, model
                 continue
-            reasons = reasons_of(typelift, model, target, run)
+            reasons = reasons_of(run.stderr)
             counts["refused"] += 1
             if not reasons:
-                said[f"refused without a reason: {model.name}: {run.stderr[:200]}"] += 1
+                said[f"refused without a reason: {given.name}: {run.stderr[:200]}"] += 1
             said.update(f"refused: {reason}" for reason in reasons)
         for path, message in take.reads(packages, release, list(written), as_is=True).items():
             counts["unread" if message else "read"] += 1
             if message:
                 said[f"NOT READ: {written[path].name}: {message}"] += 1
-        pairs = "".join(f"{model}\t{out}\n" for out, model in written.items())
+        pairs = "".join(f"{sources[out]}\t{out}\n" for out in written)
         answers = subprocess.run([sys.executable, str(take.HERE / "same.py")], input=pairs, capture_output=True, text=True).stdout
         for verdict, model, _ in (line.split("\t") for line in answers.splitlines()):
             if verdict.startswith("none: "):
@@ -64,10 +65,26 @@ def ask(typelift: str, packages: Path, models: list[Path], target: str):
     return counts, said
 
 
-def reasons_of(typelift: str, model: Path, target: str, run) -> set[str]:
+def with_weights(model: Path, folder: Path) -> Path:
+    """The model where its weights are beside it: `a.b.xml` may have those of `a.xml`."""
+    stem = model.name.removesuffix(".xml")
+    while not (model.parent / f"{stem}.bin").exists() and "." in stem:
+        stem = stem.rpartition(".")[0]
+    if f"{stem}.xml" == model.name or not (model.parent / f"{stem}.bin").exists():
+        return model
+    folder.mkdir()
+    (folder / model.name).symlink_to(model)
+    (folder / model.name).with_suffix(".bin").symlink_to(model.parent / f"{stem}.bin")
+    data = model.with_suffix(".io.npz")
+    if data.exists():
+        (folder / data.name).symlink_to(data)
+    return folder / model.name
+
+
+def reasons_of(text: str) -> set[str]:
     """The kinds of reasons for a refusal, without names."""
     reasons = set()
-    for line in run.stderr.splitlines():
+    for line in text.splitlines():
         if found := re.match(r"error\[([a-z0-9-]+)\]: (.*)", line):
             reasons.add(found[1] + ": " + re.sub(r"`[^`]*`", "`…`", found[2]))
     return reasons

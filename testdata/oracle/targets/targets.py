@@ -30,9 +30,7 @@ def c(value, ty=I64):
     return np.array(value, dtype=ty)
 
 
-BOXES = [[0, 0, 2, 2], [0, 0, 2.1, 2], [3, 3, 5, 5], [3, 3, 5, 5.2]]
-SCORES = [[[0.9, 0.8, 0.7, 0.6]]]
-NMS = [c([BOXES], F32), c(SCORES, F32), c(3), c(0.5, F32), c(0.1, F32), c(0.0, F32)]
+NMS = [p(1, 4, 4), p(1, 1, 4), c(3), c(0.5, F32), c(0.1, F32), c(0.0, F32)]
 POOL = {"strides": "2,2", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2", "auto_pad": "explicit", "exclude-pad": "true"}
 MAX_POOL = {"dilations": "1,1", "index_element_type": "i64", "axis": "0", **{name: POOL[name] for name in POOL if name != "exclude-pad"}}
 ROI = {"pooled_h": "2", "pooled_w": "2", "sampling_ratio": "2", "spatial_scale": "1", "mode": "avg"}
@@ -64,7 +62,7 @@ CASES = [
     ("top-k-11-to-3", "an order of equal elements that nobody asked for", "2022.3", "TopK-11", {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i32", "stable": "false"}, [p(2, 5), c(3)], 2),
     ("top-1-of-stable-top-k", "the first of the largest elements", "2022.3", "TopK-11", {"axis": 0, "mode": "max", "sort": "value", "index_element_type": "i64", "stable": "true"}, [p(4, 3), c(1)], 2),
     ("non-max-suppression-9-to-5", "the same inputs and attributes", "2021.4", "NonMaxSuppression-9", {"box_encoding": "corner", "sort_result_descending": "true", "output_type": "i64"}, NMS[:5], 3),
-    ("multiclass-nms-9-to-8", "two inputs", "2022.1", "MulticlassNms-9", MULTICLASS, [c([BOXES], F32), c(SCORES, F32)], 3),
+    ("multiclass-nms-9-to-8", "two inputs", "2022.1", "MulticlassNms-9", MULTICLASS, [p(1, 4, 4), p(1, 1, 4)], 3),
     ("scatter-nd-update-15-to-4", "no reduction", "2023.3", "ScatterNDUpdate-15", {"reduction": "none"}, [p(4, 2), c([[1], [3]]), p(2, 2)]),
     ("scatter-elements-update-12-to-3", "no reduction", "2022.3", "ScatterElementsUpdate-12", {"reduction": "none", "use_init_val": "true"}, [p(3, 2), c([[0, 2]]), p(1, 2), c(0)]),
     ("roi-align-9-to-3", "the alignment of version 3", "2021.4", "ROIAlign-9", ROI | {"aligned_mode": "asymmetric"}, [p(1, 2, 6, 6), c([[1, 1, 4, 4]], F32), c([0])]),
@@ -158,7 +156,13 @@ def record(typelift: str, packages: Path) -> None:
             out = Path(scratch) / path.name
             subprocess.run([typelift, "convert", "--target", target, str(path), "-o", str(out)], check=True, capture_output=True)
             message = take.reads(packages, release, [out], as_is=True)[out]
-            answers[path.stem] = {"target": target, "read": message or True, "crc32": f"{zlib.crc32(out.read_bytes()):08x}", "largest_difference": difference(path, out)}
+            sum = f"{zlib.crc32(out.read_bytes()):08x}"
+            try:
+                largest = difference(path, out)
+            except RuntimeError as error:
+                print(path.stem, " ".join(str(error).split())[-200:])
+                continue
+            answers[path.stem] = {"target": target, "read": message or True, "crc32": sum, "largest_difference": largest}
             if message or answers[path.stem]["largest_difference"] > 1e-5:
                 print(path.stem, answers[path.stem])
     (HERE / "answers.json").write_text(json.dumps(answers, indent=1) + "\n")

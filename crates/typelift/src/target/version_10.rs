@@ -59,7 +59,10 @@ fn output_names(model: &mut Model) -> Vec<Diagnostic> {
 fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Diagnostic {
     let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let message = match (missing.is_empty(), lost.is_empty()) {
-        (false, _) => format!("version 10 does not hold `output_names`: {} become names of the tensor", list(missing)),
+        (false, _) => {
+            let becomes = if missing.len() == 1 { "becomes a name" } else { "become names" };
+            format!("version 10 does not hold `output_names`: {} {becomes} of the tensor", list(missing))
+        }
         (true, _) => format!("version 10 does not hold `output_names`: the output is also found as {}", list(lost)),
     };
     let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");

@@ -34,6 +34,7 @@ mod rooms;
 mod small;
 mod surface;
 mod survival;
+mod targets;
 mod ties;
 mod verbs;
 mod verdicts;

@@ -1,0 +1,135 @@
+//! Downgrades for older releases, against what the releases and OpenVINO answered about the files that were written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use typelift::Model;
+use typelift::xml::{WriteOptions, write};
+use typelift::{Conversion, IrVersion};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+fn answers() -> serde_json::Map<String, Value> {
+    serde_json::from_str(&fs::read_to_string(testdata("oracle/targets/answers.json")).unwrap()).unwrap()
+}
+
+/// The text that is written for a release, and the rules that were applied.
+fn converted(model: &mut Model, target: &str) -> (String, Vec<String>) {
+    let conversion = Conversion { target: Some(target.parse().unwrap()), ..Conversion::default() };
+    let mut found = Vec::new();
+    let converted = conversion.run(model, &mut found).unwrap();
+    let converted = converted.unwrap_or_else(|| panic!("{found:?}"));
+    let rules = converted.retargeted.unwrap().applied.into_iter().map(|site| site.rule).collect();
+    (write(model, WriteOptions { refresh_ports: converted.refresh_ports, ..WriteOptions::default() }), rules)
+}
+
+#[test]
+fn every_downgrade_computes_the_same() {
+    let answers = answers();
+    let fixtures = fs::read_dir(testdata("fixtures/target")).unwrap().map(|entry| entry.unwrap().path());
+    let fixtures: Vec<_> = fixtures.filter(|path| path.extension().is_some_and(|it| it == "xml")).collect();
+    assert_eq!(fixtures.len(), answers.len(), "run targets.py again");
+    let mut stale = Vec::new();
+    for path in fixtures {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let answer = &answers[name];
+        let (text, rules) = converted(&mut Model::open(&path).unwrap(), answer["target"].as_str().unwrap());
+        assert!(rules.iter().any(|rule| name.starts_with(rule.as_str())), "{name}: {rules:?}");
+        let mut sum = flate2::Crc::new();
+        sum.update(text.as_bytes());
+        assert_eq!(answer["read"], true, "{name}");
+        assert!(answer["largest_difference"].as_f64().unwrap() <= 1e-5, "{name}: {answer}");
+        if answer["crc32"] != format!("{:08x}", sum.sum()) {
+            stale.push(name.to_owned());
+        }
+    }
+    assert!(stale.is_empty(), "what is written is not what OpenVINO was asked about, run targets.py again: {stale:?}");
+}
+
+#[test]
+fn what_cannot_be_written_changes_nothing_and_is_named_whole() {
+    let text = "
+        x = Parameter : f32[2,?]
+        small = Const([1, 2]) : f8e4m3[2]
+        sum = Convert(small) {destination_type=f32}
+        y = Inverse-14(x) {adjoint=false}
+        z = Result(y)
+        s = Result(sum)
+    ";
+    let mut model = Model::from_text(text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let before = model.to_string();
+    let found = model.retarget("2021.4".parse().unwrap()).unwrap_err();
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let expected = [
+        "error[newer-than-target]: the open shape of `x` needs OpenVINO 2022.1, and the target is 2021.4",
+        "error[newer-than-target]: element_type=\"f8e4m3\" of `small` needs OpenVINO 2024.0, and the target is 2021.4",
+        "error[newer-than-target]: Inverse of opset14 needs OpenVINO 2024.0, and the target is 2021.4",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(model.to_string(), before);
+    assert_eq!(model.version(), IrVersion::V11);
+}
+
+#[test]
+fn bodies_are_rewritten_too() {
+    let mut model = Model::from_text(
+        "
+        c = Parameter : boolean[]
+        x = Parameter : f32[2,3]
+        y = If-8(c, x)
+            then_body (in 1 -> 0, out 2 -> 0):
+                a = Parameter : f32[2,3]
+                b = SoftSign-9(a)
+                r = Result(b)
+            else_body (in 1 -> 0, out 2 -> 0):
+                a = Parameter : f32[2,3]
+                b = Softmax-8(a) {axis=-1}
+                r = Result(b)
+        z = Result(y)
+        ",
+    )
+    .unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let done = model.retarget("2022.1".parse().unwrap()).unwrap();
+    let sites: Vec<_> = done.applied.iter().map(ToString::to_string).collect();
+    assert_eq!(sites, ["soft-sign at 1 `b` in y/then_body"]);
+}
+
+#[test]
+fn what_is_written_for_a_release_is_what_it_takes() {
+    let xml = r#"<net name="n" version="11"><layers>
+        <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2,3" element_type="f32"/>
+            <output><port id="0" precision="UNSPECIFIED"/></output></layer>
+        <layer id="1" name="y" type="Abs" version="opset16"><input><port id="0"/></input>
+            <output><port id="1" precision="UNSPECIFIED"/></output></layer>
+        <layer id="2" name="y" type="Exp" version="opset13"><input><port id="0"/></input>
+            <output><port id="1" precision="UNSPECIFIED"/></output></layer>
+        <layer id="3" name="z" type="Result" version="opset1" output_names="out"><input><port id="0"/></input></layer>
+    </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+        <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+        <edge from-layer="2" from-port="1" to-layer="3" to-port="0"/></edges></net>"#;
+    let mut model = Model::from_xml(xml).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let done = model.retarget("2021.4".parse().unwrap()).unwrap();
+    assert_eq!((done.versions.len(), done.names.len()), (2, 1));
+    let found: Vec<_> = done.found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        ["warning[version-10-loss]: version 10 does not hold `output_names`: `out` becomes a name of the tensor"]
+    );
+    let text = write(&model, WriteOptions::default());
+    assert!(!text.contains("UNSPECIFIED") && !text.contains("opset16") && !text.contains("opset13"), "{text}");
+    assert!(text.contains(r#"version="10""#) && text.contains(r#"names="out""#), "{text}");
+    let again = Model::from_xml(text.clone()).unwrap();
+    assert_eq!(again.version(), IrVersion::V10);
+    // Releases before 2025.0 do not recognize shorter files.
+    let small = Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#);
+    let mut small = small.unwrap();
+    assert_eq!(typelift::infer(&mut small), []);
+    small.retarget("2024.6".parse().unwrap()).unwrap();
+    assert_eq!(write(&small, WriteOptions::default()).len(), 512);
+}
