@@ -5,6 +5,7 @@ as 2. Answers `VERDICT<tab>MODEL<tab>OTHER`; the verdict is `same`, what differs
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -87,9 +88,10 @@ def run(model: ov.Model, given: list) -> list:
 
 for line in sys.stdin.read().splitlines():
     sys.stdout.flush()
-    # A crash of the plugin is an answer for one pair.
+    # A crash of the plugin is an answer for one pair, and so is a loop that does not end.
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         names = line.split("\t")
         try:
             verdict = compare(*map(Path, names))

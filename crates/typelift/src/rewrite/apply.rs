@@ -369,7 +369,9 @@ impl Sweep<'_> {
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let removed = remove_unused(edit, unused.collect(), &refer)?;
-        remove_unused(edit, added.clone(), &refer)?;
+        if !remove_unused(edit, added.clone(), &refer)?.is_empty() {
+            self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
+        }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
         self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
         Ok(())
