@@ -153,7 +153,7 @@ impl Args {
             return Ok(Conversion { totals: None, plan: None });
         };
         let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, .. } = converted;
-        let plan = Plan::new(&diagnostics.file, changes, retargeted, model);
+        let plan = Plan::new(&diagnostics.file, changes, model).for_target(retargeted);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);

@@ -48,7 +48,7 @@ impl std::ops::Deref for Entry {
 
 impl Plan {
     /// From what passes did one after the other; what one put in and a later one took out is no change.
-    pub(crate) fn new(file: &str, changes: Vec<Change>, retargeted: Option<Retargeted>, model: &Model) -> Self {
+    pub(crate) fn new(file: &str, changes: Vec<Change>, model: &Model) -> Self {
         let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
         let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
         let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
@@ -57,9 +57,13 @@ impl Plan {
         let lines = (!lasting.is_empty()).then(|| typelift::span::Lines::new(model.source().clone()));
         let line = |change: &Change| Some(lines.as_ref()?.line_column(change.span()?.start).0);
         let entries = lasting.into_iter().map(|change| Entry { line: line(&change), change });
-        let target =
-            retargeted.map(|Retargeted { applied, versions, names, .. }| Rewritten { applied, versions, names });
-        Self { file: file.to_owned(), converts: entries.collect(), target }
+        Self { file: file.to_owned(), converts: entries.collect(), target: None }
+    }
+
+    /// The same with what was done for the release that is to read the model.
+    pub(crate) fn for_target(self, done: Option<Retargeted>) -> Self {
+        let rewritten = |Retargeted { applied, versions, names, .. }| Rewritten { applied, versions, names };
+        Self { target: done.map(rewritten), ..self }
     }
 
     /// Warnings of constants that do not come out as they went in.

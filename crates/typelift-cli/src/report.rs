@@ -82,7 +82,7 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 /// # Errors
 /// [`Refusal`] if it cannot be printed as JSON.
 pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), Refusal> {
-    let plan = Plan::new(file, converted.changes.clone(), model);
+    let plan = Plan::new(file, converted.changes.clone(), model).for_target(converted.retargeted.clone());
     let totals = plan.totals(converted.promotions_before, converted.promotions_left);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
 }
