@@ -50,19 +50,53 @@ pub(super) struct Known {
     pub(super) relaxed: HashSet<(Place, LayerId)>,
 }
 
-/// Finds what to change in a model that was inferred. Where the ports of the file are themselves out of date, they do not
-/// count: where going by what comes into each layer takes fewer edits, and contradicts fewer constants and Converts.
+/// Finds what to change in a model that was inferred. Ports of the file that are themselves out of date do not count: where
+/// going by what comes into their layers takes fewer edits, and contradicts fewer constants and Converts.
 pub(super) fn find(model: &Model, known: &Known) -> Repair {
-    let by_ports = Search::new(model, known, true).run();
-    let Repair { cost, contradictions, .. } = by_ports;
-    if contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
-        return by_ports;
+    let (mut best, _) = Search::new(model, known, Stale::default()).run();
+    if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
+        return best;
     }
-    let by_inputs = Search::new(model, known, false).run();
-    let is_cheaper = (1..cost).contains(&by_inputs.cost) && by_inputs.contradictions < contradictions;
-    match by_inputs.refusals.is_empty() && is_cheaper {
-        true => by_inputs,
-        false => by_ports,
+    let (by_inputs, regions) = Search::new(model, known, Stale::All).run();
+    let is_better = |other: &Repair, best: &Repair| {
+        let is_cheaper = (1..best.cost).contains(&other.cost) && other.contradictions < best.contradictions;
+        other.refusals.is_empty() && is_cheaper
+    };
+    let mut stale = HashSet::default();
+    for region in regions.into_iter().take(MOST_REGIONS) {
+        let with_region: HashSet<_> = stale.iter().copied().chain(region).collect();
+        let (found, _) = Search::new(model, known, Stale::Of(with_region.clone())).run();
+        if is_better(&found, &best) {
+            (best, stale) = (found, with_region);
+        }
+    }
+    if is_better(&by_inputs, &best) { by_inputs } else { best }
+}
+
+/// How many parts of a model are tried whose ports may be out of date, large ones first.
+const MOST_REGIONS: usize = 8;
+
+/// A layer, by its room.
+type Member = (usize, LayerId);
+
+/// The layers whose ports do not count.
+enum Stale {
+    Of(HashSet<Member>),
+    All,
+}
+
+impl Default for Stale {
+    fn default() -> Self {
+        Self::Of(HashSet::default())
+    }
+}
+
+impl Stale {
+    fn has(&self, member: Member) -> bool {
+        match self {
+            Self::Of(members) => members.contains(&member),
+            Self::All => true,
+        }
     }
 }
 
@@ -239,13 +273,16 @@ struct Search<'a> {
     rooms: Vec<Room<'a>>,
     model: &'a Model,
     known: &'a Known,
-    /// Whether the ports of the file count.
-    trusts_ports: bool,
+    stale: Stale,
+    /// Layers that make something else than they declare of inputs that nothing was decided about.
+    differing: Vec<Member>,
+    /// Tensors whose types follow from a decision.
+    decided: HashSet<(usize, Output)>,
     refusals: Vec<Diagnostic>,
 }
 
 impl<'a> Search<'a> {
-    fn new(model: &'a Model, known: &'a Known, trusts_ports: bool) -> Self {
+    fn new(model: &'a Model, known: &'a Known, stale: Stale) -> Self {
         let mut rooms = vec![Room::new(model, &model.graph, Place::default(), String::new())];
         let mut next = 0;
         while let Some(room) = rooms.get(next) {
@@ -262,10 +299,11 @@ impl<'a> Search<'a> {
             }
             next += 1;
         }
-        Self { rooms, model, known, trusts_ports, refusals: Vec::new() }
+        Self { rooms, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
     }
 
-    fn run(mut self) -> Repair {
+    /// What to change, and the parts of the model whose ports may be out of date, large ones first.
+    fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
         // Bodies come after the layers around them in the list.
         for room in (0..self.rooms.len()).rev() {
             self.walk_room(room);
@@ -274,8 +312,44 @@ impl<'a> Search<'a> {
         for room in 0..self.rooms.len() {
             self.collect(room, &mut repair);
         }
+        let regions = self.regions();
         repair.refusals = self.refusals;
-        repair
+        (repair, regions)
+    }
+
+    /// Which ports do not count, and why, as a clause; `None` if all of them do.
+    fn out_of_date(&self) -> Option<String> {
+        let whose = match &self.stale {
+            Stale::All => "the ports of the file".to_owned(),
+            Stale::Of(members) => {
+                let &(room, first) = members.iter().min()?;
+                let layer = describe(self.rooms[room].graph.layer(first)?);
+                match members.len() {
+                    1 => format!("the ports of {layer}"),
+                    count => format!("the ports of {layer} and {} more layers", count - 1),
+                }
+            }
+        };
+        Some(format!("{whose} are out of date: constants and Converts contradict them"))
+    }
+
+    /// The differing layers, those together that feed each other.
+    fn regions(&self) -> Vec<Vec<Member>> {
+        let places: HashMap<Member, usize> = self.differing.iter().copied().zip(0..).collect();
+        let mut regions = petgraph::unionfind::UnionFind::new(self.differing.len());
+        for (&(room, layer), &at) in &places {
+            let producers = self.rooms[room].graph.producers(layer).into_iter().flatten();
+            for producer in producers.filter_map(|source| places.get(&(room, source.layer))) {
+                regions.union(at, *producer);
+            }
+        }
+        let mut members = BTreeMap::<usize, Vec<Member>>::new();
+        for (at, &member) in self.differing.iter().enumerate() {
+            members.entry(regions.find(at)).or_default().push(member);
+        }
+        let mut members: Vec<_> = members.into_values().collect();
+        members.sort_by_key(|region| std::cmp::Reverse(region.len()));
+        members
     }
 
     fn walk_room(&mut self, room: usize) {
@@ -320,7 +394,7 @@ impl<'a> Search<'a> {
 
     /// A Result of the model takes what its port declares.
     fn settle_result(&mut self, room: usize, layer: &Layer) {
-        let trusts = self.trusts_ports;
+        let trusts = !self.stale.has((room, layer.id()));
         let room = &mut self.rooms[room];
         let (Some(declared), Some(tensor)) =
             (layer.inputs().first().and_then(|port| port.declared), room.source(layer.id(), 0))
@@ -417,7 +491,11 @@ impl<'a> Search<'a> {
             })
             .collect();
         let types: Vec<_> = results.iter().map(|&(inner, result)| self.rooms[inner].result_type(result)).collect();
-        let declared = layer.outputs().get(port).and_then(|output| output.declared).filter(|_| self.trusts_ports);
+        let declared = layer
+            .outputs()
+            .get(port)
+            .and_then(|output| output.declared)
+            .filter(|_| !self.stale.has((room, layer.id())));
         let common = match types[..] {
             [first, second] if first != second => {
                 let given = declared.filter(|declared| types.contains(declared));
@@ -439,12 +517,14 @@ impl<'a> Search<'a> {
         let Some(mut case) = self.case(room, node, layer, operation) else { return };
         let follows = case.tensors.iter().any(|tensor| self.rooms[room].follow.contains(tensor));
         let mut outputs = None;
+        let mut decides = case.tensors.iter().any(|&tensor| self.decided.contains(&(room, tensor)));
         for _ in 0..=case.ports.len() {
             let (verdict, found) = match self.ask(&case, &case.ports) {
                 Ok(found) => (self.reconsider(&case, &found, follows), Some(found)),
                 Err(fault) => (self.decide(&case, &fault), None),
             };
             outputs = found;
+            decides |= !matches!(verdict, Verdict::Leave);
             match verdict {
                 Verdict::Give(choice) => self.give(&mut case, &choice),
                 Verdict::Tied(group, takes) => {
@@ -466,6 +546,13 @@ impl<'a> Search<'a> {
             let ty = found.or(output.declared).unwrap_or(ElementType::Dynamic);
             let tensor = Output { layer: layer.id(), port };
             self.rooms[room].types.insert(tensor, ty);
+            if decides {
+                self.decided.insert((room, tensor));
+            } else if output.declared.is_some_and(|declared| declared != ty)
+                && self.differing.last() != Some(&(room, layer.id()))
+            {
+                self.differing.push((room, layer.id()));
+            }
             if follows && output.declared.is_some_and(|declared| declared != ty) {
                 self.rooms[room].follow.insert(tensor);
             }
@@ -485,7 +572,8 @@ impl<'a> Search<'a> {
             Some(OutputPort::new(self.rooms[room].element_type(tensor), shape))
         };
         let ports = tensors.iter().map(port).collect::<Option<_>>()?;
-        let trusted = |port: &OutputPort| port.declared.filter(|_| self.trusts_ports);
+        let is_stale = self.stale.has((room, layer.id()));
+        let trusted = |port: &OutputPort| port.declared.filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
         Some(Case { room, node, layer, operation, ports, tensors, declared })
     }
@@ -551,7 +639,8 @@ impl<'a> Search<'a> {
         let found = groups.iter().find(is_about).or_else(|| groups.iter().find(|group| case.disagree(group)));
         let Some(group) = found.cloned() else { return Verdict::Leave };
         let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
-        let asked = asked.filter(|_| self.trusts_ports).chain(fault.wants);
+        let is_stale = self.stale.has((case.room, case.layer.id()));
+        let asked = asked.filter(|_| !is_stale).chain(fault.wants);
         let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));
         let mentioned: Vec<_> = asked.chain(given).filter(|&ty| ty != ElementType::Dynamic).collect();
         let mut trials: Vec<Trial> = Vec::new();
@@ -725,11 +814,17 @@ impl<'a> Search<'a> {
     /// Adds what is to be done in a room.
     fn collect(&mut self, room: usize, repair: &mut Repair) {
         let demands = std::mem::take(&mut self.rooms[room].demands);
+        let ground = self.out_of_date();
         let mut by_tensor = BTreeMap::<Output, Vec<Demand>>::new();
         for demand in demands {
             by_tensor.entry(demand.tensor).or_default().push(demand);
         }
-        for (tensor, demands) in by_tensor {
+        for (tensor, mut demands) in by_tensor {
+            if let Some(ground) = &ground {
+                for demand in &mut demands {
+                    demand.reason = format!("{}; {ground}", demand.reason).into();
+                }
+            }
             let place = self.rooms[room].place.clone();
             match self.culprit(room, tensor, &demands) {
                 Some(attribute) => repair.corrections.push(Correction {
