@@ -1,9 +1,8 @@
 //! The inputs and outputs of a model: its Parameters and Results, found by name and given other types and shapes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-use petgraph::visit::{Bfs, EdgeRef};
 use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
@@ -141,7 +140,7 @@ impl Model {
         let of_layer = |layer: &Layer| vec![layer.name().to_owned()];
         let of_tensor = |layer: &Layer| self.interface_names(end, layer);
         let of_producer = |layer: &Layer| {
-            let source = self.graph.producers(layer.id()).first().copied().flatten().filter(|source| source.port == 0);
+            let source = self.graph.producer(layer.id().input(0)).filter(|source| source.port == 0);
             source.and_then(|source| self.graph.layer(source.layer)).map(of_layer).unwrap_or_default()
         };
         let mut found = having(&of_layer);
@@ -165,7 +164,7 @@ impl Model {
     fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
         let tensor = match end {
             End::Input => layer.outputs().first(),
-            End::Output => self.graph.producers(layer.id()).first().and_then(|source| self.graph.output((*source)?)),
+            End::Output => self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source)),
         };
         let mut names = tensor.map(OutputPort::names).unwrap_or_default();
         names.extend(layer.output_names().map(split_names).unwrap_or_default());
@@ -302,7 +301,7 @@ impl Model {
     /// changed then.
     pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_output(name)?;
-        let source = self.graph.producers(id).first().copied().flatten();
+        let source = self.graph.producer(id.input(0));
         let Some((source, port)) = source.and_then(|source| Some((source, self.graph.output(source)?))) else {
             return Ok(Vec::new());
         };
@@ -338,7 +337,7 @@ impl Model {
 
     fn with_sources(&self, mut changes: Changes) -> Vec<Change> {
         for change in changes.list.iter_mut().filter(|change| change.action == Action::Inserted) {
-            let source = self.graph.producers(change.layer.id).first().copied().flatten();
+            let source = self.graph.producer(change.layer.id.input(0));
             change.come_from(source.and_then(|source| self.graph.layer(source.layer)));
         }
         changes.list
@@ -355,7 +354,7 @@ impl Model {
     pub fn interface_types(&self) -> Vec<(LayerId, ElementType)> {
         let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.element_type()));
         let taken = |layer: &Layer| {
-            let source = self.graph.producers(layer.id()).first().copied().flatten()?;
+            let source = self.graph.producer(layer.id().input(0))?;
             Some((layer.id(), self.graph.output(source)?.element_type()))
         };
         self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
@@ -449,14 +448,16 @@ const SHOWN_AT_ENDS: usize = 4;
 /// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
 /// whoever changed an input sees where it was heard of.
 pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
-    let petgraph = graph.petgraph();
-    let name = |node| petgraph.node_weight(node).map_or_else(String::new, |l| format!("{} `{}`", l.id(), l.name()));
-    for start in changed.iter().filter_map(|&id| graph.node(id)) {
+    let name = |id| graph.layer(id).map_or_else(String::new, |layer| format!("{id} `{}`", layer.name()));
+    for &start in changed.iter().filter(|&&id| graph.layer(id).is_some()) {
         let mut before = HashMap::new();
-        let mut bfs = Bfs::new(petgraph, start);
-        while let Some(node) = bfs.next(petgraph) {
-            for edge in petgraph.edges(node) {
-                before.entry(edge.target()).or_insert(node);
+        let mut pending = VecDeque::from([start]);
+        while let Some(id) = pending.pop_front() {
+            for user in graph.users(id) {
+                before.entry(user).or_insert_with(|| {
+                    pending.push_back(user);
+                    id
+                });
             }
         }
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
@@ -464,12 +465,12 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
             // Of a layer in a body, the outermost layer around it.
             let outer = || graph.layers().find(|l| !l.bodies().is_empty() && layer.path.starts_with(l.name()));
             let target = if layer.path.is_empty() { Some(layer.id) } else { outer().map(Layer::id) };
-            let Some(target) = target.and_then(|id| graph.node(id)) else { continue };
+            let Some(target) = target else { continue };
             let mut chain = vec![target];
-            while let Some(&node) =
+            while let Some(&id) =
                 chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start))
             {
-                chain.push(node);
+                chain.push(id);
             }
             if chain.last() != Some(&start) || chain.len() == 1 {
                 continue;

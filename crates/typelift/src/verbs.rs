@@ -451,8 +451,8 @@ impl Edit<'_> {
 
     /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies.
     fn outputs_of(&self, id: LayerId) -> Option<Result<ops::Outputs, String>> {
-        let node = self.graph.node(id).filter(|_| self.layer(id).is_some_and(|layer| layer.bodies().is_empty()))?;
-        infer::outputs_of(self.graph, node, (self.source, self.weights))
+        self.layer(id).filter(|layer| layer.bodies().is_empty())?;
+        infer::outputs_of(self.graph, id, (self.source, self.weights))
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.

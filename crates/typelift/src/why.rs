@@ -248,7 +248,7 @@ fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
 /// The first output of a layer, or the input of a Result.
 fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
     match ops::kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
-        true => graph.producers(layer.id()).first().copied().flatten(),
+        true => graph.producer(layer.id().input(0)),
         false => Some(Output { layer: layer.id(), port: 0 }),
     }
 }
@@ -334,7 +334,7 @@ impl<'a> Search<'a> {
         let mut next = 0;
         while let Some(Room { graph, path, .. }) = self.rooms.get(next) {
             let (graph, path) = (*graph, path.clone());
-            for layer in graph.petgraph().node_weights() {
+            for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
                     let separator = if path.is_empty() { "" } else { "/" };
                     let path = format!("{path}{separator}{}/{}", layer.name(), body.name());
@@ -449,10 +449,7 @@ impl<'a> Search<'a> {
     /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
     fn ask(&mut self, room: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
         let Room { graph, probe: asker, .. } = &mut self.rooms[room];
-        let Some(node) = graph.node(layer.id()) else { return (Rule::Declared, Vec::new()) };
-        let feeds = graph.feeds(node);
-        let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let ports: Vec<&OutputPort> = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+        let ports = graph.tensors(layer.id());
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
@@ -463,7 +460,7 @@ impl<'a> Search<'a> {
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
             let (values, _) = AttributeValues::read(layer, operation);
-            let subject = Subject { graph, node, layer, operation, values: &values, given: None };
+            let subject = Subject { graph, layer, operation, values: &values, given: None };
             let outputs = asker.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
             Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))
         };
@@ -494,7 +491,7 @@ impl<'a> Search<'a> {
             let changed = others.copied().find_map(|element_type| {
                 let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
                 let others: Vec<_> = group.iter().map(other).collect();
-                let mut ports = ports.clone();
+                let mut ports: Vec<&OutputPort> = ports.to_vec();
                 for (input, port) in &others {
                     ports[*input] = port;
                 }
@@ -531,7 +528,7 @@ impl<'a> Search<'a> {
             let room = *self.doors.get(&(room, layer.id(), at))?;
             let leaves = |entry: &&PortMapEntry| entry.direction == Direction::Output && entry.external_port_id >= 0;
             let entry = body.port_map.iter().filter(leaves).nth(port)?;
-            self.visit(None, room, body.graph.producers(entry.internal_layer_id).first().copied().flatten()?)
+            self.visit(None, room, body.graph.producer(entry.internal_layer_id.input(0))?)
         });
         sources.collect()
     }

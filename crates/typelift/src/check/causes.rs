@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use petgraph::Direction::{Incoming, Outgoing};
-use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
 use super::{Declared, PLACES, tensor};
 use crate::diagnostic::{Code, Diagnostic, Label, LayerRef, Severity};
-use crate::graph::{Attribute, Graph, InputPort, Layer, Model, OutputPort};
+use crate::graph::{Attribute, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
 use crate::infer::value_as_declared;
 use crate::ops::{self, LayerKind};
 use crate::span::Span;
@@ -50,8 +48,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
     path: String,
-    node: NodeIndex,
-    port: usize,
+    tensor: Output,
 }
 
 /// What of a tensor an error is about.
@@ -94,10 +91,9 @@ impl<'a> Causes<'a> {
         Self { model, source: &model.source, graphs }
     }
 
-    fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, NodeIndex, &'a Layer)> {
+    fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
         let graph = *self.graphs.get(&layer.path)?;
-        let node = graph.node(layer.id)?;
-        Some((graph, node, graph.weight(node)?))
+        Some((graph, graph.layer(layer.id)?))
     }
 
     /// Whether an output is not what its port declares, as far as both are known.
@@ -113,24 +109,23 @@ impl<'a> Causes<'a> {
     fn origin(&self, found: &Diagnostic) -> Option<Origin> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
-        let (graph, node, _) = self.find(reference)?;
-        let is_related = |source: NodeIndex| {
-            found.code == Code::UnknownPort
-                || graph.weight(source).is_some_and(|layer| found.related.iter().any(|it| it.layer.id == layer.id()))
+        let (graph, layer) = self.find(reference)?;
+        let is_related = |source: &Layer| {
+            found.code == Code::UnknownPort || found.related.iter().any(|it| it.layer.id == source.id())
         };
-        let deviates = |&(source, port): &(NodeIndex, usize)| {
-            graph.weight(source).and_then(|layer| layer.outputs().get(port)).is_some_and(|it| self.deviates(it, aspect))
-        };
-        let feeds = graph.feeds(node);
-        let (mut node, mut port) = *feeds.iter().flatten().find(|&feed| is_related(feed.0) && deviates(feed))?;
+        let deviates =
+            |&(source, port): &(&Layer, usize)| source.outputs().get(port).is_some_and(|it| self.deviates(it, aspect));
+        let feeds = graph.feeds(layer.id());
+        let (source, port) = *feeds.iter().flatten().find(|&feed| is_related(feed.0) && deviates(feed))?;
+        let mut tensor = source.id().output(port);
         let mut seen = HashSet::new();
-        while seen.insert(node) {
-            match graph.feeds(node).iter().flatten().find(|&feed| deviates(feed)) {
-                Some(&feed) => (node, port) = feed,
+        while seen.insert(tensor.layer) {
+            match graph.feeds(tensor.layer).iter().flatten().find(|&feed| deviates(feed)) {
+                Some(&(source, port)) => tensor = source.id().output(port),
                 None => break,
             }
         }
-        Some(Origin { path: reference.path.clone(), node, port })
+        Some(Origin { path: reference.path.clone(), tensor })
     }
 
     /// The positions of the errors that lead back to one tensor.
@@ -145,7 +140,7 @@ impl<'a> Causes<'a> {
     }
 
     fn reference(&self, origin: &Origin) -> Option<(&'a Layer, LayerRef)> {
-        let layer = self.graphs.get(&origin.path)?.weight(origin.node)?;
+        let layer = self.graphs.get(&origin.path)?.layer(origin.tensor.layer)?;
         Some((layer, LayerRef { id: layer.id(), name: layer.name().to_owned(), path: origin.path.clone() }))
     }
 
@@ -173,7 +168,7 @@ impl<'a> Causes<'a> {
             absorbed.extend(members);
             return;
         }
-        let Some(port) = layer.outputs().get(origin.port) else { return };
+        let Some(port) = layer.outputs().get(origin.tensor.port) else { return };
         let mut blame = self.what_to_write(layer, port);
         if blame.1.is_none() {
             let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
@@ -192,7 +187,7 @@ impl<'a> Causes<'a> {
 
     /// A value of an attribute with which a layer's outputs would be what its ports declare.
     fn value_as_declared(&self, origin: &Origin) -> Option<String> {
-        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.node)
+        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.tensor.layer)
     }
 
     /// Adds to an error where the tensor that it is about stopped being what its port declares.
@@ -311,17 +306,16 @@ impl<'a> Causes<'a> {
             if it.code == Code::StalePort {
                 return misspelt.contains(&key(reference)) && it.message.starts_with("output");
             }
-            let Some((graph, node, _)) = self.find(reference).filter(|_| Aspect::of(it.code).is_some()) else {
+            let Some((graph, layer)) = self.find(reference).filter(|_| Aspect::of(it.code).is_some()) else {
                 return false;
             };
             // What the reader says about a port of an edge has the edge, too.
             let counts_outputs = it.code == Code::UnknownPort && it.labels.len() == 1;
-            let is_cause = |&(source, _): &(NodeIndex, usize)| {
-                let Some(layer) = graph.weight(source) else { return false };
-                let source = (reference.path.clone(), layer.id());
+            let is_cause = |source| {
+                let source = (reference.path.clone(), source);
                 repeated.contains(&source) || counts_outputs && faulty.contains(&source)
             };
-            graph.feeds(node).iter().flatten().any(is_cause)
+            graph.sources(layer.id()).any(is_cause)
         };
         let echoes: HashSet<_> = (0..found.len()).filter(|&at| follows(&found[at])).collect();
         let mut at = 0..;
@@ -334,8 +328,8 @@ impl<'a> Causes<'a> {
         let all = found.iter().enumerate().filter(|(_, it)| it.is_error() && counts.contains(&it.code));
         let later: Vec<_> = all
             .filter_map(|(at, it)| {
-                let (graph, node, layer) = self.find(it.layer.as_ref()?)?;
-                let inputs = graph.feeds(node).iter().flatten().count();
+                let (graph, layer) = self.find(it.layer.as_ref()?)?;
+                let inputs = graph.feeds(layer.id()).iter().flatten().count();
                 let has_all = |row: &'static ops::Operation| {
                     let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
                     known && row.input_counts().contains(&inputs)
@@ -398,13 +392,13 @@ impl<'a> Causes<'a> {
             if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {
                 continue;
             }
-            let Some((graph, node, layer)) = self.find(&reference) else { continue };
-            if graph.petgraph().edge_count() == 0 && it.code == Code::WrongInputCount {
+            let Some((graph, layer)) = self.find(&reference) else { continue };
+            if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
                 it.help =
                     vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".to_owned()];
                 continue;
             }
-            let Some(wrong) = self.wrong_input(graph, node, layer) else { continue };
+            let Some(wrong) = self.wrong_input(graph, layer) else { continue };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
                 meant.insert((reference.path.clone(), producer.id()));
             }
@@ -422,18 +416,17 @@ impl<'a> Causes<'a> {
     }
 
     /// The input of a layer whose edge starts elsewhere than its port says, or that has none.
-    fn wrong_input(&self, graph: &'a Graph, node: NodeIndex, layer: &Layer) -> Option<Wrong<'a>> {
-        let feeds = graph.feeds(node);
+    fn wrong_input(&self, graph: &'a Graph, layer: &Layer) -> Option<Wrong<'a>> {
+        let feeds = graph.feeds(layer.id());
         let declared: Vec<_> =
             layer.inputs().iter().map(|port| Declared::read(self.source, port.declared, port.content)).collect();
         let output = |at: usize| {
             let (source, port) = feeds.get(at).copied().flatten()?;
-            graph.weight(source)?.outputs().get(port)
+            source.outputs().get(port)
         };
         let fits = |at: usize, from: usize| output(from).is_none_or(|port| declared[at].fits(port));
         let edge = |at: usize| {
-            let mut edges = graph.petgraph().edges_directed(node, Incoming);
-            edges.find(|edge| edge.weight().to_port as usize == at).and_then(|edge| edge.weight().span)
+            graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
         };
         let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
         for &one in &wrong {
@@ -445,7 +438,7 @@ impl<'a> Causes<'a> {
         }
         let missing = (0..declared.len()).find(|&at| feeds.get(at).copied().flatten().is_none());
         let at = missing.or(wrong.first().copied())?;
-        let (producer, port) = self.unused(graph, node, &declared[at])?;
+        let (producer, port) = self.unused(graph, layer.id(), &declared[at])?;
         Some(match missing {
             Some(input) => Wrong::Missing { input, producer, port },
             None => Wrong::Source { input: at, producer, port, edge: edge(at)? },
@@ -453,20 +446,16 @@ impl<'a> Causes<'a> {
     }
 
     /// The only tensor of a graph that is what a port declares and that nothing uses.
-    fn unused(&self, graph: &'a Graph, node: NodeIndex, declared: &Declared) -> Option<(&'a Layer, &'a OutputPort)> {
+    fn unused(&self, graph: &'a Graph, user: LayerId, declared: &Declared) -> Option<(&'a Layer, &'a OutputPort)> {
         declared.element_type?;
-        let nodes = graph.petgraph().node_indices().filter(|&other| other != node);
-        let tensors = nodes.filter_map(|node| Some((node, graph.weight(node)?))).flat_map(|(node, layer)| {
-            layer.outputs().iter().enumerate().map(move |(at, port)| (node, at, layer, port))
-        });
-        let is_unused = |node: NodeIndex, at: usize| {
-            graph.petgraph().edges_directed(node, Outgoing).all(|edge| edge.weight().from_port as usize != at)
-        };
-        let mut fitting = tensors.filter(|(node, at, _, port)| {
+        let others = graph.unordered().filter(|layer| layer.id() != user);
+        let tensors =
+            others.flat_map(|layer| layer.outputs().iter().enumerate().map(move |(at, port)| (at, layer, port)));
+        let mut fitting = tensors.filter(|(at, layer, port)| {
             let same = Declared::read(self.source, port.declared, port.content) == *declared;
-            same && declared.fits(port) && is_unused(*node, *at)
+            same && declared.fits(port) && graph.consumers(layer.id().output(*at)).next().is_none()
         });
-        let (_, _, layer, port) = fitting.next()?;
+        let (_, layer, port) = fitting.next()?;
         fitting.next().is_none().then_some((layer, port))
     }
 }

@@ -1,6 +1,5 @@
 //! What OpenVINO reads and then runs otherwise than it seems, or does not run at all.
 
-use petgraph::stable_graph::NodeIndex;
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::Check;
@@ -50,14 +49,8 @@ pub(super) const BUDGET: u64 = 64 << 20;
 
 impl<'a> Check<'a> {
     /// Looks at a layer of a known operation, whose tensors are inferred.
-    pub(super) fn behavior(
-        &mut self,
-        graph: &'a Graph,
-        node: NodeIndex,
-        layer: &'a Layer,
-        operation: &'static Operation,
-    ) {
-        let inputs = inputs_of(graph, node);
+    pub(super) fn behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
+        let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation);
         match operation.name() {
             "If" => self.condition(layer, &inputs, 0),
@@ -153,7 +146,7 @@ impl<'a> Check<'a> {
         let enters = |direction| direction == Direction::Input;
         let entry = body.port_map().iter().find(|it| enters(it.direction) && it.internal_layer_id == edge.to);
         let start = entry.and_then(|it| *inputs.get(usize::try_from(it.external_port_id).ok()?)?);
-        let source = graph.producers(edge.from).first().copied().flatten();
+        let source = graph.producer(edge.from.input(0));
         let next = source.and_then(|source| graph.layer(source.layer)?.outputs().get(source.port));
         let (Some((_, start)), Some(next)) = (start, next) else { return };
         let ranks = (start.shape().rank(), next.shape().rank());
@@ -251,10 +244,7 @@ impl<'a> Check<'a> {
 }
 
 /// The producers of a layer's inputs with their tensors.
-fn inputs_of(graph: &Graph, node: NodeIndex) -> Vec<Option<(&Layer, &OutputPort)>> {
-    let tensor = |(node, port): (NodeIndex, usize)| {
-        let layer = graph.weight(node)?;
-        Some((layer, layer.outputs().get(port)?))
-    };
-    graph.feeds(node).iter().map(|feed| feed.and_then(tensor)).collect()
+fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> Vec<Option<(&'a Layer, &'a OutputPort)>> {
+    let feeds = graph.feeds(layer.id()).into_iter();
+    feeds.map(|feed| feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)))).collect()
 }

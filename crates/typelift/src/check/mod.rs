@@ -12,13 +12,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
 
-use petgraph::Direction::{Incoming, Outgoing};
-use petgraph::stable_graph::NodeIndex;
+use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
-use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, Model, OutputPort, split_names};
+use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::shape::Shape;
 use crate::span::Span;
@@ -203,12 +202,11 @@ impl<'a> Check<'a> {
         self.duplicate_tensor_names(graph);
         self.unreachable_layers(graph);
         self.stale_ports(graph);
-        for node in graph.petgraph().node_indices() {
-            let Some(layer) = graph.weight(node) else { continue };
+        for layer in graph.unordered() {
             match ops::lookup(layer.ty(), layer.version()) {
                 Some(operation) => {
                     self.operation(graph, layer, operation);
-                    self.behavior(graph, node, layer, operation);
+                    self.behavior(graph, layer, operation);
                 }
                 None => self.stranger(layer),
             }
@@ -323,18 +321,18 @@ impl<'a> Check<'a> {
     /// Layers from which no way leads to what OpenVINO keeps. Of layers that feed each other only the last is told.
     fn unreachable_layers(&mut self, graph: &Graph) {
         // An edge that could not be followed may have been the way.
-        if graph.petgraph().node_weights().any(|layer| layer.broken) {
+        if graph.unordered().any(|layer| layer.broken) {
             return;
         }
-        let mut reached = vec![false; node_bound(graph)];
-        let kept = graph.petgraph().node_indices().filter(|&node| graph.weight(node).is_some_and(is_kept));
+        let mut reached = FxHashSet::default();
+        let kept = graph.unordered().filter(|layer| is_kept(layer)).map(Layer::id);
         mark_upstream(graph, kept, &mut reached);
-        let nodes = graph.petgraph().node_indices();
-        let unreached: Vec<_> = nodes.filter(|node| !reached[node.index()]).collect();
-        for &node in &unreached {
-            let ends_here = graph.petgraph().neighbors_directed(node, Outgoing).next().is_none();
-            let Some(layer) = graph.weight(node).filter(|_| ends_here) else { continue };
-            let more = mark_upstream(graph, [node], &mut reached) - 1;
+        let unreached: Vec<_> = graph.unordered().filter(|layer| !reached.contains(&layer.id())).collect();
+        for layer in unreached {
+            if graph.users(layer.id()).next().is_some() {
+                continue;
+            }
+            let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
             let message = format!("no Result uses `{}`: OpenVINO drops it", layer.name());
             let mut lint = self.lint(Code::UnreachableLayer, layer, message);
             lint = lint.at(self.locate(layer, "layer", "name"), "nothing uses its outputs");
@@ -386,14 +384,14 @@ impl<'a> Check<'a> {
     /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
     /// has an error, is not compared.
     fn stale_ports(&mut self, graph: &Graph) {
-        let Ok(order) = graph.node_order() else { return };
-        let mut sources = vec![Source::Sound; node_bound(graph)];
+        let Ok(order) = graph.topological_order() else { return };
+        // Of the layers that are not sound.
+        let mut sources = FxHashMap::<LayerId, Source>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
-        for node in order {
-            let Some(layer) = graph.weight(node) else { continue };
-            let feeds = graph.feeds(node);
-            let mut source =
-                feeds.iter().flatten().map(|(feed, _)| sources[feed.index()]).max().unwrap_or(Source::Sound);
+        for id in order {
+            let Some(layer) = graph.layer(id) else { continue };
+            let before = graph.sources(id).filter_map(|source| sources.get(&source).copied());
+            let mut source = before.max().unwrap_or(Source::Sound);
             let nothing =
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
             let lacks_part =
@@ -404,7 +402,7 @@ impl<'a> Check<'a> {
                 source = Source::Unknown;
             }
             if source != Source::Unknown {
-                for lint in self.stale_ports_of(graph, layer, &feeds) {
+                for lint in self.stale_ports_of(graph, layer) {
                     match source {
                         Source::Stale(root) => stale[root].1 += 1,
                         _ => {
@@ -414,7 +412,9 @@ impl<'a> Check<'a> {
                     }
                 }
             }
-            sources[node.index()] = source;
+            if source != Source::Sound {
+                sources.insert(id, source);
+            }
         }
         for (mut lint, more) in stale {
             if more > 0 {
@@ -426,11 +426,10 @@ impl<'a> Check<'a> {
     }
 
     /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
-    fn stale_ports_of(&self, graph: &Graph, layer: &Layer, feeds: &[Option<(NodeIndex, usize)>]) -> Vec<Diagnostic> {
+    fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<Diagnostic> {
         let mut lints = Vec::new();
-        for (at, (port, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
-            let producer =
-                feed.and_then(|(node, port)| Some((graph.weight(node)?, graph.weight(node)?.outputs().get(port)?)));
+        for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {
+            let producer = feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)));
             let Some((producer, output)) = producer else { continue };
             if xml::declares(self.source, port.declared, port.content, output) {
                 continue;
@@ -790,22 +789,16 @@ fn is_kept(layer: &Layer) -> bool {
     }
 }
 
-fn node_bound(graph: &Graph) -> usize {
-    graph.petgraph().node_indices().map(|node| node.index() + 1).max().unwrap_or(0)
-}
-
-/// Marks nodes and all that leads to them, and tells how many of them were not marked before.
-fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = NodeIndex>, marked: &mut [bool]) -> usize {
+/// Marks layers and all that leads to them, and tells how many of them were not marked before.
+fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut FxHashSet<LayerId>) -> usize {
     let mut pending: Vec<_> = from.into_iter().collect();
-    let mut count = 0;
-    while let Some(node) = pending.pop() {
-        if let Some(mark @ false) = marked.get_mut(node.index()) {
-            *mark = true;
-            count += 1;
-            pending.extend(graph.petgraph().neighbors_directed(node, Incoming));
+    let before = marked.len();
+    while let Some(id) = pending.pop() {
+        if marked.insert(id) {
+            pending.extend(graph.sources(id));
         }
     }
-    count
+    marked.len() - before
 }
 
 /// The values of each key that has several, in their order, the keys in the order of their first.

@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use petgraph::stable_graph::NodeIndex;
-
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{Graph, LayerId, Model};
 
@@ -27,14 +25,14 @@ impl<'a> Errors<'a> {
 
     /// Marks what depends on a layer with an error in a graph and its bodies, and returns whether the graph has an error.
     fn spread(&mut self, graph: &Graph, path: &mut Vec<String>, given: bool) -> bool {
-        let Ok(order) = graph.node_order() else { return false };
+        let Ok(order) = graph.topological_order() else { return false };
         let place = path.join("/");
-        let mut marked = HashSet::<NodeIndex>::new();
+        let mut marked = HashSet::<LayerId>::new();
         let mut any = false;
-        for node in order {
-            let Some(layer) = graph.weight(node) else { continue };
-            let depends = graph.feeds(node).iter().flatten().any(|(feed, _)| marked.contains(feed))
-                || given && layer.inputs().is_empty();
+        for id in order {
+            let Some(layer) = graph.layer(id) else { continue };
+            let depends =
+                graph.sources(id).any(|source| marked.contains(&source)) || given && layer.inputs().is_empty();
             let mut has_error = self.faulty.contains(&(place.as_str(), layer.id()));
             for body in layer.bodies() {
                 path.push(format!("{}/{}", layer.name(), body.name()));
@@ -45,7 +43,7 @@ impl<'a> Errors<'a> {
                 self.dependent.insert((place.clone(), layer.id()));
             }
             if depends || has_error {
-                marked.insert(node);
+                marked.insert(id);
             }
             any |= has_error;
         }

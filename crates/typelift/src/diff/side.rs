@@ -2,7 +2,6 @@
 
 use std::hash::{Hash, Hasher};
 
-use petgraph::visit::NodeIndexable as _;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
@@ -41,18 +40,12 @@ pub(super) struct Side<'a> {
 impl<'a> Side<'a> {
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights, within: Option<(&Layer, &Body)>) -> Self {
         // A graph with a cycle has no order; that of the file does as well as any.
-        let order = graph.node_order().unwrap_or_else(|_| graph.written_order());
-        let mut place = vec![usize::MAX; graph.petgraph().node_bound()];
-        for (at, node) in order.iter().enumerate() {
-            place[node.index()] = at;
-        }
-        let layers: Vec<&Layer> = order.iter().filter_map(|&node| graph.weight(node)).collect();
-        let feeds: Vec<SmallVec<[Feed; 3]>> = order
-            .iter()
-            .map(|&node| {
-                graph.feeds(node).iter().map(|feed| feed.map(|(node, port)| (place[node.index()], port))).collect()
-            })
-            .collect();
+        let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
+        let place: FxHashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at)).collect();
+        let layers: Vec<&Layer> = order.iter().filter_map(|&id| graph.layer(id)).collect();
+        let feed = |feed: Option<(&Layer, usize)>| feed.map(|(layer, port)| (place[&layer.id()], port));
+        let feeds: Vec<SmallVec<[Feed; 3]>> =
+            order.iter().map(|&id| graph.feeds(id).into_iter().map(feed).collect()).collect();
         let mut uses = vec![Vec::new(); layers.len()];
         for (layer, feeds) in feeds.iter().enumerate() {
             for (input, feed) in feeds.iter().enumerate() {

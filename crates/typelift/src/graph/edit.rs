@@ -4,18 +4,17 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use compact_str::format_compact;
-use std::collections::HashSet;
 
 use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use petgraph::visit::EdgeRef;
 use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{
     Attribute, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort,
-    Place, Wire,
+    Place,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -584,7 +583,7 @@ impl Graph {
             layer.outputs.truncate(count);
         }
         if changed {
-            self.mark_ports_changed(node);
+            self.mark_ports_changed(id);
         }
         Ok(())
     }
@@ -658,69 +657,9 @@ impl Graph {
     /// Adds a layer whose id is larger than all others.
     fn insert(&mut self, layer: Layer) {
         let id = layer.id;
-        let node = self.append(layer);
+        let node = self.append_node(layer);
         let at = self.index.partition_point(|entry| entry.0 < id);
         self.index.insert(at, (id, node));
-    }
-
-    /// Takes in a layer as it is. It cannot be found by its id until all are in and [`index`](Self::index_layers) has run.
-    pub(crate) fn append(&mut self, layer: Layer) -> NodeIndex {
-        self.next_id = self.next_id.max(layer.id.0.saturating_add(1));
-        self.storage.add_node(layer)
-    }
-
-    /// Makes the layers known by their ids. Of several with one id the last one counts: each pair is a layer that gives way
-    /// and the next one with its id. Those are for the caller to [`discard`](Self::discard).
-    pub(crate) fn index_layers(&mut self) -> Vec<(NodeIndex, NodeIndex)> {
-        let entries = self.storage.node_indices().filter_map(|node| Some((self.weight(node)?.id, node)));
-        self.index = entries.collect();
-        if self.index.is_sorted_by(|left, right| left.0 < right.0) {
-            return Vec::new();
-        }
-        self.index.sort_unstable();
-        let pairs = self.index.windows(2).filter(|pair| pair[0].0 == pair[1].0);
-        let mut replaced: Vec<_> = pairs.map(|pair| (pair[0].1, pair[1].1)).collect();
-        replaced.sort_unstable();
-        self.index.reverse();
-        self.index.dedup_by_key(|entry| entry.0);
-        self.index.reverse();
-        replaced
-    }
-
-    /// Takes out a layer that gave way to another one.
-    pub(crate) fn discard(&mut self, node: NodeIndex) {
-        self.ignored.extend(self.storage.remove_node(node).and_then(|layer| layer.span));
-    }
-
-    pub(crate) fn connect(&mut self, source: NodeIndex, target: NodeIndex, wire: Wire) {
-        self.storage.add_edge(source, target, wire);
-    }
-
-    /// Takes out the wires that lead to these layers, whose text does not count then.
-    pub(crate) fn disconnect(&mut self, layers: &HashSet<LayerId>) {
-        for (from, to, wire) in self.unwire() {
-            match (self.node(from), self.node(to)) {
-                (Some(source), Some(target)) if !layers.contains(&to) => self.connect(source, target, wire),
-                _ => self.ignored.extend(wire.span),
-            }
-        }
-    }
-
-    /// Feeds an input that nothing feeds yet; both ends are there.
-    pub(crate) fn feed(&mut self, source: Output, target: Input) {
-        if let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) {
-            self.storage.add_edge(from, to, Wire::new(source.port, target.port, None));
-        }
-    }
-
-    fn unwire(&mut self) -> Vec<(LayerId, LayerId, Wire)> {
-        let ends = self
-            .storage
-            .edge_references()
-            .filter_map(|edge| Some((self.weight(edge.source())?.id, self.weight(edge.target())?.id, *edge.weight())));
-        let wires = ends.collect();
-        self.storage.clear_edges();
-        wires
     }
 
     fn checked_output(&self, output: Output) -> Result<&OutputPort, EditError> {
@@ -729,7 +668,8 @@ impl Graph {
     }
 
     /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.
-    pub(crate) fn mark_ports_changed(&mut self, node: NodeIndex) {
+    pub(crate) fn mark_ports_changed(&mut self, id: LayerId) {
+        let Some(node) = self.node(id) else { return };
         let consumers: Vec<_> = self.storage.neighbors_directed(node, Outgoing).collect();
         for node in consumers.into_iter().chain([node]) {
             self.mark_rewired(node);

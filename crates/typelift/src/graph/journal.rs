@@ -20,13 +20,20 @@ pub(super) enum Step {
     Removed(NodeIndex),
     /// What the layer was before; its bodies are left out.
     Changed(NodeIndex, Box<Layer>),
-    /// What the names of a port were before, and whether the layer was edited.
-    Named(NodeIndex, usize, Option<CompactString>, bool),
+    Named(Box<Named>),
     Wired(EdgeIndex),
     /// The wire is gone, and its text was this.
     Unwired(EdgeIndex, Option<Span>),
     /// A body was to be edited, whose journal was this long.
-    Entered(NodeIndex, usize, usize),
+    Entered(NodeIndex, u32, u32),
+}
+
+/// What the names of a port were before, and whether its layer was edited.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    output: Output,
+    names: Option<CompactString>,
+    edited: bool,
 }
 
 /// What the batch under way did to a graph, in order.
@@ -96,9 +103,9 @@ impl Graph {
         let Some(node) = self.node(output.layer) else { return };
         let Some(layer) = self.storage.node_weight_mut(node) else { return };
         let Some(port) = layer.outputs.get_mut(output.port) else { return };
-        let before = std::mem::replace(&mut port.names, names);
+        let names = std::mem::replace(&mut port.names, names);
         let edited = std::mem::replace(&mut layer.edited, true);
-        self.journal.steps.push(Step::Named(node, output.port, before, edited));
+        self.journal.steps.push(Step::Named(Box::new(Named { output, names, edited })));
     }
 
     /// The graph of a body, to be changed.
@@ -106,7 +113,8 @@ impl Graph {
         let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
         let owner = self.storage.node_weight_mut(node).ok_or(EditError::NoLayer(layer))?;
         let body = owner.bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
-        self.journal.steps.push(Step::Entered(node, at, body.graph.journal.len()));
+        let length = body.graph.journal.len() as u32;
+        self.journal.steps.push(Step::Entered(node, at as u32, length));
         Ok(&mut body.graph)
     }
 
@@ -188,7 +196,7 @@ impl Graph {
     pub(super) fn check_batch(&self) -> Result<(), EditError> {
         for step in &self.journal.steps {
             if let &Step::Entered(node, at, _) = step
-                && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at))
+                && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at as usize))
             {
                 body.graph.check_batch()?;
             }
@@ -229,7 +237,7 @@ impl Graph {
                 }
                 Step::Added(_) => self.removed.append(&mut self.ignored),
                 Step::Entered(node, at, _) => {
-                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at)) {
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
                         body.graph.commit();
                     }
                 }
@@ -295,10 +303,11 @@ impl Graph {
                         *layer = Layer { bodies, ..*before };
                     }
                 }
-                Step::Named(node, port, names, edited) => {
-                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                Step::Named(before) => {
+                    let Named { output, names, edited } = *before;
+                    if let Some(layer) = self.layer_mut(output.layer) {
                         layer.edited = edited;
-                        if let Some(port) = layer.outputs.get_mut(port) {
+                        if let Some(port) = layer.outputs.get_mut(output.port) {
                             port.names = names;
                         }
                     }
@@ -310,8 +319,8 @@ impl Graph {
                     }
                 }
                 Step::Entered(node, at, mark) => {
-                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at)) {
-                        body.graph.roll_back(mark);
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
+                        body.graph.roll_back(mark as usize);
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The graph: layers, the wires between their ports, and the verbs that change it.
 
+mod build;
 mod edit;
 mod find;
 mod journal;
@@ -181,10 +182,7 @@ impl Graph {
 
     /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
     pub fn producers(&self, id: LayerId) -> Vec<Option<Output>> {
-        let Some(node) = self.node(id) else { return Vec::new() };
-        let feeds = self.feeds(node);
-        let output = |(node, port)| Some(Output { layer: self.storage.node_weight(node)?.id, port });
-        feeds.into_iter().map(|feed| feed.and_then(output)).collect()
+        self.feeds(id).into_iter().map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect()
     }
 
     /// The output that feeds an input; `None` if nothing does.
@@ -196,12 +194,16 @@ impl Graph {
 
     /// Every wire: a tensor, and an input that it feeds. Those of the file come in its order.
     pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
-        let mut wires: Vec<_> = self.storage.edge_references().filter(|edge| !edge.weight().gone).collect();
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
-        if !wires.is_sorted_by_key(|edge| place(edge.weight())) {
-            wires.sort_by_key(|edge| place(edge.weight()));
-        }
-        wires.into_iter().filter_map(|edge| {
+        let in_order = wires().is_sorted_by_key(|edge| place(edge.weight()));
+        let sorted = (!in_order).then(|| {
+            let mut sorted: Vec<_> = wires().collect();
+            sorted.sort_by_key(|edge| place(edge.weight()));
+            sorted
+        });
+        let wires = in_order.then(wires).into_iter().flatten().chain(sorted.into_iter().flatten());
+        wires.filter_map(|edge| {
             let (from, to) = (self.weight(edge.source())?.id, self.weight(edge.target())?.id);
             Some((from.output(edge.weight().from_port as usize), to.input(edge.weight().to_port as usize)))
         })
@@ -228,8 +230,39 @@ impl Graph {
         self.layer(output.layer)?.outputs.get(output.port)
     }
 
-    /// As [`producers`](Self::producers), by node: petgraph lists incoming edges newest first, ports give the order.
-    pub(crate) fn feeds(&self, node: NodeIndex) -> SmallVec<[Option<(NodeIndex, usize)>; 4]> {
+    /// As [`producers`](Self::producers), each with the layer itself.
+    pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
+        let Some(node) = self.node(id) else { return SmallVec::new() };
+        self.node_feeds(node).into_iter().map(|feed| feed.map(|(node, port)| (&self.storage[node], port))).collect()
+    }
+
+    /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
+    pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
+        let feeds = self.feeds(id);
+        let fed = feeds.into_iter().map_while(|feed| feed);
+        fed.filter_map(|(layer, port)| layer.outputs.get(port)).collect()
+    }
+
+    /// The layers that feed a layer, each as often as it does, the wire that came last first.
+    pub(crate) fn sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
+        let wires = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
+        wires.filter(|edge| !edge.weight().gone).map(|edge| self.storage[edge.source()].id)
+    }
+
+    /// The wires to a layer, the one that came last first.
+    pub(crate) fn wires_into(&self, id: LayerId) -> impl Iterator<Item = &Wire> {
+        let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
+        edges.map(|edge| edge.weight()).filter(|wire| !wire.gone)
+    }
+
+    /// Every wire with the layers that it joins.
+    pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
+        let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
+    }
+
+    /// By input port: petgraph lists incoming edges newest first, ports give the order.
+    fn node_feeds(&self, node: NodeIndex) -> SmallVec<[Option<(NodeIndex, usize)>; 4]> {
         let ports = self.storage.node_weight(node).map_or(0, |layer| layer.inputs.len());
         let mut feeds = SmallVec::from_elem(None, ports);
         for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
@@ -250,7 +283,7 @@ impl Graph {
     }
 
     /// As [`topological_order`](Self::topological_order), by node.
-    pub(crate) fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
+    fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         // Files list producers first, as a rule; then the order of the file is one.
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
@@ -298,7 +331,7 @@ impl Graph {
     }
 
     /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.
-    pub(crate) fn written_order(&self) -> Vec<NodeIndex> {
+    fn written_order(&self) -> Vec<NodeIndex> {
         let added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
         let mut order = Vec::with_capacity(self.storage.node_count());
         if !self.storage.node_indices().any(added) {
@@ -316,7 +349,7 @@ impl Graph {
                     order.push(node);
                 } else if !added(node) || written.insert(node) {
                     pending.push((node, true));
-                    let feeds = self.feeds(node);
+                    let feeds = self.node_feeds(node);
                     pending.extend(feeds.iter().rev().flatten().map(|&(f, _)| (f, false)).filter(|&(f, _)| added(f)));
                 }
             }
@@ -324,17 +357,17 @@ impl Graph {
         order
     }
 
-    pub(crate) fn weight(&self, node: NodeIndex) -> Option<&Layer> {
+    fn weight(&self, node: NodeIndex) -> Option<&Layer> {
         self.storage.node_weight(node)
     }
 
-    pub(crate) fn weight_mut(&mut self, node: NodeIndex) -> Option<&mut Layer> {
+    pub(crate) fn layer_mut(&mut self, id: LayerId) -> Option<&mut Layer> {
+        let node = self.node(id)?;
         self.storage.node_weight_mut(node)
     }
 
-    /// Records the span of an ignored layer or edge that could take effect once a layer is added or removed.
-    pub(crate) fn ignore(&mut self, span: Span) {
-        self.ignored.push(span);
+    fn weight_mut(&mut self, node: NodeIndex) -> Option<&mut Layer> {
+        self.storage.node_weight_mut(node)
     }
 
     pub(crate) fn removed(&self) -> &[Span] {

@@ -77,7 +77,7 @@ pub(crate) struct Retyped {
 
 impl Subject<'_> {
     pub(super) fn producer(&self, input: usize) -> Option<&Layer> {
-        self.graph.feeds(self.node).get(input).copied().flatten().and_then(|(node, _)| self.graph.weight(node))
+        self.graph.feeds(self.layer.id).get(input).copied().flatten().map(|(layer, _)| layer)
     }
 
     /// What the promotion rules see of its inputs.
@@ -304,7 +304,7 @@ impl Walk {
         inputs: &[&OutputPort],
         fault: Option<&Fault>,
     ) -> Result<Option<Aligned>, Fault> {
-        if !self.is_read(subject.graph, subject.node) {
+        if !self.is_read(subject.graph, subject.layer.id) {
             return Ok(None);
         }
         let Some(aligner) = self.aligner.as_mut() else { return Ok(None) };
@@ -457,7 +457,7 @@ impl Walk {
         let mut operands = SmallVec::<[Operand; 2]>::new();
         for (body, result) in results {
             let graph = &bodies.get(body)?.graph;
-            let source = graph.producers(result).first().copied().flatten()?;
+            let source = graph.producer(result.input(0))?;
             operands.push(operand(graph.layer(source.layer), graph.output(source)?));
         }
         let mut reason = format!(

@@ -9,13 +9,12 @@ mod value;
 mod version_10;
 mod weights;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+
 use std::rc::Rc;
 use std::sync::Arc;
 
-use petgraph::Direction::Incoming;
-use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::IntoNodeReferences;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
@@ -27,11 +26,11 @@ pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place};
+use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
-    Tensor, Variable,
+    Variable,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -66,8 +65,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// whose ports that changes. `None`: everywhere.
 pub(crate) fn refine(model: &mut Model) {
     let mut walk = Walk::new(model, None);
-    let lacking = model.graph.petgraph().node_references().filter(|(_, layer)| layer.lacks_values);
-    walk.scope.stale = Some(lacking.map(|(node, _)| node).collect());
+    walk.scope.stale = Some(model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect());
     walk.infer_model(model);
 }
 
@@ -87,7 +85,7 @@ fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option
 /// Whether the graph or a body in it has constants.
 fn has_constants(graph: &Graph) -> bool {
     let has = |layer: &Layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph));
-    graph.petgraph().node_weights().any(has)
+    graph.unordered().any(has)
 }
 
 /// Limit on re-inferred body layers, to which each byte of the file adds one. Real models stay far below it.
@@ -123,7 +121,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     fn new(model: &Model, aligner: Option<Aligner>) -> Self {
-        let edited = model.graph.petgraph().node_weights().any(|layer| layer.edited);
+        let edited = model.graph.unordered().any(|layer| layer.edited);
         let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
         Self {
             source: model.source.clone(),
@@ -160,19 +158,19 @@ impl Walk {
     /// Infers the layers of the graph that the scope was made for.
     fn infer_graph(&mut self, graph: &mut Graph) {
         // Circles are found and reported when a file is read, and the verbs make none.
-        let Ok(mut order) = graph.node_order() else { return };
-        if graph.petgraph().node_weights().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
+        let Ok(mut order) = graph.topological_order() else { return };
+        if graph.unordered().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
             let read = self.scope.read.insert(created.iter().copied().collect());
-            order.retain(|node| !read.contains(node));
+            order.retain(|id| !read.contains(id));
             order.splice(..0, created);
-            let variables = read.iter().filter_map(|&node| variable_read(graph.weight(node)?));
+            let variables = read.iter().filter_map(|&id| variable_read(graph.layer(id)?));
             self.scope.readable = variables.collect();
         }
-        for node in order {
-            if self.scope.stale.as_ref().is_none_or(|stale| stale.contains(&node)) {
-                self.infer_layer(graph, node);
+        for id in order {
+            if self.scope.stale.as_ref().is_none_or(|stale| stale.contains(&id)) {
+                self.infer_layer(graph, id);
             }
         }
     }
@@ -214,42 +212,42 @@ impl Walk {
         self.bodies().map(BodyRef::step)
     }
 
-    fn infer_layer(&mut self, graph: &mut Graph, node: NodeIndex) {
-        let Some(layer) = graph.weight(node) else { return };
+    fn infer_layer(&mut self, graph: &mut Graph, id: LayerId) {
+        let Some(layer) = graph.layer(id) else { return };
         let operation = ops::lookup(&layer.ty, &layer.version);
         if operation.is_none() {
             // What is missing in the file was reported when it was read.
             if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
                 let operation = format!("{} ({})", layer.ty, layer.version);
-                if !self.report_stranger(graph, node) {
+                if !self.report_stranger(graph, id) {
                     *self.declared.entry(operation).or_default() += 1;
                 }
             }
-            if graph.weight(node).is_none_or(|layer| layer.bodies.is_empty()) {
+            if graph.layer(id).is_none_or(|layer| layer.bodies.is_empty()) {
                 return;
             }
         }
-        let Some(layer) = graph.weight_mut(node) else { return };
+        let Some(layer) = graph.layer_mut(id) else { return };
         let mut bodies = std::mem::take(&mut layer.bodies);
         // What OpenVINO drops is not repaired, nor what is inside it.
-        let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, node);
+        let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, id);
         let aligner = if dropped { self.aligner.take() } else { None };
         let outputs = match operation {
-            Some(operation) => self.outputs(graph, node, operation, &mut bodies),
-            None => self.declared_outputs(graph, node, &mut bodies),
+            Some(operation) => self.outputs(graph, id, operation, &mut bodies),
+            None => self.declared_outputs(graph, id, &mut bodies),
         };
         if dropped {
             self.aligner = aligner;
         }
         let outputs = match outputs {
             Ok(outputs) => outputs,
-            Err(fault) => self.recover(graph, node, operation, &mut bodies, fault),
+            Err(fault) => self.recover(graph, id, operation, &mut bodies, fault),
         };
-        self.pass_doubts_on(graph, node);
+        self.pass_doubts_on(graph, id);
         if !bodies.is_empty() {
-            self.forget_dropped_bodies(graph, node);
+            self.forget_dropped_bodies(graph, id);
         }
-        let Some(layer) = graph.weight_mut(node) else { return };
+        let Some(layer) = graph.layer_mut(id) else { return };
         layer.bodies = bodies;
         if self.outer.is_empty() {
             layer.lacks_values = std::mem::take(&mut self.lacks_values);
@@ -273,11 +271,11 @@ impl Walk {
         }
         if let Some(stale) = &mut self.scope.stale {
             if changed {
-                graph.mark_ports_changed(node);
+                graph.mark_ports_changed(id);
             }
             // What can be evaluated may have other values where it has the type and shape that it had.
             if changed || operation.is_some_and(Operation::is_evaluated) {
-                stale.extend(graph.petgraph().neighbors(node));
+                stale.extend(graph.users(id));
             }
         }
     }
@@ -285,31 +283,28 @@ impl Walk {
     fn outputs(
         &mut self,
         graph: &Graph,
-        node: NodeIndex,
+        id: LayerId,
         operation: &'static Operation,
         bodies: &mut [Body],
     ) -> Result<Outputs, Fault> {
-        let Some(layer) = graph.weight(node) else { return Ok(Outputs::new()) };
+        let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         if layer.broken {
-            self.scope.doubtful.insert(node);
+            self.scope.doubtful.insert(id);
             return Ok(Outputs::new());
         }
         self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
-        let feeds = graph.feeds(node);
-        let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let inputs: SmallVec<[&OutputPort; 4]> =
-            fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
-        let (values, faults) = self.read_attributes(graph, node, operation);
+        let inputs = graph.tensors(id);
+        let (values, faults) = self.read_attributes(graph, id, operation);
         let mut faults = faults.into_iter().rev();
         let count = check_input_count(layer, operation, inputs.len());
         if let Some(last) = faults.next() {
-            faults.rev().chain(count.err()).for_each(|fault| self.report(graph, node, &fault, bodies.len()));
+            faults.rev().chain(count.err()).for_each(|fault| self.report(graph, id, &fault, bodies.len()));
             return Err(last);
         }
         count?;
         let given = self.scope.given.get(&layer.id).cloned();
-        let subject = Subject { graph, node, layer, operation, values: &values, given: given.as_ref() };
+        let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
         let retyped = self.retyped();
         let mut outputs = self.attempt(&subject, &inputs, bodies);
         let ill_typed = outputs.is_err() || self.retyped() > retyped;
@@ -329,7 +324,7 @@ impl Walk {
             }
         }
         let outputs = outputs?;
-        check_output_count(graph, node, outputs.len(), self.version)?;
+        check_output_count(graph, id, outputs.len(), self.version)?;
         Ok(outputs)
     }
 
@@ -337,16 +332,16 @@ impl Walk {
     fn read_attributes(
         &mut self,
         graph: &Graph,
-        node: NodeIndex,
+        id: LayerId,
         operation: &'static Operation,
     ) -> (AttributeValues, Vec<Fault>) {
-        let Some(layer) = graph.weight(node) else { return Default::default() };
+        let Some(layer) = graph.layer(id) else { return Default::default() };
         let (values, findings) = AttributeValues::read(layer, operation);
         let mut faults = Vec::new();
         for finding in findings {
             match finding {
                 Finding::Odd(lint) => {
-                    let lint = self.diagnose(graph, node, &lint);
+                    let lint = self.diagnose(graph, id, &lint);
                     self.scope.diagnostics.push(lint);
                 }
                 Finding::Refused(fault) => faults.push(fault),
@@ -356,8 +351,8 @@ impl Walk {
     }
 
     /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.
-    fn declared_outputs(&mut self, graph: &Graph, node: NodeIndex, bodies: &mut [Body]) -> Result<Outputs, Fault> {
-        let Some(layer) = graph.weight(node).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
+    fn declared_outputs(&mut self, graph: &Graph, id: LayerId, bodies: &mut [Body]) -> Result<Outputs, Fault> {
+        let Some(layer) = graph.layer(id).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
         self.read_bodies(layer, bodies)?;
         ops::check_port_maps(bodies)?;
         Ok(layer.outputs.iter().map(|port| (port.element_type, port.shape.clone())).collect())
@@ -422,24 +417,21 @@ impl Walk {
     }
 
     /// Records what OpenVINO refuses of the evaluation of values.
-    fn report_evaluation(&mut self, graph: &Graph, faults: Vec<(NodeIndex, Fault)>) {
-        for (node, fault) in faults {
-            let diagnostic = self.diagnose(graph, node, &fault);
+    fn report_evaluation(&mut self, graph: &Graph, faults: Vec<(LayerId, Fault)>) {
+        for (id, fault) in faults {
+            let diagnostic = self.diagnose(graph, id, &fault);
             self.scope.diagnostics.push(diagnostic);
         }
     }
 
     /// Records a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
     #[cold]
-    fn report(&mut self, graph: &Graph, node: NodeIndex, fault: &Fault, bodies: usize) {
-        let failed = graph.weight(node).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
-        if !failed && self.is_read(graph, node) && !self.follows_from_error(graph, node, fault) {
-            let diagnostic = self.diagnose(graph, node, fault);
-            let is_unknown = |&(node, port): &(NodeIndex, usize)| {
-                let output = graph.weight(node).and_then(|layer| layer.outputs.get(port));
-                output.is_some_and(|output| output.element_type == ElementType::Dynamic)
-            };
-            if fault.code == Code::NoCommonType && graph.feeds(node).iter().flatten().any(is_unknown) {
+    fn report(&mut self, graph: &Graph, id: LayerId, fault: &Fault, bodies: usize) {
+        let failed = graph.layer(id).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
+        if !failed && self.is_read(graph, id) && !self.follows_from_error(graph, id, fault) {
+            let diagnostic = self.diagnose(graph, id, fault);
+            let is_unknown = |tensor: &&OutputPort| tensor.element_type == ElementType::Dynamic;
+            if fault.code == Code::NoCommonType && graph.tensors(id).iter().any(is_unknown) {
                 self.undecided.extend(diagnostic.layer.clone());
             }
             self.scope.diagnostics.push(diagnostic);
@@ -448,13 +440,13 @@ impl Walk {
 
     /// Reports a layer whose operation OpenVINO has under another version or name, and returns whether it is one.
     #[cold]
-    fn report_stranger(&mut self, graph: &Graph, node: NodeIndex) -> bool {
-        let Some(layer) = graph.weight(node) else { return false };
+    fn report_stranger(&mut self, graph: &Graph, id: LayerId) -> bool {
+        let Some(layer) = graph.layer(id) else { return false };
         let Stranger { code, attribute, message, help } = ops::describe_stranger(&layer.ty, &layer.version);
-        if code == Code::UnknownOperation || !layer.outputs.is_empty() && !self.is_read(graph, node) {
+        if code == Code::UnknownOperation || !layer.outputs.is_empty() && !self.is_read(graph, id) {
             return false;
         }
-        let found = self.diagnose(graph, node, &Fault::other(code, message).help(help));
+        let found = self.diagnose(graph, id, &Fault::other(code, message).help(help));
         let span = xml::locate(&self.source, layer.span.unwrap_or_default(), "layer", attribute);
         self.scope.diagnostics.push(Diagnostic { labels: Vec::new(), ..found }.at(span, "OpenVINO refuses this"));
         true
@@ -472,25 +464,25 @@ impl Walk {
     }
 
     /// Drops what was found in the bodies of a layer that OpenVINO never looks at.
-    fn forget_dropped_bodies(&mut self, graph: &Graph, node: NodeIndex) {
+    fn forget_dropped_bodies(&mut self, graph: &Graph, id: LayerId) {
         if self.runs.values().all(|run| run.diagnostics.is_empty()) {
             return;
         }
-        let Some(id) = graph.weight(node).map(Layer::id).filter(|_| !self.is_read(graph, node)) else { return };
+        let Some(id) = graph.layer(id).map(Layer::id).filter(|_| !self.is_read(graph, id)) else { return };
         let place: Place = self.place().collect();
         self.runs.retain(|body, _| !body.is_inside(&place, id));
     }
 
     /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
-    fn is_read(&mut self, graph: &Graph, node: NodeIndex) -> bool {
-        self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&node)
+    fn is_read(&mut self, graph: &Graph, id: LayerId) -> bool {
+        self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&id)
     }
 
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
-    pub(crate) fn diagnose(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
+    pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
         let path = self.bodies().map(|body| body.label.as_str()).collect::<Vec<_>>().join("/");
-        diagnose(&self.source, &path, graph, node, fault)
+        diagnose(&self.source, &path, graph, id, fault)
     }
 
     fn note_declared_outputs(&mut self) {
@@ -510,7 +502,7 @@ impl Surroundings for Walk {
         self.evaluator.weights()
     }
 
-    fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
+    fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
         let Scope { values, plan, .. } = &mut self.scope;
         let bounds = self.evaluator.bounds(graph, values, Some(plan), tensor);
         self.lacks_values |= std::mem::take(&mut values.lacks_promoted);
@@ -519,24 +511,24 @@ impl Surroundings for Walk {
         bounds
     }
 
-    fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
-        let tensor = graph.feeds(node).get(input).copied().flatten()?;
+    fn input_bounds(&mut self, graph: &Graph, input: Input) -> Option<Rc<Bounds>> {
+        let tensor = graph.producer(input)?;
         let found = self.scope.diagnostics.len();
         let bounds = self.bounds(graph, tensor);
         // OpenVINO evaluates nothing for what it drops.
-        if self.scope.diagnostics.len() > found && !self.is_read(graph, node) {
+        if self.scope.diagnostics.len() > found && !self.is_read(graph, input.layer) {
             self.scope.diagnostics.truncate(found);
         }
-        let (bounds, layer) = (bounds?, graph.weight(node)?.id);
-        match self.aligned(layer).iter().find(|(aligned, _)| *aligned == input) {
+        let bounds = bounds?;
+        match self.aligned(input.layer).iter().find(|(aligned, _)| *aligned == input.port) {
             Some(&(_, to)) => bounds.converted(to).map(Rc::new),
             None => Some(bounds),
         }
     }
 
-    fn lint(&mut self, graph: &Graph, node: NodeIndex, lint: &Fault) {
-        if !self.follows_from_error(graph, node, lint) {
-            let diagnostic = self.diagnose(graph, node, lint);
+    fn lint(&mut self, graph: &Graph, id: LayerId, lint: &Fault) {
+        if !self.follows_from_error(graph, id, lint) {
+            let diagnostic = self.diagnose(graph, id, lint);
             self.scope.diagnostics.push(diagnostic);
         }
     }
@@ -553,7 +545,7 @@ impl Surroundings for Walk {
         Self::infer_body(self, owner, at, body, Some(given))
     }
 
-    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
+    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
         let place: Place = self.place().chain([(owner.id, at)]).collect();
         let plan = self.aligner.as_ref().and_then(|aligner| aligner.plan_of(&place));
         let mut values = Values::default();
@@ -587,9 +579,9 @@ impl Surroundings for Walk {
 
 /// A fault of a layer with its place, the tensors it is about and their producers.
 #[cold]
-pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, node: NodeIndex, fault: &Fault) -> Diagnostic {
+pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
-    let Some(layer) = graph.weight(node) else { return diagnostic };
+    let Some(layer) = graph.layer(id) else { return diagnostic };
     diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.to_owned() });
     let place = layer.span.unwrap_or_default();
     let span = match fault.attribute {
@@ -604,12 +596,10 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, node: No
         None => xml::locate(source, place, "layer", "name"),
     };
     diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
-    let feeds = graph.feeds(node);
+    let feeds = graph.feeds(id);
     for &input in &fault.inputs {
-        let Some(&Some((source, port))) = feeds.get(input) else { continue };
-        let Some((producer, output)) = graph.weight(source).and_then(|l| Some((l, l.outputs.get(port)?))) else {
-            continue;
-        };
+        let Some(&Some((producer, port))) = feeds.get(input) else { continue };
+        let Some(output) = producer.outputs.get(port) else { continue };
         let message = format!(
             "input {input} is {}{} from {} {} `{}`",
             output.element_type, output.shape, producer.ty, producer.id, producer.name
@@ -631,22 +621,20 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, node: No
 }
 
 /// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.
-fn creation_order(graph: &Graph) -> Vec<NodeIndex> {
-    let written = graph.written_order();
-    let starts = written.iter().filter_map(|&node| Some((node, ops::start(graph.weight(node)?)?)));
+fn creation_order(graph: &Graph) -> Vec<LayerId> {
+    let starts = graph.layers().filter_map(|layer| Some((layer.id, ops::start(layer)?)));
     let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == LayerKind::Parameter);
-    let mut order: Vec<NodeIndex> = parameters.into_iter().map(|(node, _)| node).collect();
-    let mut seen: HashSet<NodeIndex> = order.iter().copied().collect();
+    let mut order: Vec<LayerId> = parameters.into_iter().map(|(id, _)| id).collect();
+    let mut seen: FxHashSet<LayerId> = order.iter().copied().collect();
     for (sink, _) in sinks {
         let mut pending = vec![(sink, false)];
-        while let Some((node, expanded)) = pending.pop() {
+        while let Some((id, expanded)) = pending.pop() {
             if expanded {
-                order.push(node);
-            } else if seen.insert(node) {
-                pending.push((node, true));
-                // petgraph lists the newest edge first, so that the first edge of the file is on top.
-                let sources = graph.petgraph().neighbors_directed(node, Incoming);
-                pending.extend(sources.map(|source| (source, false)));
+                order.push(id);
+            } else if seen.insert(id) {
+                pending.push((id, true));
+                // The wire that came last is the first one, so that the first edge of the file is on top.
+                pending.extend(graph.sources(id).map(|source| (source, false)));
             }
         }
     }
@@ -680,9 +668,10 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
 }
 
 /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
-fn check_output_count(graph: &Graph, node: NodeIndex, count: usize, version: IrVersion) -> Result<(), Fault> {
-    let Some(layer) = graph.weight(node).filter(|layer| layer.outputs.len() > count) else { return Ok(()) };
-    let used = graph.petgraph().edges(node).any(|edge| edge.weight().from_port as usize >= count);
+fn check_output_count(graph: &Graph, id: LayerId, count: usize, version: IrVersion) -> Result<(), Fault> {
+    let Some(layer) = graph.layer(id).filter(|layer| layer.outputs.len() > count) else { return Ok(()) };
+    let extra = count..layer.outputs.len();
+    let used = extra.into_iter().any(|port| graph.consumers(id.output(port)).next().is_some());
     if version == IrVersion::V10 && !used {
         return Ok(());
     }

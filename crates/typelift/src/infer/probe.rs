@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use petgraph::stable_graph::NodeIndex;
-use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::check_input_count;
 use super::value::{Evaluator, Values};
 use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
+use crate::graph::{Body, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{self, AttributeValues, Fault, Finding, Given, Outputs, Subject, Surroundings, Tensor, Variable};
+use crate::ops::{self, AttributeValues, Fault, Finding, Given, Outputs, Subject, Surroundings, Variable};
 use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
@@ -32,21 +30,18 @@ pub(crate) struct Probe {
 /// Why the operation refuses its inputs or attributes.
 pub(crate) fn outputs_of(
     graph: &Graph,
-    node: NodeIndex,
+    id: LayerId,
     (source, weights): (&Arc<String>, &Weights),
 ) -> Option<Result<Outputs, String>> {
-    let layer = graph.weight(node)?;
+    let layer = graph.layer(id)?;
     let operation = ops::lookup(&layer.ty, &layer.version)?;
     let outputs = || {
-        let feeds = graph.feeds(node);
-        let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let inputs: SmallVec<[&OutputPort; 4]> =
-            fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+        let inputs = graph.tensors(id);
         let (values, findings) = AttributeValues::read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         check_input_count(layer, operation, inputs.len())?;
-        let subject = Subject { graph, node, layer, operation, values: &values, given: None };
+        let subject = Subject { graph, layer, operation, values: &values, given: None };
         Probe::new(source, weights).ask(&subject, &inputs)
     };
     Some(outputs().map_err(|fault: Fault| fault.message.into()))
@@ -73,11 +68,11 @@ impl Surroundings for Probe {
         self.evaluator.weights()
     }
 
-    fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>> {
+    fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
         self.evaluator.bounds(graph, &mut self.values, None, tensor)
     }
 
-    fn lint(&mut self, _: &Graph, _: NodeIndex, _: &Fault) {}
+    fn lint(&mut self, _: &Graph, _: LayerId, _: &Fault) {}
 
     fn variables(&mut self) -> &mut HashMap<String, Variable> {
         &mut self.variables
@@ -91,7 +86,7 @@ impl Surroundings for Probe {
         Err(Fault::other(Code::InvalidBody, "bodies are not inferred here"))
     }
 
-    fn body_bounds(&mut self, _: &Layer, _: usize, _: &Graph, _: Tensor) -> Option<Rc<Bounds>> {
+    fn body_bounds(&mut self, _: &Layer, _: usize, _: &Graph, _: Output) -> Option<Rc<Bounds>> {
         None
     }
 

@@ -1,13 +1,11 @@
 //! What inference does after an error: it finds what else is wrong with the layer and keeps what the error leaves known.
 
-use petgraph::Direction::Incoming;
-use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
 use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, OutputPort};
+use crate::graph::{Body, Graph, LayerId, OutputPort};
 use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
 use crate::shape::Shape;
 use crate::xml;
@@ -51,15 +49,15 @@ impl Walk {
     pub(super) fn recover(
         &mut self,
         graph: &Graph,
-        node: NodeIndex,
+        id: LayerId,
         operation: Option<&'static Operation>,
         bodies: &mut [Body],
         first: Fault,
     ) -> Outputs {
-        self.scope.doubtful.insert(node);
-        let layer = graph.weight(node).filter(|_| self.aligner.is_none());
+        self.scope.doubtful.insert(id);
+        let layer = graph.layer(id).filter(|_| self.aligner.is_none());
         let Some(layer) = layer else {
-            self.report(graph, node, &first, bodies.len());
+            self.report(graph, id, &first, bodies.len());
             return Outputs::new();
         };
         let outputs = match operation {
@@ -67,13 +65,13 @@ impl Walk {
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
                 let (values, _) = AttributeValues::read(layer, operation);
                 let given = self.scope.given.get(&layer.id).cloned();
-                let subject = Subject { graph, node, layer, operation, values: &values, given: given.as_ref() };
+                let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
                 self.apply_leniently(&subject, first)
             }
             _ => {
                 let map = "correct the <port_map>, the <back_edges> or the body that the message names";
                 let first = if first.help.is_none() && !bodies.is_empty() { first.help(map) } else { first };
-                self.report(graph, node, &first, bodies.len());
+                self.report(graph, id, &first, bodies.len());
                 None
             }
         };
@@ -81,11 +79,8 @@ impl Walk {
     }
 
     fn apply_leniently(&mut self, subject: &Subject, first: Fault) -> Option<Outputs> {
-        let &Subject { graph, node, .. } = subject;
-        let feeds = graph.feeds(node);
-        let fed = feeds.iter().map_while(|feed| feed.as_ref());
-        let ports = fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port).cloned());
-        let mut inputs: SmallVec<[OutputPort; 4]> = ports.collect();
+        let tensors = subject.graph.tensors(subject.layer.id);
+        let mut inputs: SmallVec<[OutputPort; 4]> = tensors.into_iter().cloned().collect();
         let first = self.report_with_remedy(subject, &inputs, first);
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
@@ -117,31 +112,30 @@ impl Walk {
 
     /// Reports a fault, with a remedy that was tried if it is one of shapes or values.
     fn report_with_remedy(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
-        let &Subject { graph, node, .. } = subject;
+        let (graph, id) = (subject.graph, subject.layer.id);
         let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
-        if tries && fault.help.is_none() && self.is_read(graph, node) && !self.follows_from_error(graph, node, &fault) {
+        if tries && fault.help.is_none() && self.is_read(graph, id) && !self.follows_from_error(graph, id, &fault) {
             fault.help = Some(self.suggest(subject, inputs, &fault).into());
         }
-        self.report(graph, node, &fault, 0);
+        self.report(graph, id, &fault, 0);
         fault
     }
 
     /// Whether a fault only says that something is unknown, which it is because of an error elsewhere.
-    pub(crate) fn follows_from_error(&self, graph: &Graph, node: NodeIndex, fault: &Fault) -> bool {
-        let feeds = graph.feeds(node);
+    pub(crate) fn follows_from_error(&self, graph: &Graph, id: LayerId, fault: &Fault) -> bool {
+        let feeds = graph.feeds(id);
         let follows = |&input: &usize| {
             let Some(&Some((source, port))) = feeds.get(input) else { return false };
-            let output = graph.weight(source).and_then(|layer| layer.outputs.get(port));
-            self.scope.doubtful.contains(&source) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
+            let output = source.outputs.get(port);
+            self.scope.doubtful.contains(&source.id) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
         };
         fault.inputs.iter().any(follows)
     }
 
     /// Records that what is known of a layer's outputs depends on a layer with an error.
-    pub(super) fn pass_doubts_on(&mut self, graph: &Graph, node: NodeIndex) {
-        let mut sources = graph.petgraph().neighbors_directed(node, Incoming);
-        if !self.scope.doubtful.is_empty() && sources.any(|source| self.scope.doubtful.contains(&source)) {
-            self.scope.doubtful.insert(node);
+    pub(super) fn pass_doubts_on(&mut self, graph: &Graph, id: LayerId) {
+        if !self.scope.doubtful.is_empty() && graph.sources(id).any(|source| self.scope.doubtful.contains(&source)) {
+            self.scope.doubtful.insert(id);
         }
     }
 }

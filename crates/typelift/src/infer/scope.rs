@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashSet;
 
 use super::align::Plan;
@@ -22,17 +21,17 @@ pub(super) struct Scope {
     /// What its Parameters are given.
     pub(super) given: Given,
     /// Where a part of a typed graph is inferred anew: the layers that are to be.
-    pub(super) stale: Option<FxHashSet<NodeIndex>>,
+    pub(super) stale: Option<FxHashSet<LayerId>>,
     /// The values found so far.
     pub(super) values: Values,
     /// What was found in it, its bodies left out.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The layers that OpenVINO's reader does not drop, once somebody asked.
-    pub(super) read: Option<HashSet<NodeIndex>>,
+    pub(super) read: Option<FxHashSet<LayerId>>,
     /// The variables that have a ReadValue.
     pub(super) readable: HashSet<String>,
     /// The layers that have an error or depend on one that has.
-    pub(super) doubtful: FxHashSet<NodeIndex>,
+    pub(super) doubtful: FxHashSet<LayerId>,
     /// Which inputs are inferred as if they were of another type.
     pub(super) plan: Plan,
 }
@@ -59,7 +58,7 @@ impl BodyRef {
 impl Scope {
     /// The scope of a body inside of this one, with what its Parameters are given, or by itself.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
-        let all = |graph: &Graph| graph.petgraph().node_indices().collect();
+        let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
             body: Some(BodyRef::new(owner, at, body)),
             is_given: self.is_given || given.is_some(),

@@ -1,12 +1,11 @@
 //! Remedies for shapes and values that a rule refuses: small changes of the layer and of its constants, each of them tried.
 
-use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::recover::declared;
 use super::{Probe, Walk};
-use crate::graph::{Attribute, Graph, Layer, Model, OutputPort};
+use crate::graph::{Attribute, Graph, Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
 use crate::shape::{Dim, Shape};
 
@@ -118,15 +117,12 @@ fn find_value(
 }
 
 /// The value of an attribute with which the outputs of a layer without bodies would be what its ports declare.
-pub(crate) fn value_as_declared(model: &Model, graph: &Graph, node: NodeIndex) -> Option<String> {
-    let layer = graph.weight(node)?;
+pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId) -> Option<String> {
+    let layer = graph.layer(id)?;
     let operation = ops::lookup(&layer.ty, &layer.version).filter(|_| !is_constant(layer))?;
-    let feeds = graph.feeds(node);
-    let fed = feeds.iter().map_while(|feed| feed.as_ref());
-    let inputs: SmallVec<[&OutputPort; 4]> =
-        fed.filter_map(|&(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+    let inputs = graph.tensors(id);
     let (values, _) = AttributeValues::read(layer, operation);
-    let subject = Subject { graph, node, layer, operation, values: &values, given: None };
+    let subject = Subject { graph, layer, operation, values: &values, given: None };
     let mut probe = Probe::new(&model.source, &model.weights);
     let names: Vec<_> = operation.attribute_names().collect();
     find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())

@@ -7,16 +7,15 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::align::Plan;
 use crate::array::MAX_ELEMENTS;
-use crate::graph::Graph;
+use crate::graph::{Graph, LayerId, Output};
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
-use crate::ops::{self, Attributes, Fault, LayerKind, Operation, Tensor};
+use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
 use crate::weights::Weights;
 
 /// How many elements may go into and come out of all evaluations for one model.
@@ -29,10 +28,10 @@ pub(crate) struct Values {
     /// Whether somebody asked for values that come out of a ConvertPromoteTypes.
     pub(crate) lacks_promoted: bool,
     /// Evaluations that OpenVINO refuses, until somebody takes them.
-    pub(crate) faults: Vec<(NodeIndex, Fault)>,
+    pub(crate) faults: Vec<(LayerId, Fault)>,
 }
 
-type States = HashMap<Tensor, State>;
+type States = HashMap<Output, State>;
 
 /// What was found of the values of an output.
 enum State {
@@ -44,7 +43,7 @@ enum State {
     Known(Rc<Bounds>),
 }
 
-type Feeds = SmallVec<[Tensor; 4]>;
+type Feeds = SmallVec<[Output; 4]>;
 
 /// Finds the values of the tensors of a model, within a budget for all of them.
 pub(crate) struct Evaluator {
@@ -70,7 +69,7 @@ impl Evaluator {
         graph: &Graph,
         values: &mut Values,
         plan: Option<&Plan>,
-        tensor: Tensor,
+        tensor: Output,
     ) -> Option<Rc<Bounds>> {
         values.lacks_promoted |= mark_possible(graph, &mut values.states, tensor);
         let mut pending = vec![tensor];
@@ -91,11 +90,10 @@ impl Evaluator {
                 _ => None,
             });
             let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
-            let planned = plan.zip(graph.weight(next.0)).and_then(|(plan, layer)| plan.get(&layer.id));
-            let aligned = planned.map_or(&[][..], |alignment| &alignment.inputs);
+            let aligned = plan.and_then(|plan| plan.get(&next.layer)).map_or(&[][..], |alignment| &alignment.inputs);
             let found = known.map(|known| self.evaluate(graph, next, operation, &known, aligned));
             let (found, fault) = found.unwrap_or_default();
-            values.faults.extend(fault.map(|fault| (next.0, fault)));
+            values.faults.extend(fault.map(|fault| (next.layer, fault)));
             values.states.insert(next, found.map_or(State::Unknown, |bounds| State::Known(Rc::new(bounds))));
             pending.pop();
         }
@@ -109,12 +107,12 @@ impl Evaluator {
     fn evaluate(
         &mut self,
         graph: &Graph,
-        (node, port): Tensor,
+        tensor: Output,
         operation: &'static Operation,
         known: &[&Bounds],
         aligned: &[(usize, ElementType)],
     ) -> (Option<Bounds>, Option<Fault>) {
-        let Some(layer) = graph.weight(node) else { return (None, None) };
+        let Some(layer) = graph.layer(tensor.layer) else { return (None, None) };
         let converted = aligned.iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?)));
         let Some(converted) = converted.collect::<Option<SmallVec<[_; 2]>>>() else { return (None, None) };
         let mut known: SmallVec<[&Bounds; 4]> = known.into();
@@ -122,13 +120,13 @@ impl Evaluator {
             known[*input] = bounds;
         }
         let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
-        let output = layer.outputs.get(port).and_then(|port| port.shape.element_count()).unwrap_or(0);
+        let output = layer.outputs.get(tensor.port).and_then(|port| port.shape.element_count()).unwrap_or(0);
         let Some(budget) = self.budget.checked_sub(inputs + output) else { return (None, None) };
         self.budget = budget;
-        let feeds = graph.feeds(node).into_iter().flatten();
-        let ports = feeds.filter_map(|(node, port)| graph.weight(node)?.outputs.get(port)).collect();
+        let feeds = graph.feeds(tensor.layer).into_iter().flatten();
+        let ports = feeds.filter_map(|(layer, port)| layer.outputs.get(port)).collect();
         let attributes = Attributes::new(layer, operation);
-        let evaluation = Evaluation::new(attributes, ports, port, &self.weights, &self.source);
+        let evaluation = Evaluation::new(attributes, ports, tensor.port, &self.weights, &self.source);
         let found = operation.evaluator().apply(&evaluation, &known);
         let fault = evaluation.into_fault();
         self.budget = self.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
@@ -139,8 +137,8 @@ impl Evaluator {
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
 /// constant is read before that is known: most often the way ends at a Parameter. Tells whether it ends at a
 /// ConvertPromoteTypes.
-fn mark_possible(graph: &Graph, states: &mut States, output: Tensor) -> bool {
-    let mut path: Vec<(Tensor, Feeds, usize)> = Vec::new();
+fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
+    let mut path: Vec<(Output, Feeds, usize)> = Vec::new();
     let mut next = output;
     loop {
         let withheld = match states.get(&next) {
@@ -150,7 +148,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Tensor) -> bool {
                     None
                 }
                 None => {
-                    let layer = graph.weight(next.0);
+                    let layer = graph.layer(next.layer);
                     Some(layer.is_some_and(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes))
                 }
             },
@@ -178,15 +176,18 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Tensor) -> bool {
 }
 
 /// The operation of an output that can be evaluated, and what must be known for that.
-fn open(graph: &Graph, (node, port): Tensor) -> Option<(&'static Operation, Feeds)> {
-    let layer = graph.weight(node)?;
-    let count = layer.outputs.get(port)?.shape.element_count();
+fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
+    let layer = graph.layer(tensor.layer)?;
+    let count = layer.outputs.get(tensor.port)?.shape.element_count();
     let operation = ops::lookup(&layer.ty, &layer.version)?;
     match operation.evaluator() {
         _ if count.is_some_and(|count| count > MAX_ELEMENTS as u64) => None,
         Evaluate::Never => None,
         Evaluate::Source(_) => Some((operation, Feeds::new())),
-        _ => Some((operation, graph.feeds(node).into_iter().collect::<Option<_>>()?)),
+        _ => {
+            let feeds = graph.feeds(tensor.layer).into_iter();
+            Some((operation, feeds.map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect::<Option<_>>()?))
+        }
     }
 }
 

@@ -12,8 +12,7 @@ use crate::xml;
 pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
     let layers = |kind| graph.layers().filter(move |&layer| start(layer) == Some(kind));
     let inputs: Vec<_> = layers(LayerKind::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
-    let outputs: Vec<_> =
-        layers(LayerKind::Result).filter_map(|layer| graph.producers(layer.id()).into_iter().next()?).collect();
+    let outputs: Vec<_> = layers(LayerKind::Result).filter_map(|layer| graph.producer(layer.id().input(0))).collect();
     // The tensor of each name. Of several with one name the reader renames all but the first.
     let mut tensors: HashMap<String, Output> = HashMap::new();
     for &output in inputs.iter().chain(&outputs) {

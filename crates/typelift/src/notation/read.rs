@@ -569,7 +569,7 @@ impl Builder<'_> {
                     let message = format!("layer {} does not have an output {}", source.layer, source.port);
                     return Err(self.error(&input.span, message));
                 }
-                graph.feed(source, Input { layer, port });
+                graph.wire(source, Input { layer, port }, None);
             }
         }
         Ok(graph)
@@ -798,7 +798,7 @@ fn is_incomplete(lines: &[LayerText]) -> bool {
 fn declare(graph: &mut Graph, inferred: Option<&Graph>, lines: &[LayerText]) {
     for (line, id) in lines.iter().zip(ids(lines)) {
         let inferred = inferred.and_then(|graph| graph.layer(id));
-        let Some(layer) = graph.node(id).and_then(|node| graph.weight_mut(node)) else { continue };
+        let Some(layer) = graph.layer_mut(id) else { continue };
         for (at, port) in layer.outputs.iter_mut().enumerate() {
             let written = line.outputs.as_ref().and_then(|outputs| outputs.get(at));
             let found = inferred.and_then(|layer| layer.outputs.get(at));

@@ -2,15 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petgraph::Direction::Incoming;
-use petgraph::stable_graph::NodeIndex;
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
 use crate::diagnostic::Code;
-use crate::graph::{Body, Direction, Graph, LayerId, PortMapEntry};
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, Output, PortMapEntry};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -209,7 +207,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
         return Err(invalid("the port map of this TensorIterator has no output"));
     }
     let used = leading_to_results(&cx.bodies[joints.body].graph);
-    let mut inside = used.iter().filter_map(|&node| cx.bodies[joints.body].graph.weight(node));
+    let mut inside = used.iter().filter_map(|&id| cx.bodies[joints.body].graph.layer(id));
     if let Some(inner) = inside.find(|layer| kind(layer) == LayerKind::TensorIterator) {
         return Err(invalid(format!("the TensorIterator `{}` lies right inside this one", inner.name()))
             .rule("OpenVINO allows no TensorIterator in the body of another")
@@ -218,8 +216,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     let mut given = joints.given(cx, Entrance::cut)?;
     // OpenVINO leaves the types of the body alone here, and all of a Parameter that no Result needs.
     given.values_mut().for_each(|input| input.element_type = None);
-    let body = &cx.bodies[joints.body].graph;
-    given.retain(|&parameter, _| body.node(parameter).is_some_and(|node| used.contains(&node)));
+    given.retain(|parameter, _| used.contains(parameter));
     let mut iterations = None;
     for entrance in &joints.inputs {
         let Some(Slices { axis, start, end, part_size }) = entrance.slices else { continue };
@@ -256,13 +253,13 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
 }
 
 /// The layers of a body that some Result needs.
-fn leading_to_results(graph: &Graph) -> HashSet<NodeIndex> {
-    let is_result = |&node: &NodeIndex| graph.weight(node).is_some_and(|layer| kind(layer) == LayerKind::Result);
-    let mut pending: Vec<_> = graph.petgraph().node_indices().filter(is_result).collect();
+fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
+    let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
+    let mut pending: Vec<_> = results.map(Layer::id).collect();
     let mut used = HashSet::new();
-    while let Some(node) = pending.pop() {
-        if used.insert(node) {
-            pending.extend(graph.petgraph().neighbors_directed(node, Incoming));
+    while let Some(id) = pending.pop() {
+        if used.insert(id) {
+            pending.extend(graph.sources(id));
         }
     }
     used
@@ -368,22 +365,19 @@ impl Joints {
     }
 
     /// The output inside the body that a Result takes.
-    fn source(&self, cx: &Context, result: LayerId) -> Option<(NodeIndex, usize)> {
-        let graph = &cx.bodies[self.body].graph;
-        graph.feeds(graph.node(result)?).first().copied().flatten()
+    fn source(&self, cx: &Context, result: LayerId) -> Option<Output> {
+        cx.bodies[self.body].graph.producer(result.input(0))
     }
 
     /// Type and shape of what a Result takes.
     fn value(&self, cx: &Context, result: LayerId) -> (ElementType, Shape) {
-        let port = self
-            .source(cx, result)
-            .and_then(|(node, port)| cx.bodies[self.body].graph.weight(node)?.outputs().get(port));
+        let port = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.output(source));
         port.map_or((ElementType::Dynamic, Shape::dynamic()), |port| (port.element_type(), port.shape().clone()))
     }
 
     /// The layer that produces what a Result takes, in words.
     fn producer(&self, cx: &Context, result: LayerId) -> String {
-        let source = self.source(cx, result).and_then(|(node, _)| cx.bodies[self.body].graph.weight(node));
+        let source = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.layer(source.layer));
         source.map_or("nothing".to_owned(), |layer| format!("{} {} `{}`", layer.ty(), layer.id(), layer.name()))
     }
 
@@ -404,8 +398,7 @@ impl Joints {
             truth(bounds.filter(|bounds| bounds.is_exact()).as_deref(), "execution condition in the body")?;
         if goes_on.is_none() {
             // The condition can be handed through from outside.
-            let graph = &cx.bodies[self.body].graph;
-            let parameter = value.and_then(|(node, _)| Some(graph.weight(node)?.id()));
+            let parameter = value.map(|source| source.layer);
             for entrance in &self.inputs {
                 if Some(entrance.parameter) == parameter {
                     goes_on = truth(cx.exact(entrance.input).as_deref(), "execution condition of a Loop")?.or(goes_on);

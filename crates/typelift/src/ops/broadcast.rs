@@ -1,11 +1,11 @@
 //! Broadcast to a target shape that is data.
 
-use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 
 use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate, is_constant};
+use crate::graph::Layer;
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -90,16 +90,15 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
 
 /// The target where a Concat makes it of single numbers: those that Constants give.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
-    let (concat, _) =
-        cx.feed(1).filter(|&(node, _)| cx.graph.weight(node).is_some_and(|layer| layer.ty() == "Concat"))?;
+    let concat = cx.graph.layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
-    let numbers = cx.graph.feeds(concat).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
-    let number = |feed: (NodeIndex, usize)| match cx.graph.weight(feed.0) {
-        Some(layer) if is_constant(layer) => {
-            let bounds = cx.around.bounds(cx.graph, feed)?;
-            Some(Dim::fixed(bounds.lower.first_integer()?))
+    let numbers = cx.graph.feeds(concat.id()).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
+    let number = |(layer, port): (&Layer, usize)| {
+        if !is_constant(layer) {
+            return Some(Dim::ANY);
         }
-        _ => Some(Dim::ANY),
+        let bounds = cx.around.bounds(cx.graph, layer.id().output(port))?;
+        Some(Dim::fixed(bounds.lower.first_integer()?))
     };
     (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }

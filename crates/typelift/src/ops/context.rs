@@ -6,7 +6,6 @@ use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
@@ -15,7 +14,7 @@ use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::Array;
 use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, Layer, LayerId, OutputPort};
+use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::shape::{Dim, Oddity, Shape};
 use crate::weights::Weights;
 
@@ -123,9 +122,6 @@ pub(crate) struct BodyInput {
     pub(crate) element_type: Option<ElementType>,
 }
 
-/// An output of a layer of a graph.
-pub(crate) type Tensor = (NodeIndex, usize);
-
 /// Element type and shape of each output of a layer.
 pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
@@ -143,16 +139,16 @@ pub(crate) trait Surroundings {
     fn weights(&self) -> &Weights;
 
     /// What is known of the values of a tensor.
-    fn bounds(&mut self, graph: &Graph, tensor: Tensor) -> Option<Rc<Bounds>>;
+    fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
 
     /// What is known of the values of an input of a layer, in the element type that the rule is given it.
-    fn input_bounds(&mut self, graph: &Graph, node: NodeIndex, input: usize) -> Option<Rc<Bounds>> {
-        let tensor = graph.feeds(node).get(input).copied().flatten()?;
+    fn input_bounds(&mut self, graph: &Graph, input: Input) -> Option<Rc<Bounds>> {
+        let tensor = graph.producer(input)?;
         self.bounds(graph, tensor)
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
-    fn lint(&mut self, graph: &Graph, node: NodeIndex, lint: &Fault);
+    fn lint(&mut self, graph: &Graph, layer: LayerId, lint: &Fault);
 
     /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
     fn variables(&mut self) -> &mut HashMap<String, Variable>;
@@ -167,7 +163,7 @@ pub(crate) trait Surroundings {
     fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: &Given) -> Result<(), Fault>;
 
     /// What is known of the values of a tensor inside a body of a layer, as far as the body was inferred.
-    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Tensor) -> Option<Rc<Bounds>>;
+    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
 
     /// How often a loop runs its body, as it was last known; kept from one inference of the loop to the next.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
@@ -190,7 +186,6 @@ pub(crate) trait Surroundings {
 /// A layer about to be inferred.
 pub(crate) struct Subject<'a> {
     pub(crate) graph: &'a Graph,
-    pub(crate) node: NodeIndex,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
     /// What its attributes say, as far as they are read.
@@ -210,9 +205,9 @@ impl Subject<'_> {
         bodies: &mut [Body],
         around: &mut dyn Surroundings,
     ) -> Result<Outputs, Fault> {
-        let &Self { graph, node, layer, operation, values, given } = self;
+        let &Self { graph, layer, operation, values, given } = self;
         let attributes = Attributes::with(layer, operation, values);
-        let mut cx = Context { around, graph, node, attributes, inputs, bodies, given, outputs: Outputs::new() };
+        let mut cx = Context { around, graph, attributes, inputs, bodies, given, outputs: Outputs::new() };
         (operation.infer)(&mut cx)?;
         Ok(cx.outputs)
     }
@@ -222,7 +217,6 @@ impl Subject<'_> {
 pub(crate) struct Context<'a> {
     pub(crate) around: &'a mut dyn Surroundings,
     pub(crate) graph: &'a Graph,
-    pub(crate) node: NodeIndex,
     /// The layer itself, with its attributes by the operation's row.
     pub(crate) attributes: Attributes<'a>,
     /// The tensors that come in.
@@ -300,7 +294,7 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let bounds = self.around.input_bounds(self.graph, self.node, input)?;
+        let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
         // A rule can be asked what if an input were of another type than the tensor.
         match self.element_type(input) {
             ElementType::Dynamic => Some(bounds),
@@ -367,8 +361,8 @@ impl<'a> Context<'a> {
     }
 
     /// The output that feeds an input.
-    pub(crate) fn feed(&self, input: usize) -> Option<Tensor> {
-        self.graph.feeds(self.node).get(input).copied().flatten()
+    pub(crate) fn feed(&self, input: usize) -> Option<Output> {
+        self.graph.producer(self.layer.id.input(input))
     }
 
     /// Whether an input comes straight from a Constant.
@@ -377,7 +371,7 @@ impl<'a> Context<'a> {
     }
 
     fn constant(&self, input: usize) -> Option<&'a Layer> {
-        self.graph.weight(self.feed(input)?.0).filter(|layer| is_constant(layer))
+        self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
@@ -485,7 +479,7 @@ impl<'a> Context<'a> {
     }
 
     /// What is known of the values of an output inside a body, as far as the body was inferred.
-    pub(crate) fn body_bounds(&mut self, body: usize, tensor: Tensor) -> Option<Rc<Bounds>> {
+    pub(crate) fn body_bounds(&mut self, body: usize, tensor: Output) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
         self.around.body_bounds(self.attributes.layer, body, graph, tensor)
     }
@@ -493,7 +487,7 @@ impl<'a> Context<'a> {
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
-        self.around.lint(self.graph, self.node, &lint);
+        self.around.lint(self.graph, self.attributes.layer.id, &lint);
     }
 }
 

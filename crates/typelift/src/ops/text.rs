@@ -66,8 +66,7 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
 /// How many symbols the strings of a constant input have. They are stored as their number, the places where each begins
 /// and the last one ends, and the symbols.
 fn constant_symbols(cx: &Context) -> Option<i64> {
-    let (producer, _) = cx.graph.feeds(cx.node).first().copied().flatten()?;
-    let producer = cx.graph.weight(producer).filter(|_| cx.is_constant(0))?;
+    let producer = cx.graph.layer(cx.feed(0)?.layer).filter(|_| cx.is_constant(0))?;
     let offset: u64 = producer.attribute("offset")?.trim().parse().ok()?;
     let number = |at: u64| {
         let bytes = cx.around.weights().read(offset.checked_add(at)?, 4)?;

@@ -113,18 +113,18 @@ fn unknown(name: &str) -> Fault {
 fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shape)>, Fault> {
     let mut last = None;
     let mut seen = HashSet::new();
-    let mut pending = vec![(cx.node, false)];
-    while let Some((node, expanded)) = pending.pop() {
+    let mut pending = vec![(cx.layer.id, false)];
+    while let Some((id, expanded)) = pending.pop() {
         if !expanded {
-            if seen.insert(node) {
-                pending.push((node, true));
-                let feeds = cx.graph.feeds(node);
-                pending.extend(feeds.into_iter().rev().flatten().map(|(source, _)| (source, false)));
+            if seen.insert(id) {
+                pending.push((id, true));
+                let feeds = cx.graph.feeds(id);
+                pending.extend(feeds.into_iter().rev().flatten().map(|(source, _)| (source.id, false)));
             }
             continue;
         }
         cx.around.spend(1)?;
-        let Some(layer) = cx.graph.weight(node) else { continue };
+        let Some(layer) = cx.graph.layer(id) else { continue };
         let reads = super::lookup(layer.ty(), layer.version())
             .is_some_and(|operation| (operation.kind, operation.revision) == (LayerKind::ReadValue, 3));
         if reads && layer.attribute("variable_id").unwrap_or_default() == name {

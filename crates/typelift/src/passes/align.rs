@@ -7,7 +7,7 @@ use super::conversions::Conversions;
 use super::declared::{self, Correction, Known, Repair};
 use super::{Action, Change, Changes, remove_unused};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, Place};
+use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
 use crate::infer::{self, Retyped, Wanted};
 use crate::ops::{self, LayerKind, kind};
 
@@ -186,13 +186,9 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
 
 /// Whether a layer in a graph, or in a body in it, has tied inputs that differ, which OpenVINO reads and cannot run.
 fn differs_when_run(graph: &Graph) -> bool {
-    let differs = |node| {
-        let Some(layer) = graph.weight(node) else { return false };
+    let differs = |layer: &Layer| {
         let operation = ops::lookup(layer.ty(), layer.version()).filter(|operation| operation.is_tied_when_run());
-        let types = || -> Vec<ElementType> {
-            let producers = graph.producers(layer.id()).into_iter().map_while(|producer| producer);
-            producers.filter_map(|producer| Some(graph.output(producer)?.element_type())).collect()
-        };
+        let types = || -> Vec<_> { graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect() };
         layer.bodies().iter().any(|body| differs_when_run(&body.graph))
             || operation.is_some_and(|operation| {
                 let types = types();
@@ -200,7 +196,7 @@ fn differs_when_run(graph: &Graph) -> bool {
                 groups.iter().any(|group| group.iter().any(|&input| types[input] != types[group[0]]))
             })
     };
-    graph.petgraph().node_indices().any(differs)
+    graph.unordered().any(differs)
 }
 
 fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Vec<Diagnostic> {

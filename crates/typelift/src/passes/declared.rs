@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::{ElementType, fidelity, openvino};
 
@@ -144,7 +143,7 @@ impl Room<'_> {
     }
 
     fn source(&self, layer: LayerId, input: usize) -> Option<Output> {
-        self.graph.producers(layer).get(input).copied().flatten()
+        self.graph.producer(layer.input(input))
     }
 
     /// The type of what a Result takes, as it asks for it.
@@ -199,7 +198,6 @@ fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::
 /// A layer whose inputs are being looked at, with the types that they are to have so far.
 struct Case<'a> {
     room: usize,
-    node: NodeIndex,
     layer: &'a Layer,
     operation: &'static Operation,
     ports: Vec<OutputPort>,
@@ -287,7 +285,7 @@ impl<'a> Search<'a> {
         let mut next = 0;
         while let Some(room) = rooms.get(next) {
             let (graph, place, path) = (room.graph, room.place.clone(), room.path.clone());
-            for layer in graph.petgraph().node_weights() {
+            for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
                     let separator = if path.is_empty() { "" } else { "/" };
                     let inner_path = format!("{path}{separator}{}/{}", layer.name(), body.name());
@@ -354,16 +352,16 @@ impl<'a> Search<'a> {
 
     fn walk_room(&mut self, room: usize) {
         let graph = self.rooms[room].graph;
-        let Ok(order) = graph.node_order() else { return };
-        for node in order {
-            let Some(layer) = graph.weight(node) else { continue };
+        let Ok(order) = graph.topological_order() else { return };
+        for id in order {
+            let Some(layer) = graph.layer(id) else { continue };
             let operation = ops::lookup(layer.ty(), layer.version());
             match (operation, kind(layer)) {
                 _ if !layer.bodies().is_empty() => self.settle_owner(room, layer),
                 (Some(_), _) if layer.inputs().is_empty() => self.settle_source(room, layer),
                 (Some(_), LayerKind::Assign) => self.settle_assign(room, layer),
                 (Some(_), LayerKind::Result) => self.settle_result(room, layer),
-                (Some(operation), _) => self.settle(room, node, layer, operation),
+                (Some(operation), _) => self.settle(room, layer, operation),
                 (None, _) => self.settle_declared(room, layer),
             }
         }
@@ -513,8 +511,8 @@ impl<'a> Search<'a> {
     }
 
     /// Gives inputs of a layer other types until it takes them and makes what it declares, one group at a time.
-    fn settle(&mut self, room: usize, node: NodeIndex, layer: &'a Layer, operation: &'static Operation) {
-        let Some(mut case) = self.case(room, node, layer, operation) else { return };
+    fn settle(&mut self, room: usize, layer: &'a Layer, operation: &'static Operation) {
+        let Some(mut case) = self.case(room, layer, operation) else { return };
         let follows = case.tensors.iter().any(|tensor| self.rooms[room].follow.contains(tensor));
         let mut outputs = None;
         let mut decides = case.tensors.iter().any(|&tensor| self.decided.contains(&(room, tensor)));
@@ -564,7 +562,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn case(&self, room: usize, node: NodeIndex, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
+    fn case(&self, room: usize, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
         let Room { graph, .. } = &self.rooms[room];
         let tensors: Vec<Output> = graph.producers(layer.id()).into_iter().map_while(|feed| feed).collect();
         let port = |&tensor: &Output| {
@@ -575,15 +573,15 @@ impl<'a> Search<'a> {
         let is_stale = self.stale.has((room, layer.id()));
         let trusted = |port: &OutputPort| port.declared.filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
-        Some(Case { room, node, layer, operation, ports, tensors, declared })
+        Some(Case { room, layer, operation, ports, tensors, declared })
     }
 
     /// What the rule of the layer makes of inputs of these types.
     fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
         let Room { graph, probe, .. } = &mut self.rooms[case.room];
-        let &Case { node, layer, operation, .. } = case;
+        let &Case { layer, operation, .. } = case;
         let (values, _) = AttributeValues::read(layer, operation);
-        let subject = Subject { graph, node, layer, operation, values: &values, given: None };
+        let subject = Subject { graph, layer, operation, values: &values, given: None };
         probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
     }
 
@@ -757,7 +755,7 @@ impl<'a> Search<'a> {
         let fault = Fault { code: Code::NoCommonType, ..fault }.rule("what the file declares asks for this").help(
             format!("put a Convert to {to} there where rounding is meant, or change the type of the other input"),
         );
-        self.refusals.push(infer::diagnose(self.model.source(), &room.path, room.graph, case.node, &fault));
+        self.refusals.push(infer::diagnose(self.model.source(), &room.path, room.graph, case.layer.id(), &fault));
     }
 
     /// Chooses the types of inputs that must agree and on which nothing depends: the one that takes the fewest Converts, of
@@ -870,8 +868,8 @@ impl<'a> Search<'a> {
             other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
             let other = other.with_attribute(attribute.name, to.name());
             let operation = ops::lookup(layer.ty(), layer.version());
-            let made = operation.zip(graph.node(layer.id())).and_then(|(operation, node)| {
-                let case = self.case(room, node, layer, operation)?;
+            let made = operation.and_then(|operation| {
+                let case = self.case(room, layer, operation)?;
                 let case = Case { layer: &other, ..case };
                 self.ask(&case, &case.ports).ok()
             });
@@ -885,12 +883,12 @@ impl<'a> Search<'a> {
     /// Whether a layer makes what it declares when one of its inputs has another type.
     fn takes(&mut self, room: usize, input: Input, to: ElementType) -> bool {
         let graph = self.rooms[room].graph;
-        let Some((layer, node)) = graph.layer(input.layer).zip(graph.node(input.layer)) else { return false };
+        let Some(layer) = graph.layer(input.layer) else { return false };
         if kind(layer) == LayerKind::Result {
             return layer.inputs().first().is_some_and(|port| port.declared == Some(to));
         }
         let operation = ops::lookup(layer.ty(), layer.version()).filter(|_| layer.bodies().is_empty());
-        let Some(case) = operation.and_then(|operation| self.case(room, node, layer, operation)) else { return false };
+        let Some(case) = operation.and_then(|operation| self.case(room, layer, operation)) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))
     }

@@ -119,7 +119,7 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
             let fits = |layer: &Layer| {
                 index.of(layer).any(|at| matching::at(&subject, &rules[at], layer, Look::Structure).is_some())
             };
-            graph.petgraph().node_weights().any(fits)
+            graph.unordered().any(fits)
         })
 }
 
@@ -218,12 +218,12 @@ fn errors(diagnostics: &[Diagnostic]) -> Vec<(crate::Code, Option<LayerId>, Stri
 
 /// The matches in one graph that do not overlap, those nearest to the outputs first.
 fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
-    let Ok(order) = graph.node_order() else { return Vec::new() };
+    let Ok(order) = graph.topological_order() else { return Vec::new() };
     let subject = Subject::new(graph, model.weights());
     let mut taken = FxHashSet::default();
     let mut found = Vec::new();
-    for node in order.iter().rev() {
-        let Some(layer) = graph.weight(*node).filter(|layer| !taken.contains(&layer.id())) else { continue };
+    for &id in order.iter().rev() {
+        let Some(layer) = graph.layer(id).filter(|layer| !taken.contains(&layer.id())) else { continue };
         for rule in index.of(layer) {
             let Some(bound) = matching::at(&subject, &index.rules[rule], layer, Look::Whole) else { continue };
             if bound.layers.iter().any(|(layer, _)| taken.contains(layer)) {
@@ -241,16 +241,11 @@ fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
 }
 
 /// The layers that compute what an earlier one does.
-fn same_layers(
-    graph: &Graph,
-    order: &[petgraph::stable_graph::NodeIndex],
-    rule: usize,
-    taken: &mut FxHashSet<LayerId>,
-) -> Vec<Found> {
+fn same_layers(graph: &Graph, order: &[LayerId], rule: usize, taken: &mut FxHashSet<LayerId>) -> Vec<Found> {
     let mut first = FxHashMap::default();
     let mut stands_for = FxHashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
-    for layer in order.iter().filter_map(|node| graph.weight(*node)) {
+    for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let row = ops::lookup(layer.ty(), layer.version());
         let computes = !is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
         if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) {

@@ -360,13 +360,13 @@ fn bounds(cursor: &mut Cursor) -> Result<(usize, usize), NotationError> {
 fn tensor(model: &Model, name: &str) -> Result<Output, String> {
     let result = model.graph().tensor(name).or_else(|error| {
         let result = model.find_output(name).ok();
-        let source = result.and_then(|result| model.graph().producers(result).first().copied().flatten());
+        let source = result.and_then(|result| model.graph().producer(result.input(0)));
         source.ok_or(error)
     });
     let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
     // A Result stands for the tensor that feeds it.
     let is_result = model.graph().layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
-    let source = model.graph().producers(found.layer).first().copied().flatten().filter(|_| is_result);
+    let source = model.graph().producer(found.layer.input(0)).filter(|_| is_result);
     Ok(source.unwrap_or(found))
 }
 

@@ -1,7 +1,5 @@
 //! Everything printed afresh, in the style of OpenVINO's serializer.
 
-use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use typelift_promote::ElementType;
@@ -140,23 +138,14 @@ impl<'a> Printer<'a> {
     pub(super) fn graph(&mut self, graph: &Graph) {
         self.open("layers");
         self.content("layers", |printer| {
-            for node in graph.written_order() {
-                if let Some(layer) = graph.weight(node) {
-                    printer.line();
-                    printer.layer(graph, node, layer);
-                }
+            for layer in graph.layers() {
+                printer.line();
+                printer.layer(graph, layer);
             }
         });
         self.open("edges");
         self.content("edges", |printer| {
-            let mut edges: Vec<_> = graph
-                .petgraph()
-                .edge_references()
-                .filter_map(|edge| {
-                    let (from, to) = (graph.weight(edge.source())?, graph.weight(edge.target())?);
-                    Some((from, edge.weight(), to))
-                })
-                .collect();
+            let mut edges: Vec<_> = graph.joints().collect();
             // The serializer groups edges by the layer they start from; what the file has keeps its order there.
             let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
             edges.sort_by_key(|(from, wire, _)| (from.id, place(wire)));
@@ -184,7 +173,7 @@ impl<'a> Printer<'a> {
         self.out.push_str("\" />");
     }
 
-    pub(super) fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
+    pub(super) fn layer(&mut self, graph: &Graph, layer: &Layer) {
         self.out.push_str("<layer");
         self.number("id", layer.id.0);
         self.attribute("name", &layer.name);
@@ -193,10 +182,10 @@ impl<'a> Printer<'a> {
         if let Some(names) = &layer.output_names {
             self.attribute("output_names", names);
         }
-        self.content("layer", |printer| printer.layer_content(graph, node, layer));
+        self.content("layer", |printer| printer.layer_content(graph, layer));
     }
 
-    fn layer_content(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer) {
+    fn layer_content(&mut self, graph: &Graph, layer: &Layer) {
         for body in layer.bodies.iter().rev() {
             self.port_map(body);
         }
@@ -217,7 +206,7 @@ impl<'a> Printer<'a> {
         if let (Some(rt_info), true) = (&layer.rt_info, layer.bodies.is_empty()) {
             self.fragment(rt_info);
         }
-        self.optional("input", |printer| printer.inputs(graph, node, layer, 0));
+        self.optional("input", |printer| printer.inputs(graph, layer, 0));
         self.optional("output", |printer| printer.outputs(layer, 0));
         if let (Some(rt_info), false) = (&layer.rt_info, layer.bodies.is_empty()) {
             self.fragment(rt_info);
@@ -229,9 +218,9 @@ impl<'a> Printer<'a> {
     }
 
     /// The input ports of a layer from a position on.
-    pub(super) fn inputs(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, start: usize) {
-        for (port, feed) in layer.inputs.iter().zip(graph.feeds(node)).skip(start) {
-            let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
+    pub(super) fn inputs(&mut self, graph: &Graph, layer: &Layer, start: usize) {
+        for (port, feed) in layer.inputs.iter().zip(graph.feeds(layer.id)).skip(start) {
+            let producer = feed.and_then(|(layer, port)| layer.outputs.get(port));
             match producer {
                 Some(output) => self.input(port, output.element_type, &output.shape),
                 None => {

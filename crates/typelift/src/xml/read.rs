@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use memchr::memmem::Finder;
-use petgraph::Direction::Incoming;
-use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -18,8 +16,8 @@ use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::kind::{LayerKind, start};
 use crate::graph::{
-    Attribute, BackEdge, Body, Demands, Direction, Graph, InputPort, IrVersion, Layer, LayerId, OutputPort,
-    PortMapEntry, Wire,
+    Attribute, BackEdge, Body, Demands, Direction, Graph, Input, InputPort, IrVersion, Layer, LayerId, Output,
+    OutputPort, PortMapEntry,
 };
 use crate::number::integer_prefix;
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
@@ -303,7 +301,7 @@ struct Read<'a> {
     /// The layers of the graph that was read last that OpenVINO drops, and to which edges lead that it could not follow.
     dropped: HashSet<LayerId>,
     /// The layers that OpenVINO creates of that graph, once somebody asked.
-    created: Option<HashSet<NodeIndex>>,
+    created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
     /// The last `<data>` of each type of layer, and what it says.
@@ -533,23 +531,20 @@ impl<'a> Read<'a> {
 
     /// Drops layers whose id another one takes.
     fn index_layers(&mut self, graph: &mut Graph) {
-        for (node, next) in graph.index_layers() {
-            if let (Some(earlier), Some(layer)) = (graph.weight(node), graph.weight(next)) {
-                let lint = Diagnostic::new(
-                    Code::DuplicateLayerId,
-                    format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
-                );
-                let lint = lint
-                    .at(self.tag_of(layer), "this layer is kept")
-                    .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
-                    .help("give one of them an id that no other layer has, and point its edges there");
-                let at = self.diagnostics.len();
-                self.report_of(earlier, lint);
-                if self.diagnostics.len() > at {
-                    self.repeated.push((earlier.id, at));
-                }
+        for (earlier, next) in graph.index_layers() {
+            let lint = Diagnostic::new(
+                Code::DuplicateLayerId,
+                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+            );
+            let lint = lint
+                .at(self.tag_at(next), "this layer is kept")
+                .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
+                .help("give one of them an id that no other layer has, and point its edges there");
+            let at = self.diagnostics.len();
+            self.report_of(&earlier, lint);
+            if self.diagnostics.len() > at {
+                self.repeated.push((earlier.id, at));
             }
-            graph.discard(node);
         }
     }
 
@@ -594,7 +589,7 @@ impl<'a> Read<'a> {
             self.unnamed.push(layer.id);
         }
         match id {
-            Some(_) => _ = graph.append(layer),
+            Some(_) => graph.append(layer),
             None => self.damaged = true,
         }
         Ok(())
@@ -974,15 +969,15 @@ impl<'a> Read<'a> {
         let mut bad = Vec::new();
         for edge in edges {
             match ports.ends(graph, &edge) {
-                Some((source, target, wire)) => graph.connect(source, target, wire),
+                Some((source, target)) => graph.wire(source, target, Some(edge.span)),
                 None => {
                     if let Some(meant) = self.turned(graph, &mut ports, &edge)
-                        && let Some((source, target, wire)) = ports.ends(graph, &meant)
+                        && let Some((source, target)) = ports.ends(graph, &meant)
                     {
-                        graph.connect(source, target, wire);
+                        graph.wire(source, target, Some(edge.span));
                         continue;
                     }
-                    if graph.node(LayerId(edge.to.0)).is_none() && !self.damaged {
+                    if graph.layer(LayerId(edge.to.0)).is_none() && !self.damaged {
                         graph.ignore(edge.span);
                     }
                     lost.push(LayerId(edge.to.0));
@@ -999,8 +994,8 @@ impl<'a> Read<'a> {
             }
         }
         self.report_absent_layers(graph, &absent);
-        for node in lost.into_iter().filter_map(|id| graph.node(id)).collect::<Vec<_>>() {
-            if let Some(layer) = graph.weight_mut(node) {
+        for id in lost {
+            if let Some(layer) = graph.layer_mut(id) {
                 layer.broken = true;
             }
         }
@@ -1017,10 +1012,10 @@ impl<'a> Read<'a> {
 
     /// Reports layers that form a cycle: no more than a warning where OpenVINO drops them.
     fn check_cycles(&mut self, graph: &mut Graph) {
-        let Err(cycle) = graph.node_order() else { return };
+        let Err(cycle) = graph.topological_order() else { return };
         let refusal = self.cycle_refusal(graph, &cycle);
         let created = self.created.get_or_insert_with(|| created_layers(graph));
-        let is_created = |layer: &Layer| graph.node(layer.id).is_some_and(|node| created.contains(&node));
+        let is_created = |layer: &Layer| created.contains(&layer.id);
         if created.is_empty() || cycle.iter().any(|&id| graph.layer(id).is_some_and(is_created)) {
             return self.report(refusal);
         }
@@ -1029,13 +1024,13 @@ impl<'a> Read<'a> {
         if let Some(&first) = cycle.first() {
             self.report_unless_dropped(graph, first, refusal);
         }
-        for node in dropped.iter().filter_map(|&id| graph.node(id)).collect::<Vec<_>>() {
-            if let Some(layer) = graph.weight_mut(node) {
+        for &id in &dropped {
+            if let Some(layer) = graph.layer_mut(id) {
                 layer.broken = true;
             }
         }
         graph.disconnect(&dropped);
-        if let Err(cycle) = graph.node_order() {
+        if let Err(cycle) = graph.topological_order() {
             self.report(self.cycle_refusal(graph, &cycle));
         }
     }
@@ -1182,7 +1177,7 @@ impl<'a> Read<'a> {
     /// Whether OpenVINO drops a layer, so that nothing about how it is fed matters.
     fn drops(&mut self, graph: &Graph, id: LayerId) -> bool {
         let created = self.created.get_or_insert_with(|| created_layers(graph));
-        let dropped = graph.node(id).is_none_or(|node| !created.contains(&node));
+        let dropped = !created.contains(&id);
         if dropped {
             self.dropped.insert(id);
         }
@@ -1191,13 +1186,12 @@ impl<'a> Read<'a> {
 
     /// Reports inputs that are fed twice, or by nothing.
     fn check_inputs(&mut self, graph: &Graph) {
-        for node in graph.petgraph().node_indices() {
-            let Some(layer) = graph.weight(node) else { continue };
+        for layer in graph.unordered() {
             let mut fed: SmallVec<[Option<Span>; 8]> = SmallVec::from_elem(None, layer.inputs.len());
             let mut twice = Vec::new();
-            for edge in graph.petgraph().edges_directed(node, Incoming) {
-                let port = edge.weight().to_port as usize;
-                match (fed.get_mut(port), edge.weight().span) {
+            for wire in graph.wires_into(layer.id) {
+                let port = wire.to_port as usize;
+                match (fed.get_mut(port), wire.span) {
                     (Some(Some(other)), Some(span)) => twice.push((port, *other, span)),
                     (Some(home), span) => *home = span,
                     (None, _) => {}
@@ -1473,7 +1467,11 @@ impl<'a> Read<'a> {
 
     /// The start tag of a layer.
     fn tag_of(&self, layer: &Layer) -> Span {
-        let span = layer.span.unwrap_or_default();
+        self.tag_at(layer.span)
+    }
+
+    fn tag_at(&self, layer: Option<Span>) -> Span {
+        let span = layer.unwrap_or_default();
         match Tokens::new(self.source, span).child(None) {
             Ok(Some(element)) => element.tag_span,
             _ => span,
@@ -1489,11 +1487,11 @@ struct PortIndex {
 
 impl PortIndex {
     /// Where an edge leads from and to, if both ends are there.
-    fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(NodeIndex, NodeIndex, Wire)> {
-        let (source, target) = (graph.node(LayerId(edge.from.0))?, graph.node(LayerId(edge.to.0))?);
-        let from = self.position(graph.weight(source)?, Direction::Output, edge.from.1)?;
-        let to = self.position(graph.weight(target)?, Direction::Input, edge.to.1)?;
-        Some((source, target, Wire::new(from, to, Some(edge.span))))
+    fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(Output, Input)> {
+        let (source, target) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
+        let from = self.position(source, Direction::Output, edge.from.1)?;
+        let to = self.position(target, Direction::Input, edge.to.1)?;
+        Some((source.id.output(from), target.id.input(to)))
     }
 
     fn position(&mut self, layer: &Layer, direction: Direction, id: u64) -> Option<usize> {
@@ -1553,16 +1551,16 @@ fn edge_source(text: &str) -> Option<&str> {
 }
 
 /// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.
-fn created_layers(graph: &Graph) -> HashSet<NodeIndex> {
-    let nodes = graph.petgraph().node_indices();
-    let mut pending: Vec<_> = nodes.filter(|&node| graph.weight(node).and_then(start).is_some()).collect();
+fn created_layers(graph: &Graph) -> HashSet<LayerId> {
+    let starts = graph.unordered().filter(|layer| start(layer).is_some());
+    let mut pending: Vec<_> = starts.map(Layer::id).collect();
     let mut created: HashSet<_> = pending.iter().copied().collect();
-    while let Some(node) = pending.pop() {
+    while let Some(id) = pending.pop() {
         // Nothing leads to a Parameter, whatever the edges say.
-        if graph.weight(node).and_then(start) == Some(LayerKind::Parameter) {
+        if graph.layer(id).and_then(start) == Some(LayerKind::Parameter) {
             continue;
         }
-        pending.extend(graph.petgraph().neighbors_directed(node, Incoming).filter(|&source| created.insert(source)));
+        pending.extend(graph.sources(id).filter(|&source| created.insert(source)));
     }
     created
 }

@@ -4,8 +4,6 @@ use std::convert::Infallible;
 use std::mem::replace;
 use std::ops::Range;
 
-use petgraph::stable_graph::NodeIndex;
-use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -115,9 +113,9 @@ impl<'a> Splice<'a> {
         let layers = self.layers(graph, done)?;
         let edges = self.edges(graph);
         let print_layers = |printer: &mut Printer<'a>| {
-            for &(node, layer) in &layers {
+            for &layer in &layers {
                 printer.line();
-                printer.layer(graph, node, layer);
+                printer.layer(graph, layer);
             }
         };
         let print_edges = |printer: &mut Printer<'a>| {
@@ -153,25 +151,24 @@ impl<'a> Splice<'a> {
         &mut self,
         graph: &'g Graph,
         mut done: impl FnMut(&mut Self, Span) -> Result<(), E>,
-    ) -> Result<Vec<(NodeIndex, &'g Layer)>, E> {
+    ) -> Result<Vec<&'g Layer>, E> {
         let mut added = Vec::new();
-        for node in graph.written_order() {
-            let Some(layer) = graph.weight(node) else { continue };
+        for layer in graph.layers() {
             let Some(span) = layer.span else {
-                added.push((node, layer));
+                added.push(layer);
                 continue;
             };
             if !added.is_empty() {
                 let (gap, layout) = (self.gap_before(span.start), self.layout(span.start));
                 self.insert(span.start, layout, |printer| {
-                    for (node, layer) in added.drain(..) {
-                        printer.layer(graph, node, layer);
+                    for layer in added.drain(..) {
+                        printer.layer(graph, layer);
                         printer.out.push_str(gap);
                     }
                 });
             }
-            if layer.edited || self.refresh_ports || (layer.rewired && !self.ports_agree(graph, node, layer)) {
-                let walked = self.layer(graph, node, layer, span);
+            if layer.edited || self.refresh_ports || (layer.rewired && !self.ports_agree(graph, layer)) {
+                let walked = self.layer(graph, layer, span);
                 debug_assert!(walked.is_ok(), "the text was read once already: {walked:?}");
             }
             for body in &layer.bodies {
@@ -185,10 +182,9 @@ impl<'a> Splice<'a> {
     /// Edits the edges of `graph`, and gives those that come after all that are there: producer, port, consumer, port.
     fn edges<'g>(&mut self, graph: &'g Graph) -> Vec<(&'g Layer, usize, &'g Layer, usize)> {
         let mut added = Vec::new();
-        for edge in graph.petgraph().edge_references().filter(|edge| edge.weight().touched) {
-            let (Some(from), Some(to)) = (graph.weight(edge.source()), graph.weight(edge.target())) else { continue };
-            let (from_port, to_port) = (edge.weight().from_port as usize, edge.weight().to_port as usize);
-            match edge.weight().span {
+        for (from, wire, to) in graph.joints().filter(|(_, wire, _)| wire.touched) {
+            let (from_port, to_port) = (wire.from_port as usize, wire.to_port as usize);
+            match wire.span {
                 Some(span) => self.edit(span, Layout::INLINE, |printer| printer.edge(from, from_port, to, to_port)),
                 None => added.push((from, from_port, to, to_port)),
             }
@@ -198,8 +194,8 @@ impl<'a> Splice<'a> {
         }
         // An edge to a new layer goes before the first edge from it, others to the end.
         let mut anchors = HashMap::<LayerId, u32>::default();
-        for edge in graph.petgraph().edge_references() {
-            if let (Some(from), Some(span)) = (graph.weight(edge.source()), edge.weight().span) {
+        for (from, wire, _) in graph.joints() {
+            if let Some(span) = wire.span {
                 let anchor = anchors.entry(from.id).or_insert(span.start);
                 *anchor = span.start.min(*anchor);
             }
@@ -235,16 +231,16 @@ impl<'a> Splice<'a> {
         }
     }
 
-    fn ports_agree(&self, graph: &Graph, node: NodeIndex, layer: &Layer) -> bool {
+    fn ports_agree(&self, graph: &Graph, layer: &Layer) -> bool {
         !layer.outputs.iter().any(|port| port.stale)
-            && layer.inputs.iter().zip(graph.feeds(node)).all(|(port, feed)| {
-                let producer = feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port));
+            && layer.inputs.iter().zip(graph.feeds(layer.id)).all(|(port, feed)| {
+                let producer = feed.and_then(|(layer, port)| layer.outputs.get(port));
                 producer.is_none_or(|output| declares(self.source, port.declared, port.content, output))
             })
     }
 
     /// Brings the text of one layer up to date: walks through it beside the graph and edits where they differ.
-    fn layer(&mut self, graph: &Graph, node: NodeIndex, layer: &Layer, span: Span) -> Result<(), Diagnostic> {
+    fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Diagnostic> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
@@ -265,7 +261,7 @@ impl<'a> Splice<'a> {
                         tokens.skip(&child)?;
                     }
                 }
-                "input" if !replace(&mut input, true) => self.inputs(&mut tokens, &child, graph, node, layer)?,
+                "input" if !replace(&mut input, true) => self.inputs(&mut tokens, &child, graph, layer)?,
                 "output" if output.is_none() => {
                     output = Some(child.tag_span);
                     self.outputs(&mut tokens, &child, layer)?;
@@ -283,7 +279,7 @@ impl<'a> Splice<'a> {
         };
         let print_inputs = |printer: &mut Printer<'a>| {
             printer.open("input");
-            printer.content("input", |printer| printer.inputs(graph, node, layer, 0));
+            printer.content("input", |printer| printer.inputs(graph, layer, 0));
         };
         let print_outputs = |printer: &mut Printer<'a>| {
             printer.open("output");
@@ -351,10 +347,9 @@ impl<'a> Splice<'a> {
         tokens: &mut Tokens<'a>,
         list: &Element<'a>,
         graph: &Graph,
-        node: NodeIndex,
         layer: &Layer,
     ) -> Result<(), Diagnostic> {
-        let mut feeds = graph.feeds(node).into_iter();
+        let mut feeds = graph.feeds(layer.id).into_iter();
         let mut ports = layer.inputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
             let feed = if port.name() == "port" { feeds.next() } else { Some(None) };
@@ -364,7 +359,7 @@ impl<'a> Splice<'a> {
                 // It came in the place of one that went.
                 self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
             }
-            match feed.map(|feed| feed.and_then(|(node, port)| graph.weight(node)?.outputs.get(port))) {
+            match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
                 Some(Some(output)) => self.port(tokens, &port, output, None)?,
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
@@ -376,7 +371,7 @@ impl<'a> Splice<'a> {
         let left = feeds.len();
         if left > 0 {
             let start = layer.inputs.len() - left;
-            self.append(tokens.span_since(list), |printer| printer.inputs(graph, node, layer, start));
+            self.append(tokens.span_since(list), |printer| printer.inputs(graph, layer, start));
         }
         Ok(())
     }
