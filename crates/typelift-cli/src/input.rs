@@ -94,17 +94,6 @@ pub(crate) struct Loaded {
     /// As much of the model as could be made out; `None` where the text is no IR at all.
     pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
-    /// Whether there are other models.
-    several: bool,
-}
-
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        // The process ends with the run, so a model alone is not taken apart.
-        if !self.several {
-            std::mem::forget(self.model.take());
-        }
-    }
 }
 
 /// Whether a path stands for standard input or output.
@@ -131,7 +120,7 @@ impl Input {
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
         let diagnostics = Diagnostics::new(name, Arc::default());
-        let mut loaded = Loaded { model: None, diagnostics, several: self.member.is_some() };
+        let mut loaded = Loaded { model: None, diagnostics };
         let diagnostics = &mut loaded.diagnostics;
         let stamp = Stamp::at(&self.file).ok().filter(|_| !self.is_stdin());
         match xml::decode_utf8(self.bytes()?) {

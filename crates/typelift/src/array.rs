@@ -88,9 +88,10 @@ impl Array {
 
     /// A single value.
     pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
-        let data = match element_type.is_float() {
-            true => Data::Floats(vec![round(element_type, value)]),
-            false => Data::Ints(vec![value as i128]),
+        let data = if element_type.is_float() {
+            Data::Floats(vec![round(element_type, value)])
+        } else {
+            Data::Ints(vec![value as i128])
         };
         Self { element_type, dims: Vec::new(), data }
     }
@@ -335,18 +336,6 @@ fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> 
 /// `dim` numbers from 0, each `stride` after the one before.
 pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
-}
-
-/// How many bytes OpenVINO wants `count` values to have in a weights file.
-pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
-    let bits = u128::from(count).checked_mul(element_type.bits().into())?;
-    Some(bits.div_ceil(8))
-}
-
-/// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
-pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
-    let group = if [3, 6].contains(&element_type.bits()) { 3 } else { 1 };
-    Some(byte_size(element_type, count)?.next_multiple_of(group))
 }
 
 /// One of several values packed into a byte, or into three.

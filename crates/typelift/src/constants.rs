@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::graph::{Layer, LayerId, Model, Place};
 use crate::interface::InterfaceError;
 use crate::loss::{Audit, CHUNK};
@@ -10,7 +10,7 @@ use crate::notation::encode;
 use crate::ops;
 use crate::passes::{Change, Changes};
 use crate::shape::Shape;
-use crate::weights::Weights;
+use crate::weights::{Weights, byte_size, stored_size};
 
 impl Model {
     /// Gives a constant another element type: its values are converted, and added to the weights, so that a constant that
@@ -53,7 +53,7 @@ impl Model {
             if changes.list.iter().filter_map(Change::audit).any(is_another_constant) {
                 return Ok(());
             }
-            let offset = graph.weights.add(&bytes);
+            let offset = graph.add_bytes(&bytes);
             graph.set_attribute(id, "element_type", to.name())?;
             graph.set_attribute(id, "offset", offset)?;
             graph.set_attribute(id, "size", bytes.len())
@@ -93,8 +93,8 @@ fn converted(constant: &Layer, weights: &Weights, [from, to]: [ElementType; 2]) 
     let mut converted = Vec::new();
     for start in (0..count).step_by(CHUNK as usize) {
         let length = CHUNK.min(count - start);
-        let at = offset.checked_add(u64::try_from(array::byte_size(from, start)?).ok()?)?;
-        let bytes = weights.read(at, usize::try_from(array::stored_size(from, length)?).ok()?)?;
+        let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
+        let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
         let values = Array::decode(from, vec![usize::try_from(length).ok()?], &bytes)?;
         converted.extend(encode(&values.converted(to)?)?);
     }

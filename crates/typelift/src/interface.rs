@@ -177,9 +177,10 @@ impl Model {
         names.retain(|name| name != layer.name());
         names.dedup();
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        match names.is_empty() {
-            true => format!("`{}`", layer.name()),
-            false => format!("`{}` ({})", layer.name(), names.join(", ")),
+        if names.is_empty() {
+            format!("`{}`", layer.name())
+        } else {
+            format!("`{}` ({})", layer.name(), names.join(", "))
         }
     }
 

@@ -7,7 +7,7 @@ use typelift_promote::{ElementType, Kind, fidelity};
 
 use crate::array::{self, Array, Data};
 use crate::graph::Layer;
-use crate::weights::Weights;
+use crate::weights::{Weights, byte_size, stored_size};
 
 /// The number of values read from the weights at a time: a multiple of what any type packs into whole bytes.
 pub(crate) const CHUNK: u64 = 1 << 16;
@@ -79,8 +79,8 @@ impl Audit {
         let mut audit = Self { values: count, are_integers: !from.is_float(), ..Self::default() };
         for start in (0..count).step_by(CHUNK as usize) {
             let length = CHUNK.min(count - start);
-            let at = offset.checked_add(u64::try_from(array::byte_size(from, start)?).ok()?)?;
-            let bytes = weights.read(at, usize::try_from(array::stored_size(from, length)?).ok()?)?;
+            let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
+            let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
             match Array::decode(from, vec![usize::try_from(length).ok()?], &bytes)?.data {
                 Data::Ints(values) => values.into_iter().for_each(|value| audit.count_integer(value, to)),
                 Data::Floats(values) => values.into_iter().for_each(|value| audit.count_float(value, to)),

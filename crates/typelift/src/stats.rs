@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
-use crate::array;
 use crate::graph::{Graph, Layer, Model, OutputPort};
 use crate::number::integer_prefix;
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
+use crate::weights::stored_size;
 
 /// What a model consists of, its bodies included.
 #[derive(Clone, Debug, Serialize)]
@@ -213,7 +213,7 @@ impl Counting {
             _ => true,
         };
         let values = port.shape().element_count().unwrap_or(0);
-        let stored = || array::stored_size(from, values).and_then(|size| u64::try_from(size).ok());
+        let stored = || stored_size(from, values).and_then(|size| u64::try_from(size).ok());
         let bytes = range.1.and_then(|size| u64::try_from(size).ok()).or_else(stored).unwrap_or(0);
         let (values, bytes) = if is_new { (values, bytes) } else { (0, 0) };
         let empty = || Weight { element_type: from, constants: 0, values: 0, bytes: 0 };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxHashMap, FxHasher};
+use typelift_promote::ElementType;
 
 use crate::file::{FileId, Stamp};
 
@@ -361,4 +362,15 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
 #[cfg(not(any(unix, windows)))]
 fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+/// How many bytes OpenVINO wants `count` values to have in a weights file.
+pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
+    let bits = u128::from(count).checked_mul(element_type.bits().into())?;
+    Some(bits.div_ceil(8))
+}
+
+/// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
+pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
+    let group = if [3, 6].contains(&element_type.bits()) { 3 } else { 1 };
+    Some(byte_size(element_type, count)?.next_multiple_of(group))
 }

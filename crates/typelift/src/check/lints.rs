@@ -6,43 +6,8 @@ use super::Check;
 use crate::diagnostic::{Code, Related};
 use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
 use crate::loss::Audit;
-use crate::ops::{self, Operation};
+use crate::ops::{self, LayerKind, Operation};
 use crate::xml;
-
-/// Attributes that the specification of an operation requires and that OpenVINO's reader does not: it takes a value of its
-/// own where a file lacks them.
-const REQUIRED: &[(&str, &[&str])] = &[
-    ("AvgPool", &["kernel", "strides", "pads_begin", "pads_end"]),
-    ("BatchNormInference", &["epsilon"]),
-    ("Clamp", &["min", "max"]),
-    ("Concat", &["axis"]),
-    ("Convert", &["destination_type"]),
-    ("Convolution", &["strides", "pads_begin", "pads_end", "dilations"]),
-    ("ConvolutionBackpropData", &["strides", "pads_begin", "pads_end", "dilations"]),
-    ("DepthToSpace", &["mode"]),
-    ("Einsum", &["equation"]),
-    ("Elu", &["alpha"]),
-    ("FakeQuantize", &["levels"]),
-    ("GRUCell", &["hidden_size"]),
-    ("GRUSequence", &["hidden_size", "direction"]),
-    ("GroupConvolution", &["strides", "pads_begin", "pads_end", "dilations"]),
-    ("GroupConvolutionBackpropData", &["strides", "pads_begin", "pads_end", "dilations"]),
-    ("GroupNormalization", &["num_groups", "epsilon"]),
-    ("LRN", &["alpha", "beta", "bias", "size"]),
-    ("LSTMCell", &["hidden_size"]),
-    ("LSTMSequence", &["hidden_size", "direction"]),
-    ("MaxPool", &["kernel", "strides", "pads_begin", "pads_end"]),
-    ("NormalizeL2", &["eps", "eps_mode"]),
-    ("OneHot", &["axis"]),
-    ("Pad", &["pad_mode"]),
-    ("RNNCell", &["hidden_size"]),
-    ("RNNSequence", &["hidden_size", "direction"]),
-    ("ROIPooling", &["pooled_h", "pooled_w", "spatial_scale"]),
-    ("RandomUniform", &["output_type"]),
-    ("SpaceToDepth", &["mode"]),
-    ("Split", &["num_splits"]),
-    ("TopK", &["mode", "sort"]),
-];
 
 /// How many bytes of constants are looked through for values that are not finite, and for those that a Convert destroys.
 pub(super) const BUDGET: u64 = 64 << 20;
@@ -52,30 +17,27 @@ impl<'a> Check<'a> {
     pub(super) fn behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation);
-        match operation.name() {
-            "If" => self.condition(layer, &inputs, 0),
-            "Loop" => {
+        match operation.layer_kind() {
+            LayerKind::If => self.condition(layer, &inputs, 0),
+            LayerKind::Loop => {
                 self.condition(layer, &inputs, 1);
                 self.loop_body(layer, &inputs);
             }
-            "TensorIterator" => self.loop_body(layer, &inputs),
-            "Convert" => self.destroyed_values(layer, &inputs),
-            "Constant" => {
+            LayerKind::TensorIterator => self.loop_body(layer, &inputs),
+            LayerKind::Convert => self.destroyed_values(layer, &inputs),
+            LayerKind::Constant => {
                 self.long_name(layer);
                 self.non_finite_values(layer);
             }
-            name if name.starts_with("LSTM") || name.starts_with("GRU") || name.starts_with("RNN") => {
-                self.hidden_size(layer, &inputs);
-            }
+            _ if operation.attribute("hidden_size").is_some() => self.hidden_size(layer, &inputs),
             _ => {}
         }
     }
 
     fn required_attributes(&mut self, layer: &Layer, operation: &'static Operation) {
-        let required = REQUIRED.iter().find(|(name, _)| *name == operation.name()).map_or(&[][..], |(_, names)| names);
         // Padding that is worked out is not read from the file.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
-        for name in required.iter().filter(|name| padding || !name.starts_with("pads_")) {
+        for name in operation.required_attributes().iter().filter(|name| padding || !name.starts_with("pads_")) {
             let Some(assumed) = operation.default_of(name).filter(|_| layer.attribute(name).is_none()) else {
                 continue;
             };
@@ -124,7 +86,7 @@ impl<'a> Check<'a> {
         let Some(body) = layer.bodies().first() else { return };
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
         let decides = body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
-        if layer.ty().eq_ignore_ascii_case("Loop") && !decides {
+        if ops::kind(layer) == LayerKind::Loop && !decides {
             let message = format!("the port map of `{}` has no execution_condition", layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
             let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, and its CPU plugin refuses it");

@@ -752,9 +752,10 @@ impl Declared {
         let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
         let unreadable = self.dims.iter().any(|&dim| dim < -1);
         let silent = unreadable || self.element_type.is_none() && self.dims.is_empty();
-        let other_dims = match found {
-            true => !xml::matches_dims(&self.dims, output.shape()),
-            false => !self.dims.is_empty() && !self.shape().is_compatible(output.shape()),
+        let other_dims = if found {
+            !xml::matches_dims(&self.dims, output.shape())
+        } else {
+            !self.dims.is_empty() && !self.shape().is_compatible(output.shape())
         };
         other_type || (!silent && other_dims)
     }

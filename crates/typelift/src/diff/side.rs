@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, PortMapEntry};
 use crate::ops::{self, AttrKind, LayerKind, Operation};
-use crate::promote::ElementType;
 use crate::shape::Shape;
 use crate::weights::Weights;
+use typelift_promote::ElementType;
 
 /// The layer and the output that feed an input.
 pub(super) type Feed = Option<(usize, usize)>;

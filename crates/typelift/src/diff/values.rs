@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::array::{self, Array, Data};
+use crate::array::{Array, Data};
 use crate::graph::Layer;
 use crate::loss::CHUNK;
-use crate::weights::Weights;
+use crate::weights::{Weights, byte_size, stored_size};
 
 /// What differs between the values of two constants of one shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -77,8 +77,8 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     for start in (0..of).step_by(CHUNK as usize) {
         let length = CHUNK.min(of - start);
         let chunk = |element_type, bytes: &[u8]| {
-            let first = usize::try_from(array::byte_size(element_type, start)?).ok()?;
-            let size = usize::try_from(array::stored_size(element_type, length)?).ok()?;
+            let first = usize::try_from(byte_size(element_type, start)?).ok()?;
+            let size = usize::try_from(stored_size(element_type, length)?).ok()?;
             Array::decode(
                 element_type,
                 vec![usize::try_from(length).ok()?],

@@ -1,5 +1,6 @@
 //! The verbs that change a graph. Each leaves it valid or changes nothing.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,12 +10,13 @@ use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
+use super::kind::LayerKind;
 use super::{
-    Attribute, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort,
-    Place,
+    Body, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -91,9 +93,17 @@ pub enum EditError {
     /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
     #[error("the weights of the model are not there, so no constant can be added behind them")]
     NoWeights,
-    /// A layer that has bodies cannot do something else: they would be lost.
-    #[error("layer {0} has bodies, which it would lose")]
+    /// A layer keeps the bodies that it has: one that is there does not get other ones.
+    #[error("layer {0} keeps its bodies; add a layer for other ones")]
     HasBodies(LayerId),
+    /// What joins a layer and its bodies would break.
+    #[error("layer {layer}: {reason}")]
+    Joined {
+        /// The layer with the body, or the one in it.
+        layer: LayerId,
+        /// What would not be there.
+        reason: String,
+    },
     /// Another tensor has this name.
     #[error("the tensor of layer {layer} is called `{name}` already")]
     NameTaken {
@@ -115,10 +125,39 @@ pub enum EditError {
 /// What it [dereferences to](Deref) is the graph as it is so far. A verb that fails changes nothing.
 #[derive(Debug)]
 pub struct Edit<'m> {
-    pub(crate) graph: &'m mut Graph,
-    pub(crate) weights: &'m mut Weights,
+    pub(super) graph: &'m mut Graph,
+    pub(super) weights: &'m mut Weights,
+    pub(super) version: IrVersion,
+    pub(super) source: &'m Arc<String>,
+    pub(super) operations: &'m dyn Operations,
+    /// Of a body, the Parameters and Results that the layer around it names.
+    pub(super) joined: Vec<LayerId>,
+}
+
+/// What the verbs ask about operations, of which the graph knows none.
+pub(crate) trait Operations: fmt::Debug {
+    /// What a layer is to its graph.
+    fn kind(&self, layer: &Layer) -> LayerKind;
+
+    /// Element types and shapes of the outputs of a layer, as its rule has them, and those inside of its bodies; `None` if
+    /// it has no rule.
+    ///
+    /// # Errors
+    /// Why the operation refuses its inputs, attributes or bodies.
+    fn outputs(
+        &self,
+        graph: &mut Graph,
+        id: LayerId,
+        origin: Origin<'_>,
+    ) -> Option<Result<SmallVec<[(ElementType, Shape); 2]>, String>>;
+}
+
+/// Where a graph comes from.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) source: &'a Arc<String>,
+    pub(crate) weights: &'a Weights,
     pub(crate) version: IrVersion,
-    pub(crate) source: &'m Arc<String>,
 }
 
 impl Deref for Edit<'_> {
@@ -130,32 +169,14 @@ impl Deref for Edit<'_> {
 }
 
 impl Model {
-    /// Makes a batch of edits of the model's own graph; [`Edit::body`] goes on into bodies. All of them are made, or none:
-    /// where one fails, or layers would form a cycle in the end, the model is as it was.
-    ///
-    /// # Errors
-    /// What `edits` returns, and [`EditError::Cycle`].
-    ///
-    /// # Examples
-    /// ```
-    /// use typelift::Model;
-    /// use typelift::graph::NewLayer;
-    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
-    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
-    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
-    ///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
-    ///         <output><port id="1" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
-    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
-    /// let y = model.graph().find("y")?;
-    /// model.edit(|graph| {
-    ///     graph.morph(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
-    /// })?;
-    /// assert_eq!(model.graph().layer(y).unwrap().ty(), "Elu");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+    /// Makes a batch of edits, as `Model::edit` says, with what is known of operations.
+    pub(crate) fn edit_knowing<T>(
+        &mut self,
+        operations: &dyn Operations,
+        edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>,
+    ) -> Result<T, EditError> {
         let Self { graph, weights, version, source, .. } = self;
-        let mut edit = Edit { graph, weights, version: *version, source };
+        let mut edit = Edit { graph, weights, version: *version, source, operations, joined: Vec::new() };
         let result = edit.attempt(|edit| {
             let value = edits(edit)?;
             edit.graph.check_batch()?;
@@ -223,8 +244,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn body(&mut self, layer: LayerId, at: usize) -> Result<Edit<'_>, EditError> {
-        let graph = self.graph.enter(layer, at)?;
-        Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
+        self.at(&Place::default().body(layer, at))
     }
 
     /// The graph at a place of this one, to be edited as this one.
@@ -242,8 +262,16 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn at(&mut self, place: &Place) -> Result<Edit<'_>, EditError> {
-        let graph = place.steps().iter().try_fold(&mut *self.graph, |graph, &(layer, at)| graph.enter(layer, at))?;
-        Ok(Edit { graph, weights: self.weights, version: self.version, source: self.source })
+        let mut joined = self.joined.clone();
+        let mut graph = &mut *self.graph;
+        for &(layer, at) in place.steps() {
+            if let Some(body) = graph.layer(layer).and_then(|layer| layer.bodies.get(at)) {
+                joined = body.joined().collect();
+            }
+            graph = graph.enter(layer, at)?;
+        }
+        let &mut Edit { ref mut weights, version, source, operations, .. } = self;
+        Ok(Edit { graph, weights, version, source, operations, joined })
     }
 
     /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
@@ -416,7 +444,8 @@ impl Edit<'_> {
     /// Removes layers that nothing else uses.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay.
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay; [`EditError::Joined`] for a
+    /// Parameter or Result of a body that [its port map](Self::set_port_map) names.
     ///
     /// # Examples
     /// ```
@@ -428,6 +457,14 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
+        let is_end = |&id: &LayerId| {
+            let kind = self.layer(id).map(|layer| self.operations.kind(layer));
+            matches!(kind, Some(LayerKind::Parameter | LayerKind::Result))
+        };
+        if let Some(&layer) = layers.iter().find(|layer| self.joined.contains(layer) && is_end(layer)) {
+            let reason = "the layer around the body names it in its port map".to_owned();
+            return Err(EditError::Joined { layer, reason });
+        }
         let node = |&id| self.graph.node(id).ok_or(EditError::NoLayer(id));
         let nodes = layers.iter().map(node).collect::<Result<FxHashSet<_>, _>>()?;
         for (&layer, &node) in layers.iter().zip(&layers.iter().map(node).collect::<Result<Vec<_>, _>>()?) {
@@ -497,8 +534,31 @@ impl Edit<'_> {
         Ok(())
     }
 
+    /// The bytes of the model's constants, those included that were added.
+    pub fn weights(&self) -> &Weights {
+        self.weights
+    }
+
+    /// Adds bytes of constants behind all that the weights have, and gives their offset. Equal bytes are stored once.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().find("scale")?;
+    /// model.edit(|graph| {
+    ///     let offset = graph.add_bytes(&3_f32.to_le_bytes());
+    ///     graph.set_attribute(scale, "offset", offset)
+    /// })?;
+    /// assert_eq!(model.graph().layer(scale).unwrap().numbers(model.weights()), Some(vec![3.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.weights.add(bytes)
+    }
+
     /// A layer whose text will be walked through.
-    pub(crate) fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
+    pub(super) fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
         let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
         let layer = self.graph.change(node).ok_or(EditError::NoLayer(id))?;
         layer.edited = true;
@@ -518,7 +578,7 @@ impl Graph {
     }
 
     /// Whether one tensor can stand for the other.
-    pub(crate) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
+    pub(super) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
         let was = self.output(old).ok_or(EditError::NoOutput(old))?;
         let is = self.output(new).ok_or(EditError::NoOutput(new))?;
         let same_type =
@@ -535,9 +595,10 @@ impl Graph {
     }
 
     /// Adds a layer whose inputs nothing feeds yet.
-    pub(crate) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
+    pub(super) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
         let mut layer = Layer::new(&new.ty, &new.version, new.name.as_deref().unwrap_or_default());
         layer.attributes = new.attributes.clone();
+        layer.bodies = new.bodies.iter().map(|name| Body::empty(name)).collect();
         let id = self.put(layer, inputs);
         if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
             layer.name = format_compact!("{}_{id}", new.ty);
@@ -549,15 +610,14 @@ impl Graph {
     ///
     /// # Errors
     /// [`EditError::InUse`] where an output that something uses would go.
-    pub(crate) fn set_outputs(
+    pub(super) fn set_outputs(
         &mut self,
         id: LayerId,
         outputs: impl IntoIterator<Item = (ElementType, Shape)>,
     ) -> Result<(), EditError> {
         let node = self.node(id).ok_or(EditError::NoLayer(id))?;
         let Some(layer) = self.weight_mut(node) else { return Ok(()) };
-        let labels = layer.inputs.iter().map(|port| port.id).chain(layer.outputs.iter().map(|port| port.id));
-        let mut next = labels.max().map_or(0, |label| label + 1);
+        let mut labels = layer.free_labels();
         let (mut count, mut changed) = (0, false);
         for (element_type, shape) in outputs {
             match layer.outputs.get_mut(count) {
@@ -566,8 +626,8 @@ impl Graph {
                     (port.element_type, port.shape, port.stale, changed) = (element_type, shape, true, true);
                 }
                 None => {
-                    layer.outputs.push(OutputPort { id: next, ..OutputPort::new(element_type, shape) });
-                    next += 1;
+                    let id = labels.next().unwrap_or_default();
+                    layer.outputs.push(OutputPort { id, ..OutputPort::new(element_type, shape) });
                 }
             }
             count += 1;
@@ -589,7 +649,7 @@ impl Graph {
     }
 
     /// Gives a layer that many inputs: the first ones stay, others go or come behind them.
-    pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
+    pub(super) fn resize_inputs(&mut self, id: LayerId, count: usize) {
         let Some(node) = self.node(id) else { return };
         let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
         for port in count..last {
@@ -598,22 +658,8 @@ impl Graph {
         let Some(layer) = self.change(node) else { return };
         layer.edited = true;
         layer.inputs.truncate(count);
-        let labels = layer.inputs.iter().map(|port| port.id).chain(layer.outputs.iter().map(|port| port.id));
-        let next = labels.max().map_or(0, |label| label + 1);
-        layer.inputs.extend((next..).map(InputPort::new).take(count.saturating_sub(last)));
-    }
-
-    /// Sets an attribute, in its place where the layer has it, else after the others.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`].
-    pub(crate) fn set_attribute(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
-        let layer = self.edited(id)?;
-        match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
-            Some(attribute) => attribute.value = value.into(),
-            None => layer.attributes.push(Attribute { name: name.into(), value: value.into() }),
-        }
-        Ok(())
+        let labels = layer.free_labels();
+        layer.inputs.extend(labels.map(InputPort::new).take(count.saturating_sub(last)));
     }
 
     /// Takes in a layer under a new id, with `inputs` ports that nothing feeds yet.
@@ -646,10 +692,7 @@ impl Graph {
         let (mut start, mut end) = (0, self.index.len());
         while start < end {
             let middle = start.midpoint(end);
-            match self.index[middle].0.0 == middle as u64 {
-                true => start = middle + 1,
-                false => end = middle,
-            }
+            if self.index[middle].0.0 == middle as u64 { start = middle + 1 } else { end = middle }
         }
         LayerId(start as u64)
     }
@@ -680,12 +723,5 @@ impl Graph {
         if let Some(layer) = self.storage.node_weight_mut(node) {
             layer.rewired = true;
         }
-    }
-
-    fn edited(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
-        let node = self.node(id).ok_or(EditError::NoLayer(id))?;
-        let layer = self.storage.node_weight_mut(node).ok_or(EditError::NoLayer(id))?;
-        layer.edited = true;
-        Ok(layer)
     }
 }

@@ -1,6 +1,7 @@
 //! Finding layers and tensors by what people call them.
 
 use std::fmt;
+use std::str::FromStr;
 
 use thiserror::Error;
 
@@ -11,8 +12,9 @@ use super::{Graph, Layer, LayerId, Model, Output};
 ///
 /// ```
 /// # use typelift::graph::{LayerId, Place};
-/// let model = Place::default();
-/// assert_eq!(model.body(LayerId(7), 0).to_string(), "7.0");
+/// let inner = Place::default().body(LayerId(7), 0).body(LayerId(3), 1);
+/// assert_eq!(inner.to_string(), "7.0/3.1");
+/// assert_eq!("7.0/3.1".parse(), Ok(inner));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place(pub(crate) Vec<(LayerId, usize)>);
@@ -56,6 +58,24 @@ impl fmt::Display for Place {
         Ok(())
     }
 }
+
+impl FromStr for Place {
+    type Err = ParsePlaceError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
+        let step = |step: &str| {
+            let (layer, at) = step.split_once('.')?;
+            Some((layer.parse().ok()?, at.parse().ok()?))
+        };
+        let steps = text.split('/').filter(|_| !text.is_empty()).map(step);
+        steps.collect::<Option<_>>().ok_or_else(|| ParsePlaceError(text.to_owned()))
+    }
+}
+
+/// A text that is not a [`Place`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not a place: write the layers around the graph and which body of each, as 7.0/3.1")]
+pub struct ParsePlaceError(String);
 
 /// Why nothing was found, or too much.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

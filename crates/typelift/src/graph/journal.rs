@@ -10,7 +10,7 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{EditError, Graph, Input, Layer, LayerId, Output, Wire};
+use super::{BackEdge, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Wire};
 use crate::span::Span;
 
 /// One thing that a batch did.
@@ -21,6 +21,7 @@ pub(super) enum Step {
     /// What the layer was before; its bodies are left out.
     Changed(NodeIndex, Box<Layer>),
     Named(Box<Named>),
+    Joined(Box<Joined>),
     Wired(EdgeIndex),
     /// The wire is gone, and its text was this.
     Unwired(EdgeIndex, Option<Span>),
@@ -33,6 +34,16 @@ pub(super) enum Step {
 pub(super) struct Named {
     output: Output,
     names: Option<CompactString>,
+    edited: bool,
+}
+
+/// What joined a layer and one of its bodies before.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    layer: LayerId,
+    at: usize,
+    port_map: Vec<PortMapEntry>,
+    back_edges: Vec<BackEdge>,
     edited: bool,
 }
 
@@ -106,6 +117,17 @@ impl Graph {
         let names = std::mem::replace(&mut port.names, names);
         let edited = std::mem::replace(&mut layer.edited, true);
         self.journal.steps.push(Step::Named(Box::new(Named { output, names, edited })));
+    }
+
+    /// Joins a layer and one of its bodies in another way.
+    pub(super) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
+        let Some(owner) = self.layer_mut(layer) else { return };
+        let edited = std::mem::replace(&mut owner.edited, true);
+        let Some(body) = owner.bodies.get_mut(at) else { return };
+        let port_map = std::mem::replace(&mut body.port_map, port_map);
+        let back_edges = std::mem::replace(&mut body.back_edges, back_edges);
+        body.rejoined = true;
+        self.journal.steps.push(Step::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
     /// The graph of a body, to be changed.
@@ -241,7 +263,7 @@ impl Graph {
                         body.graph.commit();
                     }
                 }
-                Step::Changed(..) | Step::Named(..) | Step::Wired(_) | Step::Unwired(..) => {}
+                Step::Changed(..) | Step::Named(_) | Step::Joined(_) | Step::Wired(_) | Step::Unwired(..) => {}
             }
         }
     }
@@ -309,6 +331,15 @@ impl Graph {
                         layer.edited = edited;
                         if let Some(port) = layer.outputs.get_mut(output.port) {
                             port.names = names;
+                        }
+                    }
+                }
+                Step::Joined(before) => {
+                    let Joined { layer, at, port_map, back_edges, edited } = *before;
+                    if let Some(owner) = self.layer_mut(layer) {
+                        owner.edited = edited;
+                        if let Some(body) = owner.bodies.get_mut(at) {
+                            (body.port_map, body.back_edges) = (port_map, back_edges);
                         }
                     }
                 }

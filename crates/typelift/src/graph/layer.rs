@@ -3,6 +3,7 @@
 use std::fmt;
 
 use compact_str::{CompactString, format_compact};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -127,6 +128,25 @@ impl Layer {
         &self.bodies
     }
 
+    /// Labels for more ports, in order: those behind the largest or, if that is no use, the least that no port has.
+    pub(super) fn free_labels(&self) -> impl Iterator<Item = u64> + use<> {
+        let labels = self.inputs.iter().map(|port| port.id).chain(self.outputs.iter().map(|port| port.id));
+        let (mut taken, mut start) = (FxHashSet::default(), 0);
+        match labels.clone().max() {
+            Some(largest) if largest < LayerId::LARGEST => start = largest + 1,
+            Some(_) => taken = labels.collect(),
+            None => {}
+        }
+        (start..).filter(move |label| !taken.contains(label))
+    }
+
+    /// The label that an output has, or gets once there are as many outputs.
+    pub(super) fn output_label(&self, port: usize) -> i64 {
+        let missing = port.saturating_sub(self.outputs.len());
+        let label = self.outputs.get(port).map(|port| port.id).or_else(|| self.free_labels().nth(missing));
+        label.and_then(|label| i64::try_from(label).ok()).unwrap_or(i64::MAX)
+    }
+
     /// Where the file has it; `None` for a layer that was added.
     pub fn span(&self) -> Option<Span> {
         self.span
@@ -153,6 +173,7 @@ pub struct NewLayer {
     pub(crate) name: Option<CompactString>,
     pub(crate) attributes: SmallVec<[Attribute; 1]>,
     pub(crate) outputs: SmallVec<[(ElementType, Shape); 1]>,
+    pub(crate) bodies: Vec<CompactString>,
 }
 
 impl NewLayer {
@@ -165,6 +186,7 @@ impl NewLayer {
             name: None,
             attributes: SmallVec::new(),
             outputs: SmallVec::new(),
+            bodies: Vec::new(),
         }
     }
 
@@ -186,6 +208,14 @@ impl NewLayer {
     #[must_use]
     pub fn with_attribute(mut self, name: &str, value: impl fmt::Display) -> Self {
         self.attributes.push(Attribute { name: name.into(), value: format_compact!("{value}") });
+        self
+    }
+
+    /// The same with one more body, empty: `body` of a Loop or TensorIterator, `then_body` and `else_body` of an If.
+    /// [`Edit::set_port_map`](super::Edit::set_port_map) joins it to the layer once its layers are in.
+    #[must_use]
+    pub fn with_body(mut self, name: &str) -> Self {
+        self.bodies.push(name.into());
         self
     }
 
@@ -328,9 +358,23 @@ pub struct Body {
     pub(crate) graph: Graph,
     pub(crate) port_map: Vec<PortMapEntry>,
     pub(crate) back_edges: Vec<BackEdge>,
+    /// Whether the text of port map and back edges says something else.
+    pub(crate) rejoined: bool,
 }
 
 impl Body {
+    /// A body without layers, of the element of this name.
+    pub(super) fn empty(name: &str) -> Self {
+        let graph = Graph::default();
+        Self { name: name.into(), graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false }
+    }
+
+    /// The Parameters and Results that the layer around it names.
+    pub(super) fn joined(&self) -> impl Iterator<Item = LayerId> {
+        let carried = self.back_edges.iter().flat_map(|edge| [edge.from, edge.to]);
+        self.port_map.iter().map(|entry| entry.internal_layer_id).chain(carried)
+    }
+
     /// The element that holds it: `body`, `then_body`, `else_body`.
     pub fn name(&self) -> &str {
         &self.name
@@ -380,6 +424,40 @@ pub struct PortMapEntry {
 }
 
 impl PortMapEntry {
+    fn new(direction: Direction, port: i64, layer: LayerId) -> Self {
+        Self {
+            direction,
+            external_port_id: port,
+            internal_layer_id: layer,
+            axis: None,
+            start: None,
+            end: None,
+            stride: None,
+            part_size: None,
+            purpose: None,
+        }
+    }
+
+    /// An input of the layer, counted from 0, goes to this Parameter.
+    #[must_use]
+    pub fn input(port: usize, parameter: LayerId) -> Self {
+        Self::new(Direction::Input, i64::try_from(port).unwrap_or(i64::MAX), parameter)
+    }
+
+    /// An output of the layer, counted from 0, comes from this Result.
+    #[must_use]
+    pub fn output(port: usize, result: LayerId) -> Self {
+        Self::new(Direction::Output, i64::try_from(port).unwrap_or(i64::MAX), result)
+    }
+
+    /// The loop itself takes the value, for `execution_condition`, or gives it, for `current_iteration`.
+    #[must_use]
+    pub fn with_purpose(mut self, purpose: &str) -> Self {
+        self.external_port_id = -1;
+        self.purpose = Some(purpose.into());
+        self
+    }
+
     /// `current_iteration` or `execution_condition`, where the loop itself uses the value.
     pub fn purpose(&self) -> Option<&str> {
         self.purpose.as_deref()

@@ -7,10 +7,13 @@ mod journal;
 pub(crate) mod kind;
 mod layer;
 mod model;
+mod verbs;
 mod verify;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
@@ -19,11 +22,13 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 pub use edit::{Edit, EditError};
-pub use find::{FindError, Place};
+pub(crate) use edit::{Operations, Origin};
+pub use find::{FindError, ParsePlaceError, Place};
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
 pub(crate) use layer::{join_names, split_names};
 pub(crate) use model::Demands;
-pub use model::{IrVersion, Model};
+pub use model::{IrVersion, Model, UnknownVersion};
+pub use verbs::Element;
 pub use verify::Violation;
 
 use crate::span::Span;
@@ -51,6 +56,14 @@ impl LayerId {
     }
 }
 
+impl FromStr for LayerId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
+
 impl fmt::Display for LayerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -66,6 +79,13 @@ pub struct Output {
     pub port: usize,
 }
 
+/// The layer and the position: `7:0`.
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.layer, self.port)
+    }
+}
+
 /// An input port of a layer, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Input {
@@ -73,6 +93,13 @@ pub struct Input {
     pub layer: LayerId,
     /// The position among its inputs, from 0.
     pub port: usize,
+}
+
+/// The layer and the position: `7:0`.
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.layer, self.port)
+    }
 }
 
 /// An edge of the petgraph graph: which output of its source feeds which input of its target.
@@ -232,15 +259,26 @@ impl Graph {
 
     /// As [`producers`](Self::producers), each with the layer itself.
     pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
-        let Some(node) = self.node(id) else { return SmallVec::new() };
-        self.node_feeds(node).into_iter().map(|feed| feed.map(|(node, port)| (&self.storage[node], port))).collect()
+        self.by_input(id, |node, port| (&self.storage[node], port))
     }
 
     /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
-        let feeds = self.feeds(id);
-        let fed = feeds.into_iter().map_while(|feed| feed);
-        fed.filter_map(|(layer, port)| layer.outputs.get(port)).collect()
+        let ports = self.by_input(id, |node, port| self.storage[node].outputs.get(port));
+        ports.into_iter().map_while(Option::flatten).collect()
+    }
+
+    /// What `of` gives for the node and the port that feed each input: petgraph lists incoming edges newest first, ports
+    /// give the order.
+    fn by_input<T: Clone>(&self, id: LayerId, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
+        let Some(node) = self.node(id) else { return SmallVec::new() };
+        let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
+        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
+            if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
+                *feed = Some(of(edge.source(), edge.weight().from_port as usize));
+            }
+        }
+        feeds
     }
 
     /// The layers that feed a layer, each as often as it does, the wire that came last first.
@@ -259,18 +297,6 @@ impl Graph {
     pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
         let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
         edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
-    }
-
-    /// By input port: petgraph lists incoming edges newest first, ports give the order.
-    fn node_feeds(&self, node: NodeIndex) -> SmallVec<[Option<(NodeIndex, usize)>; 4]> {
-        let ports = self.storage.node_weight(node).map_or(0, |layer| layer.inputs.len());
-        let mut feeds = SmallVec::from_elem(None, ports);
-        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
-            if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
-                *feed = Some((edge.source(), edge.weight().from_port as usize));
-            }
-        }
-        feeds
     }
 
     /// Every layer after those that feed it.
@@ -349,8 +375,8 @@ impl Graph {
                     order.push(node);
                 } else if !added(node) || written.insert(node) {
                     pending.push((node, true));
-                    let feeds = self.node_feeds(node);
-                    pending.extend(feeds.iter().rev().flatten().map(|&(f, _)| (f, false)).filter(|&(f, _)| added(f)));
+                    let feeds = self.by_input(self.storage[node].id, |node, _| node);
+                    pending.extend(feeds.iter().rev().flatten().map(|&f| (f, false)).filter(|&(f, _)| added(f)));
                 }
             }
         }

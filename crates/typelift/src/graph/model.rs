@@ -1,9 +1,12 @@
 //! A model: a graph with its name, IR version, metadata, source text and weights.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use serde::Serialize;
+use thiserror::Error;
 
 use super::Graph;
 use crate::shape::{Dim, Shape};
@@ -11,6 +14,12 @@ use crate::span::Span;
 use crate::weights::Weights;
 
 /// The version of the IR format.
+///
+/// ```
+/// # use typelift::IrVersion;
+/// assert_eq!("10".parse(), Ok(IrVersion::V10));
+/// assert_eq!(IrVersion::V11.to_string(), "11");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IrVersion {
     /// Without metadata of layers and ports.
@@ -36,6 +45,35 @@ impl Demands {
         shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
     }
 }
+
+impl fmt::Display for IrVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number().fmt(f)
+    }
+}
+
+impl FromStr for IrVersion {
+    type Err = UnknownVersion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVersion> {
+        match text {
+            "10" => Ok(Self::V10),
+            "11" => Ok(Self::V11),
+            _ => Err(UnknownVersion(text.to_owned())),
+        }
+    }
+}
+
+impl Serialize for IrVersion {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(self.number())
+    }
+}
+
+/// A text that is not an [`IrVersion`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not a version of IR that is read here: those are 10 and 11")]
+pub struct UnknownVersion(String);
 
 /// An OpenVINO model.
 ///

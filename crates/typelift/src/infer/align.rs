@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
-use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::openvino::Attributes;
 use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
 
 use super::Walk;
+use super::plan::{Alignment, Plan};
 use super::scope::Run;
 use crate::diagnostic::{Code, list};
 use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
@@ -20,34 +20,12 @@ use crate::weights::Weights;
 /// Inputs by position, as they are after their Converts.
 pub(super) type Aligned = SmallVec<[(usize, OutputPort); 2]>;
 
-/// Which inputs of the layers of one graph are to have which type.
-pub(crate) type Plan = HashMap<LayerId, Alignment>;
-
-/// The inputs of one layer that get another type.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Alignment {
-    /// Positions with the types that they get.
-    pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
-    /// Why, as a clause.
-    pub(crate) reason: String,
-    /// Whether OpenVINO reads the layer without it, too.
-    pub(crate) optional: bool,
-}
-
-impl Alignment {
-    /// Adds a reason.
-    pub(crate) fn because(&mut self, reason: fmt::Arguments) {
-        let separator = if self.reason.is_empty() { "" } else { "; " };
-        self.reason += &format!("{separator}{reason}");
-    }
-}
-
 /// What has to happen to a model that was inferred as if it had happened.
 #[derive(Default)]
 pub(crate) struct Wanted {
     /// For the model and for each body.
     pub(crate) plans: BTreeMap<Place, Plan>,
-    /// What was done to Parameters already.
+    /// Parameters of bodies that are to have another type.
     pub(crate) retyped: Vec<Retyped>,
     /// Whether a body was last walked with something else than is wanted in it by itself, or with other types, so that its
     /// types need not be those that it gets.
@@ -127,6 +105,12 @@ impl Aligner {
     /// What was wanted in a body when it was last walked.
     pub(super) fn plan_of(&self, place: &Place) -> Option<&Plan> {
         self.bodies.get(place)
+    }
+
+    /// The type that a Parameter of a body got instead of its own.
+    fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
+        let is_it = |retyped: &&Retyped| retyped.parameter == parameter && retyped.body == *body;
+        self.retyped.iter().rev().find(is_it).map(|retyped| retyped.types[1])
     }
 
     /// What is wanted in the model, whose own plan this is, and in its bodies.
@@ -338,6 +322,12 @@ impl Walk {
         self.scope.plan.get(&layer).map_or(&[], |alignment| &alignment.inputs)
     }
 
+    /// The type that a layer of the graph being walked got instead of its own, where it is a Parameter of a body.
+    pub(super) fn retyped_as(&self, layer: &Layer) -> Option<ElementType> {
+        let aligner = self.aligner.as_ref().filter(|aligner| !aligner.retyped.is_empty() && layer.inputs.is_empty())?;
+        aligner.retyped_as(&self.place().collect(), layer.id)
+    }
+
     /// How many Parameters of bodies got another type so far.
     pub(super) fn retyped(&self) -> usize {
         self.aligner.as_ref().map_or(0, |aligner| aligner.retyped.len())
@@ -381,44 +371,18 @@ impl Walk {
         let place: Place = self.place().collect();
         let layer = subject.layer;
         let Some(aligner) = &mut self.aligner else { return Ok(false) };
-        let rules = aligner.rules;
         let mut alignment = Alignment::default();
         let mut differ = false;
         let mut entered = Vec::new();
         for (input, port) in inputs.iter().enumerate() {
-            let reached = parameters(bodies, input);
+            let mut reached = parameters(bodies, input);
+            for (at, parameter, ty) in &mut reached {
+                *ty = aligner.retyped_as(&place.body(layer.id, *at), *parameter).unwrap_or(*ty);
+            }
+            let declared: SmallVec<[ElementType; 2]> = reached.iter().map(|parameter| parameter.2).collect();
             let outside = operand(subject.producer(input), port);
-            let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
-            let mut operands = vec![outside];
-            for &(_, _, element_type) in &reached {
-                if operands.iter().all(|operand| operand.element_type != element_type) {
-                    operands.push(Operand { element_type, category });
-                }
-            }
-            if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {
-                continue;
-            }
-            let Layer { id, name, ty, .. } = layer;
-            let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
-            let declared = declared.join(" and ");
-            let mut reason = format!(
-                "input {input} of {ty} {id} `{name}` is {}, and its body takes {declared}: ",
-                port.element_type
-            );
-            let common =
-                common_type(&rules, rules.ordinary_operation(), &operands, &mut reason).map_err(|refusal| {
-                    let message = format!(
-                        "input {input} of `{ty}` is {}, and its body takes {declared}: {refusal}",
-                        port.element_type
-                    );
-                    let fault =
-                        Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-                    let common =
-                        |other: &_| common_type(other, other.ordinary_operation(), &operands, &mut String::new()).ok();
-                    fault.help(
-                        ways(&rules, "them", common).unwrap_or_else(|| "convert one of the inputs first".to_owned()),
-                    )
-                })?;
+            let entrance = Entrance { layer, input, given: port.element_type };
+            let Some((common, reason)) = entrance.common_type(&aligner.rules, outside, &declared)? else { continue };
             differ = true;
             if port.element_type != common {
                 alignment.inputs.push((input, common));
@@ -426,15 +390,10 @@ impl Walk {
             }
             for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
                 let body = place.body(layer.id, at);
-                let retyped = Retyped { body, parameter, types: [declared, common], reason: reason.clone() };
-                entered.push((at, retyped));
+                entered.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
             }
         }
-        for (at, retyped) in entered {
-            // It is there: its type was just read.
-            let _ = bodies[at].graph.set_attribute(retyped.parameter, "element_type", retyped.types[1].name());
-            aligner.retyped.push(retyped);
-        }
+        aligner.retyped.extend(entered);
         if differ {
             self.scope.plan.insert(layer.id, alignment);
             let inside = |body: &Place| body.is_inside(&place, layer.id);
@@ -480,6 +439,51 @@ impl Walk {
             }
         }
         Some(common)
+    }
+}
+
+/// An input of a layer that goes into its bodies.
+struct Entrance<'a> {
+    layer: &'a Layer,
+    input: usize,
+    given: ElementType,
+}
+
+impl Entrance<'_> {
+    /// The type that the tensor and the Parameters that declare these types get, and why; `None` where they have one type,
+    /// or not all of them are known.
+    ///
+    /// # Errors
+    /// The rules give them no common type.
+    fn common_type(
+        &self,
+        rules: &RuleSet,
+        outside: Operand,
+        declared: &[ElementType],
+    ) -> Result<Option<(ElementType, String)>, Fault> {
+        let &Self { layer: Layer { id, name, ty, .. }, input, given } = self;
+        let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
+        let mut operands = vec![outside];
+        for &element_type in declared {
+            if operands.iter().all(|operand| operand.element_type != element_type) {
+                operands.push(Operand { element_type, category });
+            }
+        }
+        if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {
+            return Ok(None);
+        }
+        let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
+        let declared = declared.join(" and ");
+        let mut reason = format!("input {input} of {ty} {id} `{name}` is {given}, and its body takes {declared}: ");
+        let common = common_type(rules, rules.ordinary_operation(), &operands, &mut reason);
+        let common = common.map_err(|refusal| {
+            let message = format!("input {input} of `{ty}` is {given}, and its body takes {declared}: {refusal}");
+            let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
+            let common = |other: &_| common_type(other, other.ordinary_operation(), &operands, &mut String::new()).ok();
+            let help = ways(rules, "them", common);
+            fault.help(help.unwrap_or_else(|| "convert one of the inputs first".to_owned()))
+        })?;
+        Ok(Some((common, reason)))
     }
 }
 

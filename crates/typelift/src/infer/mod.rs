@@ -1,6 +1,7 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod align;
+mod plan;
 mod probe;
 mod recover;
 mod scope;
@@ -19,14 +20,15 @@ use smallvec::SmallVec;
 use typelift_promote::{ElementType, RuleSet};
 
 use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Plan, Retyped, Wanted};
+pub(crate) use self::align::{Retyped, Wanted};
+pub(crate) use self::plan::Plan;
 pub(crate) use self::probe::{Probe, outputs_of};
 use self::scope::{BodyRef, Run, Scope};
 pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -121,23 +123,49 @@ pub(crate) struct Walk {
 
 impl Walk {
     fn new(model: &Model, aligner: Option<Aligner>) -> Self {
+        let Model { source, weights, version, .. } = model;
         let edited = model.graph.unordered().any(|layer| layer.edited);
-        let lacks_values = model.weights.len().is_none() && has_constants(&model.graph);
+        let lacks_values = weights.len().is_none() && has_constants(&model.graph);
+        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        let trusts_ports = lacks_values && !edited;
+        Self { aligner, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
+    }
+
+    /// A walk over graphs that come from there.
+    fn over(Origin { source, weights, version }: Origin) -> Self {
         Self {
-            source: model.source.clone(),
-            evaluator: Evaluator::new(&model.source, &model.weights),
-            version: model.version,
-            aligner,
-            // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
-            trusts_ports: lacks_values && !edited,
+            source: source.clone(),
+            evaluator: Evaluator::new(source, weights),
+            version,
+            aligner: None,
+            trusts_ports: false,
             scope: Scope::default(),
             outer: Vec::new(),
             variables: HashMap::new(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
-            allowance: MIN_ALLOWANCE.saturating_add(model.source.len()),
+            allowance: MIN_ALLOWANCE.saturating_add(source.len()),
             declared: BTreeMap::new(),
             lacks_values: false,
+        }
+    }
+
+    /// What the rule of a layer that has bodies gives, with what is inside of them inferred.
+    ///
+    /// # Errors
+    /// What is wrong with the layer, or in its bodies.
+    fn outputs_with_bodies(
+        &mut self,
+        graph: &Graph,
+        id: LayerId,
+        operation: &'static Operation,
+        bodies: &mut [Body],
+    ) -> Result<Outputs, String> {
+        let outputs = self.outputs(graph, id, operation, bodies);
+        let inside = self.runs.values().flat_map(|run| &run.diagnostics).find(|found| found.is_error());
+        match inside {
+            Some(error) => Err(error.message.clone()),
+            None => outputs.map_err(|fault| fault.message.into()),
         }
     }
 
@@ -323,7 +351,10 @@ impl Walk {
                 outputs = self.attempt(&subject, &inputs, bodies);
             }
         }
-        let outputs = outputs?;
+        let mut outputs = outputs?;
+        if let Some((output, ty)) = outputs.first_mut().zip(self.retyped_as(layer)) {
+            output.0 = ty;
+        }
         check_output_count(graph, id, outputs.len(), self.version)?;
         Ok(outputs)
     }
@@ -386,9 +417,10 @@ impl Walk {
         }
         let start = self.scope.diagnostics.len();
         // The rule takes the inputs as they are, too: nothing is refused here.
-        let mut aligned = match self.wants_alignment(subject, inputs) {
-            true => self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default(),
-            false => Aligned::new(),
+        let mut aligned = if self.wants_alignment(subject, inputs) {
+            self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default()
+        } else {
+            Aligned::new()
         };
         // The tied inputs, and then one input or group a round.
         let mut rounds = inputs.len() + 1;

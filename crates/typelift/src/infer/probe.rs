@@ -4,14 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use typelift_promote::ElementType;
-
-use super::check_input_count;
 use super::value::{Evaluator, Values};
-use crate::diagnostic::Code;
-use crate::graph::{Body, Graph, Layer, LayerId, Output, OutputPort};
+use super::{Walk, check_input_count};
+use crate::graph::{Graph, Layer, LayerId, Origin, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{self, AttributeValues, Fault, Finding, Given, Outputs, Subject, Surroundings, Variable};
+use crate::ops::{self, AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings, Variable};
 use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
@@ -24,27 +21,37 @@ pub(crate) struct Probe {
     iterations: Option<i64>,
 }
 
-/// Element types and shapes of the outputs of one layer without bodies, as its rule has them; `None` where it has no rule.
+/// Element types and shapes of the outputs of one layer, as its rule has them; `None` where it has no rule. What is inside
+/// of it is inferred too.
 ///
 /// # Errors
-/// Why the operation refuses its inputs or attributes.
-pub(crate) fn outputs_of(
-    graph: &Graph,
-    id: LayerId,
-    (source, weights): (&Arc<String>, &Weights),
-) -> Option<Result<Outputs, String>> {
-    let layer = graph.layer(id)?;
+/// Why the operation refuses its inputs, attributes or bodies.
+pub(crate) fn outputs_of(graph: &mut Graph, id: LayerId, origin: Origin) -> Option<Result<Outputs, String>> {
+    let layer = graph.layer_mut(id)?;
     let operation = ops::lookup(&layer.ty, &layer.version)?;
-    let outputs = || {
+    let outputs = if layer.bodies.is_empty() {
+        ask_alone(graph, id, operation, origin)
+    } else {
+        let mut bodies = std::mem::take(&mut layer.bodies);
+        let outputs = Walk::over(origin).outputs_with_bodies(graph, id, operation, &mut bodies);
+        graph.layer_mut(id)?.bodies = bodies;
+        outputs
+    };
+    Some(outputs)
+}
+
+fn ask_alone(graph: &Graph, id: LayerId, operation: &'static Operation, origin: Origin) -> Result<Outputs, String> {
+    let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
+    let ask = || {
         let inputs = graph.tensors(id);
         let (values, findings) = AttributeValues::read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         check_input_count(layer, operation, inputs.len())?;
         let subject = Subject { graph, layer, operation, values: &values, given: None };
-        Probe::new(source, weights).ask(&subject, &inputs)
+        Probe::new(origin.source, origin.weights).ask(&subject, &inputs)
     };
-    Some(outputs().map_err(|fault: Fault| fault.message.into()))
+    ask().map_err(|fault: Fault| fault.message.into())
 }
 
 impl Probe {
@@ -72,33 +79,11 @@ impl Surroundings for Probe {
         self.evaluator.bounds(graph, &mut self.values, None, tensor)
     }
 
-    fn lint(&mut self, _: &Graph, _: LayerId, _: &Fault) {}
-
     fn variables(&mut self) -> &mut HashMap<String, Variable> {
         &mut self.variables
     }
 
-    fn is_readable(&self, _: &str) -> bool {
-        false
-    }
-
-    fn infer_body(&mut self, _: &Layer, _: usize, _: &mut Body, _: &Given) -> Result<(), Fault> {
-        Err(Fault::other(Code::InvalidBody, "bodies are not inferred here"))
-    }
-
-    fn body_bounds(&mut self, _: &Layer, _: usize, _: &Graph, _: Output) -> Option<Rc<Bounds>> {
-        None
-    }
-
     fn iterations(&mut self, _: &Layer, _: usize) -> &mut Option<i64> {
         &mut self.iterations
-    }
-
-    fn common_result_type(&mut self, _: &Layer, _: &[Body], _: [(usize, LayerId); 2]) -> Option<ElementType> {
-        None
-    }
-
-    fn spend(&mut self, _: usize) -> Result<(), Fault> {
-        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashSet;
 
-use super::align::Plan;
+use super::plan::Plan;
 use super::value::Values;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Graph, Layer, LayerId};

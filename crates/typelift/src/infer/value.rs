@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::align::Plan;
+use super::plan::Plan;
 use crate::array::MAX_ELEMENTS;
 use crate::graph::{Graph, LayerId, Output};
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};

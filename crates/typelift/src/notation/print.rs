@@ -3,10 +3,10 @@ use std::fmt::{self, Display, Formatter, Write};
 use super::Quoted;
 use super::lex::is_bare;
 use super::value;
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::ops::{self, LayerKind};
-use crate::weights::Weights;
+use crate::weights::{Weights, stored_size};
 
 /// The most values of a constant that are printed, unless they are all the same.
 const MOST_VALUES: usize = 32;
@@ -224,7 +224,7 @@ fn tensor(graph: &Graph, output: Option<Output>) -> String {
 fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let output = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
     let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
-    let length = usize::try_from(array::stored_size(output.element_type(), count)?).ok()?;
+    let length = usize::try_from(stored_size(output.element_type(), count)?).ok()?;
     let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<_, _>>().ok()?;
     let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
     let array = Array::decode(output.element_type(), dims, &bytes)?;

@@ -7,16 +7,15 @@ use typelift_promote::ElementType;
 use super::lex::is_bare;
 use super::value::{self, Number};
 use super::{Cursor, Literal, NotationError, closest};
-use crate::array;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{
     BackEdge, Body, Direction, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, Output, PortMapEntry,
     join_names,
 };
-use crate::ops;
+use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 use crate::span::Span;
-use crate::weights::Weights;
+use crate::weights::{Weights, stored_size};
 use crate::xml::{self, WriteOptions};
 
 /// Bodies in bodies deeper than this are refused.
@@ -585,30 +584,30 @@ impl Builder<'_> {
 
     fn layer(&mut self, line: &LayerText, used: usize) -> Result<Layer, NotationError> {
         let mut layer = Layer::new(&line.ty, &line.version, &line.name);
-        let operation = ops::lookup(&line.ty, &line.version).map(|operation| operation.name());
+        let kind = ops::lookup(&line.ty, &line.version).map(ops::Operation::layer_kind);
         let declared = line.outputs.as_deref().unwrap_or_default();
-        match (operation, declared.first()) {
-            (Some("Parameter"), None) => {
+        match (kind, declared.first()) {
+            (Some(LayerKind::Parameter), None) => {
                 return Err(self
                     .error(&line.span, "a Parameter needs its type")
                     .with_help("write ` : f32[1,3]` behind it"));
             }
-            (Some("Parameter"), Some(output)) => {
+            (Some(LayerKind::Parameter), Some(output)) => {
                 let shape = output.shape.clone().unwrap_or_else(Shape::dynamic);
                 layer = layer
                     .with_attribute("shape", &shape.to_attribute().to_string())
                     .with_attribute("element_type", output.element_type.name());
             }
-            (Some("Constant"), _) => self.constant(line, &mut layer)?,
+            (Some(LayerKind::Constant), _) => self.constant(line, &mut layer)?,
             _ => {}
         }
         for (name, value) in &line.attributes {
             layer = layer.with_attribute(name, value);
         }
         if layer.outputs.is_empty() {
-            let count = match (&line.outputs, operation) {
+            let count = match (&line.outputs, kind) {
                 (Some(outputs), _) => outputs.len(),
-                (None, Some("Result")) => 0,
+                (None, Some(LayerKind::Result)) => 0,
                 (None, _) => used.max(1),
             };
             for at in 0..count {
@@ -648,7 +647,7 @@ impl Builder<'_> {
         };
         let dims = dims.ok_or_else(|| self.error(&line.span, "the shape of a constant must be known"))?;
         let shape = Shape::fixed(dims.iter().copied());
-        let size = shape.element_count().and_then(|count| array::stored_size(element_type, count));
+        let size = shape.element_count().and_then(|count| stored_size(element_type, count));
         let size = size.and_then(|size| usize::try_from(size).ok());
         let size = size.filter(|size| self.bytes.len() + size <= MOST_BYTES).ok_or_else(|| {
             let help = "read the model from its file";
@@ -714,7 +713,7 @@ impl Builder<'_> {
                 purpose: purpose.as_deref().map(Into::into),
             });
         }
-        Ok(Body { name: body.name.as_str().into(), graph, port_map, back_edges })
+        Ok(Body { name: body.name.as_str().into(), graph, port_map, back_edges, rejoined: false })
     }
 }
 

@@ -288,6 +288,33 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     Ok((Range { start, end: end(values) }, junk))
 }
 
+/// The attributes of a list that come before the one of this name: what an earlier revision has.
+pub(super) const fn before(name: &str, list: &'static [Attr]) -> &'static [Attr] {
+    list.split_at(position(name, list)).0
+}
+
+/// The attributes of a list from the one of this name on: what a later revision has.
+pub(super) const fn from(name: &str, list: &'static [Attr]) -> &'static [Attr] {
+    list.split_at(position(name, list)).1
+}
+
+/// Where a list has the attribute of this name; a list without it does not compile.
+const fn position(name: &str, list: &[Attr]) -> usize {
+    let mut at = 0;
+    while !equal(list[at].name.as_bytes(), name.as_bytes()) {
+        at += 1;
+    }
+    at
+}
+
+const fn equal(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
+}
+
 /// What the attributes of a layer say, read once.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {

@@ -7,7 +7,10 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchToSpace", 1, batch_to_space).since(2).inputs(4, 4).ties(BLOCKS),
-    Operation::new("DepthToSpace", 0, depth_to_space).evaluate(Exact(evaluate::depth_to_space)).attributes(DEPTH),
+    Operation::new("DepthToSpace", 0, depth_to_space)
+        .requires(&["mode"])
+        .evaluate(Exact(evaluate::depth_to_space))
+        .attributes(DEPTH),
     Operation::new("ExtractImagePatches", 3, extract_image_patches).attributes(&[
         Attr::new("sizes", AttrKind::Ints).default(""),
         Attr::new("strides", AttrKind::Ints).default(""),
@@ -19,7 +22,10 @@ pub(super) const ROWS: &[Operation] = &[
         .except(2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
     Operation::new("SpaceToBatch", 1, space_to_batch).since(2).inputs(4, 4),
-    Operation::new("SpaceToDepth", 0, space_to_depth).evaluate(Exact(evaluate::space_to_depth)).attributes(DEPTH),
+    Operation::new("SpaceToDepth", 0, space_to_depth)
+        .requires(&["mode"])
+        .evaluate(Exact(evaluate::space_to_depth))
+        .attributes(DEPTH),
 ];
 
 /// Block shape and crops.

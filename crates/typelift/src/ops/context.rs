@@ -133,7 +133,8 @@ pub(crate) type Given = HashMap<LayerId, BodyInput>;
 
 /// What the rule of an operation asks of what lies around its layer.
 ///
-/// Inference answers for the graph that it goes through; who only wants to know what one rule says answers less.
+/// Inference answers for the graph that it goes through. Who only wants to know what one rule says answers less: there are
+/// no bodies then, and nobody listens to lints.
 pub(crate) trait Surroundings {
     /// The bytes of the model's constants.
     fn weights(&self) -> &Weights;
@@ -148,22 +149,28 @@ pub(crate) trait Surroundings {
     }
 
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
-    fn lint(&mut self, graph: &Graph, layer: LayerId, lint: &Fault);
+    fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
     /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
     fn variables(&mut self) -> &mut HashMap<String, Variable>;
 
     /// Whether a variable has a ReadValue in the graph that the layer lies in.
-    fn is_readable(&self, variable: &str) -> bool;
+    fn is_readable(&self, _variable: &str) -> bool {
+        false
+    }
 
     /// Infers a body of a layer with these Parameters given from outside.
     ///
     /// # Errors
     /// The bodies of the model make too much work.
-    fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: &Given) -> Result<(), Fault>;
+    fn infer_body(&mut self, _owner: &Layer, _at: usize, _body: &mut Body, _given: &Given) -> Result<(), Fault> {
+        Err(Fault::other(Code::InvalidBody, "bodies are not inferred here"))
+    }
 
     /// What is known of the values of a tensor inside a body of a layer, as far as the body was inferred.
-    fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
+    fn body_bounds(&mut self, _owner: &Layer, _at: usize, _body: &Graph, _tensor: Output) -> Option<Rc<Bounds>> {
+        None
+    }
 
     /// How often a loop runs its body, as it was last known; kept from one inference of the loop to the next.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
@@ -171,16 +178,20 @@ pub(crate) trait Surroundings {
     /// The common type of what Results in two bodies of a layer give, where they are aligned.
     fn common_result_type(
         &mut self,
-        owner: &Layer,
-        bodies: &[Body],
-        results: [(usize, LayerId); 2],
-    ) -> Option<ElementType>;
+        _owner: &Layer,
+        _bodies: &[Body],
+        _results: [(usize, LayerId); 2],
+    ) -> Option<ElementType> {
+        None
+    }
 
     /// Accounts for work on this many layers that a rule may repeat.
     ///
     /// # Errors
     /// It is too much.
-    fn spend(&mut self, layers: usize) -> Result<(), Fault>;
+    fn spend(&mut self, _layers: usize) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// A layer about to be inferred.

@@ -11,6 +11,7 @@ use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)
+        .requires(&["destination_type"])
         .kind(LayerKind::Convert)
         .evaluate(Evaluate::Ends(DATA, evaluate::convert))
         .and(17)

@@ -2,13 +2,20 @@
 
 use typelift_promote::ElementType;
 
+use super::attributes::before;
 use super::common::{check_rank, check_type, dim, divide, map_ends, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    forward("Convolution", convolution).attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
-    forward("GroupConvolution", group_convolution).attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
+    forward("Convolution", convolution)
+        .wraps()
+        .requires(&["strides", "pads_begin", "pads_end", "dilations"])
+        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
+    forward("GroupConvolution", group_convolution)
+        .wraps()
+        .requires(&["strides", "pads_begin", "pads_end", "dilations"])
+        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
     forward("BinaryConvolution", binary_convolution).ties(Ties::None).attributes(&[
         STRIDES,
         DILATIONS,
@@ -18,27 +25,31 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("mode", AttrKind::Enum(&["xnor-popcount"])).default("xnor-popcount"),
         Attr::new("pad_value", AttrKind::Float).default("0"),
     ]),
-    backward("ConvolutionBackpropData", convolution_backprop),
-    backward("GroupConvolutionBackpropData", group_convolution_backprop),
-    deformable(1).until(7).inputs(3, 3).ties(Ties::All).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        AUTO_PAD,
-        GROUP,
-        DEFORMABLE_GROUP,
+    backward("ConvolutionBackpropData", convolution_backprop).requires(&[
+        "strides",
+        "pads_begin",
+        "pads_end",
+        "dilations",
     ]),
-    deformable(8).inputs(3, 4).ties(Ties::Inputs(&[0, 1, 2])).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        AUTO_PAD,
-        GROUP,
-        DEFORMABLE_GROUP,
-        Attr::new("bilinear_interpolation_pad", AttrKind::Bool).default("false"),
+    backward("GroupConvolutionBackpropData", group_convolution_backprop).requires(&[
+        "strides",
+        "pads_begin",
+        "pads_end",
+        "dilations",
     ]),
+    deformable(1).until(7).inputs(3, 3).ties(Ties::All).attributes(before("bilinear_interpolation_pad", DEFORMABLE)),
+    deformable(8).inputs(3, 4).ties(Ties::Inputs(&[0, 1, 2])).attributes(DEFORMABLE),
+];
+
+const DEFORMABLE: &[Attr] = &[
+    STRIDES,
+    DILATIONS,
+    PADS_BEGIN,
+    PADS_END,
+    AUTO_PAD,
+    GROUP,
+    DEFORMABLE_GROUP,
+    Attr::new("bilinear_interpolation_pad", AttrKind::Bool).default("false"),
 ];
 
 pub(super) const STRIDES: Attr = Attr::new("strides", AttrKind::Ints).default("");

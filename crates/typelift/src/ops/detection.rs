@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use typelift_promote::ElementType;
 
+use super::attributes::{before, from};
 use super::common::{check_rank, check_type, common_dim, index_type, input_dim, require_dim};
 use super::evaluate::Evaluate::Exact;
 use super::roi::{check_real, common_real};
@@ -23,12 +24,12 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(Ties::Inputs(&[0, 1, 3, 4]))
         .floats(&[2])
         .accepts(Accepts::Real)
-        .attributes(DETECTION.split_at(1).1),
+        .attributes(from("background_label_id", DETECTION)),
     Operation::new("PriorBox", 0, prior_box)
         .until(7)
         .inputs(2, 2)
         .accepts(Accepts::Integer)
-        .attributes(PRIOR_BOX.split_at(12).0),
+        .attributes(before("min_max_aspect_ratios_order", PRIOR_BOX)),
     Operation::new("PriorBox", 8, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(PRIOR_BOX),
     Operation::new("PriorBoxClustered", 0, prior_box)
         .evaluate(Exact(evaluate::prior_box_clustered))
@@ -182,6 +183,61 @@ const DETECTION_ROLES: [(&str, usize); 5] = [
 ];
 
 impl Detection<'_, '_> {
+    /// Matches box logits and class predictions with the prior boxes, and gives the number of images.
+    fn match_logits(&mut self) -> Result<Dim, Fault> {
+        let cx = self.cx;
+        let locations = if self.shared { 1 } else { self.classes };
+        let mut images = Dim::ANY;
+        if cx.shape(0).rank().is_some() {
+            check_rank(cx, 0, "box logits", &[2])?;
+            images = input_dim(cx, 0, 0);
+            let part = locations.saturating_mul(4);
+            if part > 0 || self.priors == 0 {
+                self.match_priors(0, part)?;
+                let length = if part > 0 && self.priors > 0 { self.priors.saturating_mul(part) } else { -1 };
+                require_dim(cx, 0, "box logits", 1, length)?;
+            }
+        }
+        check_rank(cx, 1, "class predictions", &[2])?;
+        match input_dim(cx, 1, 0) {
+            batch if !images.is_fixed() && batch.is_fixed() => images = batch,
+            batch => check_batch(1, batch, images)?,
+        }
+        if self.classes != 0 {
+            self.match_priors(1, self.classes)?;
+        }
+        Ok(images)
+    }
+
+    fn match_proposals(&mut self, images: Dim, encoded: bool) -> Result<(), Fault> {
+        let cx = self.cx;
+        check_rank(cx, 2, "proposals", &[3])?;
+        if !input_dim(cx, 2, 0).contains(1) {
+            check_batch(2, input_dim(cx, 2, 0), images)?;
+        }
+        require_dim(cx, 2, "proposals", 1, if encoded { 1 } else { 2 })?;
+        self.match_priors(2, self.prior_size)
+    }
+
+    /// Matches the class and box predictions that two more inputs have.
+    fn match_additional(&mut self, images: Dim) -> Result<(), Fault> {
+        let cx = self.cx;
+        check_rank(cx, 3, "additional class predictions", &[2])?;
+        check_batch(3, input_dim(cx, 3, 0), images)?;
+        if self.priors != 0 {
+            require_dim(cx, 3, "additional class predictions", 1, self.priors.saturating_mul(2))?;
+        }
+        if let Some(length) = self.length(3, 1) {
+            self.priors = length / 2;
+        }
+        if cx.shape(4).is_compatible(cx.shape(0)) {
+            return Ok(());
+        }
+        let (boxes, logits) = (cx.shape(4), cx.shape(0));
+        let message = format!("the additional box predictions have the shape {boxes}, the box logits {logits}");
+        Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
+    }
+
     /// The length of an axis of an input, where it is known.
     fn length(&self, input: usize, axis: usize) -> Option<i64> {
         if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
@@ -269,14 +325,7 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
         None => return Err(Fault::attribute("keep_top_k", "`keep_top_k` is empty").help("-1 keeps all")),
     };
     let top_k = cx.int("top_k")?;
-    check_real(cx, &[(0, "box logits"), (2, "proposals")])?;
-    for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
-        if cx.element_type(input) == ElementType::Dynamic {
-            let message = format!("the type of the {} of `DetectionOutput` must be known", DETECTION_ROLES[input].0);
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
-        }
-        cx.merge_types(&[0, input])?;
-    }
+    check_detection_types(cx)?;
     let shared = cx.bool("share_location")?;
     let prior_size = if cx.bool("normalized")? { 4 } else { 5 };
     let encoded = cx.bool("variance_encoded_in_target")?;
@@ -284,54 +333,10 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
     if !given {
         found.deduce()?;
     }
-    let locations = if shared { 1 } else { found.classes };
-    let mut images = Dim::ANY;
-    if cx.shape(0).rank().is_some() {
-        check_rank(cx, 0, "box logits", &[2])?;
-        images = input_dim(cx, 0, 0);
-        let part = locations.saturating_mul(4);
-        if part > 0 || found.priors == 0 {
-            found.match_priors(0, part)?;
-            require_dim(
-                cx,
-                0,
-                "box logits",
-                1,
-                if part > 0 && found.priors > 0 { found.priors.saturating_mul(part) } else { -1 },
-            )?;
-        }
-    }
-    check_rank(cx, 1, "class predictions", &[2])?;
-    match input_dim(cx, 1, 0) {
-        batch if !images.is_fixed() && batch.is_fixed() => images = batch,
-        batch => check_batch(1, batch, images)?,
-    }
-    if found.classes != 0 {
-        found.match_priors(1, found.classes)?;
-    }
-    check_rank(cx, 2, "proposals", &[3])?;
-    if !input_dim(cx, 2, 0).contains(1) {
-        check_batch(2, input_dim(cx, 2, 0), images)?;
-    }
-    require_dim(cx, 2, "proposals", 1, if encoded { 1 } else { 2 })?;
-    found.match_priors(2, prior_size)?;
+    let images = found.match_logits()?;
+    found.match_proposals(images, encoded)?;
     if additional {
-        check_rank(cx, 3, "additional class predictions", &[2])?;
-        check_batch(3, input_dim(cx, 3, 0), images)?;
-        if found.priors != 0 {
-            require_dim(cx, 3, "additional class predictions", 1, found.priors.saturating_mul(2))?;
-        }
-        if let Some(length) = found.length(3, 1) {
-            found.priors = length / 2;
-        }
-        if !cx.shape(4).is_compatible(cx.shape(0)) {
-            let message = format!(
-                "the additional box predictions have the shape {}, the box logits {}",
-                cx.shape(4),
-                cx.shape(0)
-            );
-            return Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"));
-        }
+        found.match_additional(images)?;
     }
     let known = |count| if count == 0 { Dim::ANY } else { Dim::from(count) };
     let (priors, classes) = (known(found.priors), known(found.classes));
@@ -341,6 +346,19 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
         _ => images * priors * classes,
     };
     cx.output(cx.element_type(0), Shape::from_iter([Dim::ONE, Dim::ONE, detections, Dim::fixed(7)]));
+    Ok(())
+}
+
+/// Checks that the inputs of a DetectionOutput that must be of one floating-point type are.
+fn check_detection_types(cx: &Context) -> Result<(), Fault> {
+    check_real(cx, &[(0, "box logits"), (2, "proposals")])?;
+    for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
+        if cx.element_type(input) == ElementType::Dynamic {
+            let message = format!("the type of the {} of `DetectionOutput` must be known", DETECTION_ROLES[input].0);
+            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+        }
+        cx.merge_types(&[0, input])?;
+    }
     Ok(())
 }
 

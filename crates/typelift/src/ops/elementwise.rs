@@ -19,12 +19,16 @@ pub(super) const ROWS: &[Operation] = &[
     unary("BitwiseNot", 13).accepts(Accepts::Bits),
     unary("Ceiling", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::ceil))),
     unary("Clamp", 0)
+        .requires(&["min", "max"])
         .evaluate(Ends(DATA, evaluate::clamp))
         .accepts(Accepts::NotBoolean)
         .attributes(&[Attr::new("min", AttrKind::Float).default("0"), Attr::new("max", AttrKind::Float).default("0")]),
     float_function("Cos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cos, f64::round))),
     float_function("Cosh", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::cosh, f64::round))),
-    unary("Elu", 0).accepts(Accepts::Any).attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
+    unary("Elu", 0)
+        .requires(&["alpha"])
+        .accepts(Accepts::Any)
+        .attributes(&[Attr::new("alpha", AttrKind::Float).default("0")]),
     float_function("Erf", 0).evaluate(Exact(|_, x| evaluate::function(x, evaluate::erf, f64::round))),
     unary("ErfInv", 17).accepts(Accepts::Real),
     float_function("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
@@ -77,16 +81,16 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("detect_positive", AttrKind::Bool).default("true"),
     ]),
     Operation::new("IsNaN", 10, question).accepts(Accepts::Real),
-    binary("Add", 1).commutative().evaluate(Interval(|e, x| {
+    binary("Add", 1).wraps().commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, I16, U8, U16]], |x, y| Some(x + y), |x, y| x + y)
     })),
-    binary("Subtract", 1).promoted_as(PromotedAs::Difference).evaluate(Interval(|e, x| {
+    binary("Subtract", 1).wraps().promoted_as(PromotedAs::Difference).evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[I8, U8]], |x, y| Some(x - y), |x, y| x - y)
     })),
-    binary("Multiply", 1).commutative().evaluate(Interval(|e, x| {
+    binary("Multiply", 1).wraps().commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
     })),
-    binary("Divide", 1).promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide)).attributes(&[
+    binary("Divide", 1).wraps().promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide)).attributes(&[
         AUTO_BROADCAST,
         AXIS,
         Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
@@ -99,8 +103,9 @@ pub(super) const ROWS: &[Operation] = &[
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min)
     })),
     binary("Mod", 1).evaluate(FromBounds(evaluate::modulo)),
-    binary("Power", 1).evaluate(Interval(evaluate::power)),
+    binary("Power", 1).wraps().evaluate(Interval(evaluate::power)),
     binary("SquaredDifference", 0)
+        .wraps()
         .commutative()
         .promoted_as(PromotedAs::Difference)
         .evaluate(Interval(|e, x| evaluate::arithmetic(e, x, &[&[F32]], |_, _| None, |x, y| (x - y) * (x - y)))),

@@ -9,12 +9,14 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Pad", 1, pad)
+        .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
         .until(11)
         .inputs(3, 4)
         .ties(Ties::Inputs(&[0, 3]))
         .attributes(PAD_MODE),
     Operation::new("Pad", 12, pad)
+        .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
         .inputs(3, 4)
         .ties(Ties::Inputs(&[0, 3]))

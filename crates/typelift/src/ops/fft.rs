@@ -67,9 +67,10 @@ fn from_real(cx: &mut Context) -> Result<(), Fault> {
                     let known = resize(cx, &mut dims, &axes)?;
                     if let Some(last) = axes.last().and_then(|&axis| dims.get_mut(axis)) {
                         let half = |length: i64| if length > 0 { length / 2 + 1 } else { length };
-                        *last = match known {
-                            true => Dim::between(half(last.lower()), last.upper().map_or(i64::MAX, half)),
-                            false => Dim::ANY,
+                        *last = if known {
+                            Dim::between(half(last.lower()), last.upper().map_or(i64::MAX, half))
+                        } else {
+                            Dim::ANY
                         };
                     }
                 }

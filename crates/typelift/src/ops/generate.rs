@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Operation] = &[
         AttrKind::Type,
     )
     .default("dynamic")]),
-    Operation::new("Multinomial", 13, multinomial).inputs(2, 2).accepts(Accepts::Real).attributes(&[
+    Operation::new("Multinomial", 13, multinomial).random().inputs(2, 2).accepts(Accepts::Real).attributes(&[
         Attr::new("convert_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_replacement", AttrKind::Bool).default("false"),
         Attr::new("log_probs", AttrKind::Bool).default("false"),
@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("op_seed", AttrKind::Int).default("0"),
     ]),
     Operation::new("OneHot", 1, one_hot)
+        .requires(&["axis"])
         .evaluate(Exact(evaluate::one_hot))
         .until(15)
         .inputs(4, 4)
@@ -31,6 +32,7 @@ pub(super) const ROWS: &[Operation] = &[
         .accepts(Accepts::Bits)
         .attributes(&[AXIS]),
     Operation::new("OneHot", 16, one_hot)
+        .requires(&["axis"])
         .evaluate(Exact(evaluate::one_hot))
         .inputs(4, 4)
         .ties(Ties::Inputs(&[2, 3]))
@@ -41,6 +43,8 @@ pub(super) const ROWS: &[Operation] = &[
                 .default("ignore_negative"),
         ]),
     Operation::new("RandomUniform", 8, random_uniform)
+        .random()
+        .requires(&["output_type"])
         .evaluate(Exact(evaluate::random_uniform))
         .inputs(3, 3)
         .ties(Ties::Inputs(&[1, 2]))

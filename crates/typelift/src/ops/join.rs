@@ -10,11 +10,13 @@ use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Concat", 0, concat)
+        .requires(&["axis"])
         .evaluate(Evaluate::Ends(ALL, evaluate::concat))
         .inputs(1, usize::MAX)
         .ties(Ties::All)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
     Operation::new("Split", 1, split)
+        .requires(&["num_splits"])
         .evaluate(Evaluate::Ends(DATA, evaluate::split))
         .inputs(2, 2)
         .attributes(&[Attr::new("num_splits", AttrKind::Unsigned).default("0")]),

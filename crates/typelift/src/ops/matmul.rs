@@ -8,11 +8,18 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{AutoBroadcast, Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("MatMul", 0, matmul).evaluate(Exact(evaluate::mat_mul)).inputs(2, 2).ties(Ties::All).attributes(&[
-        Attr::new("transpose_a", AttrKind::Bool).default("false"),
-        Attr::new("transpose_b", AttrKind::Bool).default("false"),
-    ]),
+    Operation::new("MatMul", 0, matmul)
+        .wraps()
+        .evaluate(Exact(evaluate::mat_mul))
+        .inputs(2, 2)
+        .ties(Ties::All)
+        .attributes(&[
+            Attr::new("transpose_a", AttrKind::Bool).default("false"),
+            Attr::new("transpose_b", AttrKind::Bool).default("false"),
+        ]),
     Operation::new("Einsum", 7, einsum)
+        .wraps()
+        .requires(&["equation"])
         .inputs(1, usize::MAX)
         .ties(Ties::All)
         .accepts(Accepts::NotBoolean)

@@ -15,6 +15,8 @@ mod convert;
 mod convolution;
 mod ctc;
 mod detection;
+#[cfg(test)]
+mod double;
 mod elementwise;
 mod embedding;
 pub(crate) mod evaluate;
@@ -127,7 +129,13 @@ pub struct Operation {
     tied_when_run: bool,
     kind: LayerKind,
     commutative: bool,
+    /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
+    can_wrap: bool,
+    /// Whether it gives something else each time.
+    random: bool,
     promoted_as: PromotedAs,
+    /// Attributes that its specification requires and OpenVINO's reader does not: it takes a value of its own.
+    required: &'static [&'static str],
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
 }
@@ -256,6 +264,9 @@ impl Operation {
             tied_when_run: false,
             kind: LayerKind::Other,
             commutative: false,
+            can_wrap: false,
+            random: false,
+            required: &[],
             promoted_as: PromotedAs::Ordinary,
             infer,
             evaluate: Evaluate::Never,
@@ -328,6 +339,24 @@ impl Operation {
         self
     }
 
+    /// The same, computing of integers what can lie beyond their type, or lose its fraction.
+    const fn wraps(mut self) -> Self {
+        self.can_wrap = true;
+        self
+    }
+
+    /// The same, giving something else each time.
+    const fn random(mut self) -> Self {
+        self.random = true;
+        self
+    }
+
+    /// The same with attributes that its specification requires and OpenVINO's reader does not.
+    const fn requires(mut self, attributes: &'static [&'static str]) -> Self {
+        self.required = attributes;
+        self
+    }
+
     /// The same with inputs that frameworks promote in this way; in the ordinary one where the row does not say.
     const fn promoted_as(mut self, promoted_as: PromotedAs) -> Self {
         self.promoted_as = promoted_as;
@@ -389,7 +418,13 @@ impl Operation {
 
     /// Whether it gives the same for the same inputs each time.
     pub(crate) fn is_repeatable(&self) -> bool {
-        !["RandomUniform", "Multinomial"].contains(&self.name)
+        !self.random
+    }
+
+    /// Attributes that its specification requires and OpenVINO's reader does not: it takes a value of its own where a file
+    /// lacks them.
+    pub(crate) fn required_attributes(&self) -> &'static [&'static str] {
+        self.required
     }
 
     /// Whether it gives the same when its two inputs change places.
@@ -414,28 +449,7 @@ impl Operation {
 
     /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
     pub(crate) fn can_wrap(&self) -> bool {
-        const ARITHMETIC: &[&str] = &[
-            "Add",
-            "AvgPool",
-            "Convolution",
-            "CumSum",
-            "Divide",
-            "Einsum",
-            "GroupConvolution",
-            "MVN",
-            "MatMul",
-            "Multiply",
-            "NormalizeL2",
-            "Power",
-            "ReduceL1",
-            "ReduceL2",
-            "ReduceMean",
-            "ReduceProd",
-            "ReduceSum",
-            "SquaredDifference",
-            "Subtract",
-        ];
-        ARITHMETIC.contains(&self.name)
+        self.can_wrap
     }
 
     /// Whether `input` is the main input, which is the first one, or tied to it.

@@ -2,6 +2,7 @@
 
 use typelift_promote::ElementType;
 
+use super::attributes::before;
 use super::common::{
     INDEX, SINGLE, check_rank, check_type, check_type_in, common_dim, index_type, input_dim, require_dim,
 };
@@ -9,7 +10,7 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(NMS.split_at(2).0),
+    Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(before("output_type", NMS)),
     Operation::new("NonMaxSuppression", 3, nms_per_class).until(3).inputs(2, 5).attributes(NMS),
     Operation::new("NonMaxSuppression", 4, nms_per_batch).until(4).inputs(2, 5).attributes(NMS),
     Operation::new("NonMaxSuppression", 5, nms)
@@ -116,10 +117,7 @@ fn nms(cx: &mut Context) -> Result<(), Fault> {
     check_boxes(cx, if rotated { 5 } else { 4 }, true)?;
     for input in (0..cx.inputs.len()).filter(|&input| input != 2) {
         let role = ["boxes", "scores"].get(input).or_else(|| SCALARS.get(input - 2)).copied().unwrap_or("input");
-        match rotated {
-            true => check_type(cx, input, role, Accepts::Real)?,
-            false => check_type_in(cx, input, role, SINGLE)?,
-        }
+        if rotated { check_type(cx, input, role, Accepts::Real)? } else { check_type_in(cx, input, role, SINGLE)? }
     }
     if rotated {
         check_type(cx, 2, SCALARS[0], Accepts::Integer)?;

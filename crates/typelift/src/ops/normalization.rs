@@ -7,40 +7,45 @@ use crate::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchNormInference", 0, batch_norm_first)
+        .requires(&["epsilon"])
         .until(4)
         .inputs(5, 5)
         .ties(Ties::All)
         .accepts(Accepts::Real)
         .attributes(&[EPSILON]),
     Operation::new("BatchNormInference", 5, batch_norm)
+        .requires(&["epsilon"])
         .inputs(5, 5)
         .ties(Ties::All)
         .accepts(Accepts::Real)
         .attributes(&[EPSILON]),
     Operation::new("GroupNormalization", 12, group_norm)
+        .requires(&["num_groups", "epsilon"])
         .inputs(3, 3)
         .ties(Ties::All)
         .tied_when_run()
         .attributes(&[Attr::new("num_groups", AttrKind::Int).default("0"), EPSILON]),
     Operation::new("GRN", 0, grn).attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
-    Operation::new("LRN", 0, lrn).inputs(2, 2).attributes(&[
+    Operation::new("LRN", 0, lrn).requires(&["alpha", "beta", "bias", "size"]).inputs(2, 2).attributes(&[
         Attr::new("alpha", AttrKind::Float).default("0"),
         Attr::new("beta", AttrKind::Float).default("0"),
         Attr::new("bias", AttrKind::Float).default("0"),
         Attr::new("size", AttrKind::Unsigned).default("0"),
     ]),
-    Operation::new("MVN", 0, as_data).since(2).until(5).attributes(&[
+    Operation::new("MVN", 0, as_data).wraps().since(2).until(5).attributes(&[
         EPS,
         Attr::new("across_channels", AttrKind::Bool).default("false"),
         NORMALIZE_VARIANCE,
         Attr::new("reduction_axes", AttrKind::Ints).default(""),
     ]),
-    Operation::new("MVN", 6, mvn).evaluate(Exact(evaluate::mvn)).inputs(2, 2).attributes(&[
+    Operation::new("MVN", 6, mvn).wraps().evaluate(Exact(evaluate::mvn)).inputs(2, 2).attributes(&[
         EPS,
         NORMALIZE_VARIANCE,
         Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
     ]),
     Operation::new("NormalizeL2", 0, normalize_l2)
+        .wraps()
+        .requires(&["eps", "eps_mode"])
         .inputs(2, 2)
         .attributes(&[EPS, Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add")]),
     Operation::new("LogSoftmax", 5, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),

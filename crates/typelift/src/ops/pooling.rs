@@ -5,68 +5,46 @@ use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, cei
 use super::{Attr, AttrKind, Context, Fault, List, Operation};
 use crate::shape::{Dim, Shape};
 
-pub(super) const ROWS: &[Operation] = &[
-    Operation::new("AvgPool", 1, pool).until(13).attributes(&[
-        STRIDES,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-        EXCLUDE_PAD,
-    ]),
-    Operation::new("AvgPool", 14, pool).until(15).attributes(&[
-        STRIDES,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-        EXCLUDE_PAD,
-    ]),
-    Operation::new("AvgPool", 16, pool).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-        EXCLUDE_PAD,
-    ]),
-    Operation::new("MaxPool", 1, pool).until(7).attributes(&[
-        STRIDES,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-    ]),
-    Operation::new("MaxPool", 8, max_pool).until(13).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-        INDEX_ELEMENT_TYPE,
-        AXIS,
-    ]),
-    Operation::new("MaxPool", 14, max_pool).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        KERNEL,
-        AUTO_PAD,
-        ROUNDING_TYPE,
-        INDEX_ELEMENT_TYPE,
-        AXIS,
-    ]),
-    Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
-    Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
-];
+pub(super) const ROWS: &[Operation] =
+    &[
+        Operation::new("AvgPool", 1, pool)
+            .wraps()
+            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
+            .until(13)
+            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
+        Operation::new("AvgPool", 14, pool)
+            .wraps()
+            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
+            .until(15)
+            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
+        Operation::new("AvgPool", 16, pool)
+            .wraps()
+            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
+            .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
+        Operation::new("MaxPool", 1, pool)
+            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
+            .until(7)
+            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE]),
+        Operation::new("MaxPool", 8, max_pool)
+            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
+            .until(13)
+            .attributes(&[
+                STRIDES,
+                DILATIONS,
+                PADS_BEGIN,
+                PADS_END,
+                KERNEL,
+                AUTO_PAD,
+                ROUNDING_TYPE,
+                INDEX_ELEMENT_TYPE,
+                AXIS,
+            ]),
+        Operation::new("MaxPool", 14, max_pool).requires(&["kernel", "strides", "pads_begin", "pads_end"]).attributes(
+            &[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS],
+        ),
+        Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
+        Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
+    ];
 
 const KERNEL: Attr = Attr::new("kernel", AttrKind::Ints).default("");
 const ROUNDING_TYPE: Attr =

@@ -8,6 +8,7 @@ use crate::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("FakeQuantize", 0, fake_quantize)
+        .requires(&["levels"])
         .evaluate(Exact(evaluate::fake_quantize))
         .inputs(5, 5)
         .ties(Ties::All)

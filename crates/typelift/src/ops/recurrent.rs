@@ -6,58 +6,60 @@ use crate::shape::{Dim, Shape};
 use typelift_promote::ElementType;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("GRUCell", 3, gru_cell).inputs(5, 5).ties(Ties::All).tied_when_run().attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("sigmoid,tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-        LINEAR_BEFORE_RESET,
-    ]),
-    Operation::new("GRUSequence", 5, gru_sequence).inputs(6, 6).ties(Ties::Inputs(GRU.tied_in_sequence)).attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("sigmoid,tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-        DIRECTION,
-        LINEAR_BEFORE_RESET,
-    ]),
-    Operation::new("LSTMCell", 0, lstm_cell).until(3).inputs(5, 7).ties(Ties::Inputs(LSTM.tied)).attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("sigmoid,tanh,tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-        Attr::new("input_forget", AttrKind::Bool).default("false"),
-        Attr::new("weights_format", AttrKind::Enum(&["fico", "icof", "ifco", "ifoc", "iofc"])).default("ifco"),
-    ]),
-    Operation::new("LSTMCell", 4, lstm_cell).inputs(6, 6).ties(Ties::Inputs(LSTM.tied)).attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("sigmoid,tanh,tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-    ]),
+    Operation::new("GRUCell", 3, gru_cell)
+        .requires(&["hidden_size"])
+        .inputs(5, 5)
+        .ties(Ties::All)
+        .tied_when_run()
+        .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh"), ALPHA, BETA, CLIP, LINEAR_BEFORE_RESET]),
+    Operation::new("GRUSequence", 5, gru_sequence)
+        .requires(&["hidden_size", "direction"])
+        .inputs(6, 6)
+        .ties(Ties::Inputs(GRU.tied_in_sequence))
+        .attributes(&[
+            HIDDEN_SIZE,
+            ACTIVATIONS.default("sigmoid,tanh"),
+            ALPHA,
+            BETA,
+            CLIP,
+            DIRECTION,
+            LINEAR_BEFORE_RESET,
+        ]),
+    Operation::new("LSTMCell", 0, lstm_cell)
+        .requires(&["hidden_size"])
+        .until(3)
+        .inputs(5, 7)
+        .ties(Ties::Inputs(LSTM.tied))
+        .attributes(&[
+            HIDDEN_SIZE,
+            ACTIVATIONS.default("sigmoid,tanh,tanh"),
+            ALPHA,
+            BETA,
+            CLIP,
+            Attr::new("input_forget", AttrKind::Bool).default("false"),
+            Attr::new("weights_format", AttrKind::Enum(&["fico", "icof", "ifco", "ifoc", "iofc"])).default("ifco"),
+        ]),
+    Operation::new("LSTMCell", 4, lstm_cell)
+        .requires(&["hidden_size"])
+        .inputs(6, 6)
+        .ties(Ties::Inputs(LSTM.tied))
+        .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh,tanh"), ALPHA, BETA, CLIP]),
     Operation::new("LSTMSequence", 5, lstm_sequence)
+        .requires(&["hidden_size", "direction"])
         .inputs(7, 7)
         .ties(Ties::Inputs(LSTM.tied_in_sequence))
         .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh,tanh"), ALPHA, BETA, CLIP, DIRECTION]),
-    Operation::new("RNNCell", 0, rnn_cell).except(2).inputs(5, 5).ties(Ties::Inputs(RNN.tied)).attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-    ]),
-    Operation::new("RNNSequence", 5, rnn_sequence).inputs(6, 6).ties(Ties::Inputs(RNN.tied_in_sequence)).attributes(&[
-        HIDDEN_SIZE,
-        ACTIVATIONS.default("tanh"),
-        ALPHA,
-        BETA,
-        CLIP,
-        DIRECTION,
-    ]),
+    Operation::new("RNNCell", 0, rnn_cell)
+        .requires(&["hidden_size"])
+        .except(2)
+        .inputs(5, 5)
+        .ties(Ties::Inputs(RNN.tied))
+        .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("tanh"), ALPHA, BETA, CLIP]),
+    Operation::new("RNNSequence", 5, rnn_sequence)
+        .requires(&["hidden_size", "direction"])
+        .inputs(6, 6)
+        .ties(Ties::Inputs(RNN.tied_in_sequence))
+        .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("tanh"), ALPHA, BETA, CLIP, DIRECTION]),
 ];
 
 const HIDDEN_SIZE: Attr = Attr::new("hidden_size", AttrKind::Unsigned).default("0");

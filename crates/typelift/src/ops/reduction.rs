@@ -8,7 +8,7 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    reduction("ReduceL1", 4).evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceL1", 4).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(
             e,
             x,
@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| Some(v.iter().map(|v| v.abs()).sum()),
         )
     })),
-    reduction("ReduceL2", 4).evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceL2", 4).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(e, x, &[&[Bf16, F16, F32]], |_| None, |v| Some(v.iter().map(|v| v * v).sum::<f64>().sqrt()))
     })),
     reduction("ReduceLogicalAnd", 1)
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| v.iter().copied().reduce(f64::max),
         )
     })),
-    reduction("ReduceMean", 1).evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceMean", 1).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(
             e,
             x,
@@ -57,8 +57,8 @@ pub(super) const ROWS: &[Operation] = &[
             |v| v.iter().copied().reduce(f64::min),
         )
     })),
-    reduction("ReduceProd", 1).evaluate(Evaluate::FromBounds(evaluate::product)),
-    reduction("ReduceSum", 1).evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceProd", 1).wraps().evaluate(Evaluate::FromBounds(evaluate::product)),
+    reduction("ReduceSum", 1).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(e, x, &[evaluate::COMMON], |v| Some(v.iter().sum()), |v| Some(v.iter().sum()))
     })),
 ];

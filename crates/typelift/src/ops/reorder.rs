@@ -7,10 +7,12 @@ use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("CumSum", 0, cum_sum).evaluate(Exact(evaluate::cum_sum)).since(3).inputs(2, 2).attributes(&[
-        Attr::new("exclusive", AttrKind::Bool).default("false"),
-        Attr::new("reverse", AttrKind::Bool).default("false"),
-    ]),
+    Operation::new("CumSum", 0, cum_sum).wraps().evaluate(Exact(evaluate::cum_sum)).since(3).inputs(2, 2).attributes(
+        &[
+            Attr::new("exclusive", AttrKind::Bool).default("false"),
+            Attr::new("reverse", AttrKind::Bool).default("false"),
+        ],
+    ),
     Operation::new("Inverse", 14, inverse)
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("adjoint", AttrKind::Bool).default("false")]),

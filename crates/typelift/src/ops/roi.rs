@@ -2,6 +2,7 @@
 
 use typelift_promote::ElementType;
 
+use super::attributes::before;
 use super::common::{check_rank, check_type, common_dim, input_dim, require_dim};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
 use crate::shape::{Dim, Shape};
@@ -30,7 +31,7 @@ pub(super) const ROWS: &[Operation] = &[
         .inputs(3, 3)
         .ties(Ties::Inputs(&[0, 1]))
         .accepts(Accepts::Real)
-        .attributes(ALIGN.split_at(5).0),
+        .attributes(before("aligned_mode", ALIGN)),
     Operation::new("ROIAlign", 9, roi_align)
         .inputs(3, 3)
         .ties(Ties::Inputs(&[0, 1]))
@@ -48,6 +49,7 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("clockwise_mode", AttrKind::Bool).default("false"),
         ]),
     Operation::new("ROIPooling", 0, roi_pooling)
+        .requires(&["pooled_h", "pooled_w", "spatial_scale"])
         .since(2)
         .inputs(2, 2)
         .ties(Ties::All)

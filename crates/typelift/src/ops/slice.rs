@@ -322,9 +322,12 @@ impl Masks {
                     1.. => (0, length),
                     _ => (length, (-1_i64).saturating_sub(length)),
                 };
-                let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| match set(mask, position) {
-                    true => Some((default, default)),
-                    false => ends.and_then(|ends| ends.get(position).copied()),
+                let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| {
+                    if set(mask, position) {
+                        Some((default, default))
+                    } else {
+                        ends.and_then(|ends| ends.get(position).copied())
+                    }
                 };
                 let most = Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride)));
                 let range = match (at(&self.begin, first, begin), at(&self.end, last, end)) {

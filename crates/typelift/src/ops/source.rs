@@ -5,10 +5,10 @@ use typelift_promote::{ElementType, Kind};
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::shape::{Dim, Shape};
-use crate::weights::Weights;
+use crate::weights::{Weights, byte_size, stored_size};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Parameter", 0, parameter).kind(LayerKind::Parameter).inputs(0, 0).and(17).attributes(&[
@@ -65,7 +65,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     let needed = match (element_type.kind(), shape.element_count()) {
         (Kind::String | Kind::Dynamic, _) => Some(0),
         (_, None) => None,
-        (_, Some(count)) => array::byte_size(element_type, count),
+        (_, Some(count)) => byte_size(element_type, count),
     };
     if cx.has_attribute("value") {
         // Its text is the very bytes.
@@ -148,9 +148,10 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
         }
         at += length as u64;
     }
-    match u64::from(last.unsigned_abs()) <= room {
-        true => Ok(()),
-        false => Err(format!("one ends at {last}, and there are {room} bytes")),
+    if u64::from(last.unsigned_abs()) <= room {
+        Ok(())
+    } else {
+        Err(format!("one ends at {last}, and there are {room} bytes"))
     }
 }
 
@@ -162,7 +163,7 @@ fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     let bytes = match evaluation.layer.attribute("value") {
         Some(text) => text.as_bytes().to_vec(),
         None => {
-            let length = array::stored_size(element_type, shape.element_count()?)?;
+            let length = stored_size(element_type, shape.element_count()?)?;
             evaluation.weights.read(evaluation.unsigned("offset").ok()?, usize::try_from(length).ok()?)?
         }
     };

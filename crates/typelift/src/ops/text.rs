@@ -44,10 +44,7 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
         let message = format!("the last string's place is {last}, and there are {symbols} symbols");
         return Err(Fault::value(&[input, 2], message));
     }
-    match places.is_sorted() {
-        true => Ok(()),
-        false => Err(Fault::value(&[input], "the places of strings must ascend")),
-    }
+    if places.is_sorted() { Ok(()) } else { Err(Fault::value(&[input], "the places of strings must ascend")) }
 }
 
 fn unpack(cx: &mut Context) -> Result<(), Fault> {

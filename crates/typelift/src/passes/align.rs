@@ -203,7 +203,9 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> V
     let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = infer::infer_as_aligned(model, rules);
     edit(model, changes, |model, changes| {
         for Retyped { body, parameter, types, reason } in retyped {
-            if let Some(layer) = changes.enter(model, &body)?.layer(parameter) {
+            let mut graph = changes.enter(model, &body)?;
+            graph.set_attribute(parameter, "element_type", types[1].name())?;
+            if let Some(layer) = graph.layer(parameter) {
                 changes.add(Action::Retyped, layer, types, reason);
             }
         }

@@ -9,7 +9,7 @@ use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Look, Subject};
 use super::term::{LayerTerm, TermKind};
 use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
-use crate::diagnostic::{Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
@@ -211,7 +211,7 @@ fn breaks(sites: &[Site], error: String) -> RewriteError {
 }
 
 /// The errors among diagnostics: code, layer, message.
-fn errors(diagnostics: &[Diagnostic]) -> Vec<(crate::Code, Option<LayerId>, String)> {
+fn errors(diagnostics: &[Diagnostic]) -> Vec<(Code, Option<LayerId>, String)> {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     errors.map(|error| (error.code, error.layer.as_ref().map(|layer| layer.id), error.message.to_string())).collect()
 }
@@ -489,7 +489,7 @@ fn replace(
             return placed(Vec::new(), false);
         }
         Right::Code(code) => {
-            let matched = Match::new(edit.graph, edit.weights, rule, &found.bound);
+            let matched = Match::new(edit, edit.weights(), rule, &found.bound);
             let mut new = New { edit, added: Vec::new() };
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
@@ -505,7 +505,7 @@ fn replace(
             };
         }
         Right::Written(write) => {
-            let matched = Match::new(edit.graph, edit.weights, rule, &found.bound);
+            let matched = Match::new(edit, edit.weights(), rule, &found.bound);
             written = rule.written(write, &matched)?;
             &written
         }

@@ -297,7 +297,7 @@ impl Build<'_, '_> {
                 let layer = layer.filter(|layer| ops::kind(layer) == LayerKind::Constant);
                 let values = |layer: &Layer| {
                     let (element_type, dims) = layer.stored_as()?;
-                    layer.values(self.edit.weights, element_type, dims)
+                    layer.values(self.edit.weights(), element_type, dims)
                 };
                 let array = layer.and_then(values);
                 array.ok_or_else(|| {

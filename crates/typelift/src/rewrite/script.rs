@@ -422,7 +422,6 @@ fn before_input(
             let shape = shape.unwrap_or_else(|| old_shape.clone());
             edit.set_attribute(id, "element_type", ty.name())?;
             edit.set_attribute(id, "shape", shape.to_attribute().to_string())?;
-            edit.graph.set_outputs(id, [(ty, shape)])?;
         }
         let uses: Vec<_> = edit.consumers(made).collect();
         let new = compute(edit, side, made)?;

@@ -189,16 +189,7 @@ impl<'a> Printer<'a> {
         for body in layer.bodies.iter().rev() {
             self.port_map(body);
         }
-        for body in &layer.bodies {
-            self.optional("back_edges", |printer| {
-                for edge in &body.back_edges {
-                    printer.open("edge");
-                    printer.number("from-layer", edge.from.0);
-                    printer.number("to-layer", edge.to.0);
-                    printer.out.push_str(" />");
-                }
-            });
-        }
+        layer.bodies.iter().for_each(|body| self.back_edges(body));
         if !layer.attributes.is_empty() {
             self.line();
             self.data(layer);
@@ -275,7 +266,18 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn port_map(&mut self, body: &Body) {
+    pub(super) fn back_edges(&mut self, body: &Body) {
+        self.optional("back_edges", |printer| {
+            for edge in &body.back_edges {
+                printer.open("edge");
+                printer.number("from-layer", edge.from.0);
+                printer.number("to-layer", edge.to.0);
+                printer.out.push_str(" />");
+            }
+        });
+    }
+
+    pub(super) fn port_map(&mut self, body: &Body) {
         let name = Body::port_map_name(&body.name);
         self.optional(&name, |printer| {
             for entry in &body.port_map {

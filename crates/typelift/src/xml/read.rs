@@ -40,6 +40,9 @@ const SHOWN: usize = 8;
 /// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
 const MAX_OF_A_KIND: usize = 1000;
 
+/// Up to this many attributes of a layer are kept, to be compared with those of the next layer of its operation.
+const MOST_KEPT: usize = 64;
+
 /// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
 const RT_INFO: &[(&str, bool)] = &[
     ("DisableConstantFolding", false),
@@ -442,14 +445,16 @@ impl<'a> Read<'a> {
             let text = span.text(self.source).trim_start();
             let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
             let second = text.trim_start().starts_with("<net");
-            let message = match second {
-                true => "a second root element <net> follows the first one: OpenVINO ignores it",
-                false => "what follows the root element is ignored",
+            let message = if second {
+                "a second root element <net> follows the first one: OpenVINO ignores it"
+            } else {
+                "what follows the root element is ignored"
             };
             let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
-            self.report(lint.help(match second {
-                true => "if two models were joined in one file, take one of them out and put it in a file of its own",
-                false => "move it into <net>, or remove it",
+            self.report(lint.help(if second {
+                "if two models were joined in one file, take one of them out and put it in a file of its own"
+            } else {
+                "move it into <net>, or remove it"
             }));
         }
         Ok(Some(model))
@@ -636,7 +641,13 @@ impl<'a> Read<'a> {
                     self.path.push(format!("{}/{name}", layer.name).into());
                     let graph = self.graph(&child, Graph::default(), None)?;
                     self.path.pop();
-                    layer.bodies.push(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new() });
+                    layer.bodies.push(Body {
+                        name,
+                        graph,
+                        port_map: Vec::new(),
+                        back_edges: Vec::new(),
+                        rejoined: false,
+                    });
                 }
                 _ => self.unknown_element(&child)?,
             }
@@ -682,7 +693,10 @@ impl<'a> Read<'a> {
         }
         self.no_children(element)?;
         // No two constants are written alike.
-        if self.diagnostics.len() == reported && layer.ty != "Const" && self.last_data.len() < Known::<()>::MAX_ENTRIES
+        if self.diagnostics.len() == reported
+            && layer.ty != "Const"
+            && layer.attributes.len() <= MOST_KEPT
+            && self.last_data.len() < Known::<()>::MAX_ENTRIES
         {
             let text = self.tokens.span_since(element).text(self.source);
             self.last_data.insert(layer.ty.clone(), (text, layer.attributes.clone()));

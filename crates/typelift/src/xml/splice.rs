@@ -5,14 +5,13 @@ use std::mem::replace;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap as HashMap;
-use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
 use super::read::{declared_dims, declares, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Demands, Graph, Layer, LayerId, Model, OutputPort};
+use crate::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::number::integer_prefix;
 use crate::span::Span;
 
@@ -41,6 +40,37 @@ pub(super) fn model<E>(
 
 /// Prints something at the indentation that the printer has come to.
 type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
+
+/// Prints something of a body there.
+type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
+
+/// Which elements the text of a layer has, as far as it was walked through.
+#[derive(Default)]
+struct LayerText<'l, 'a> {
+    data: bool,
+    input: bool,
+    /// Where `<output>` is.
+    output: Option<Span>,
+    metadata: bool,
+    /// What is to be printed afresh and was not met yet, by the element that has it.
+    joints: Vec<(String, &'l Body, PrintBody<'a>)>,
+}
+
+impl<'l, 'a> LayerText<'l, 'a> {
+    fn new(layer: &'l Layer) -> Self {
+        let mut text = Self::default();
+        for body in layer.bodies.iter().filter(|body| body.rejoined) {
+            text.joints.push((Body::port_map_name(&body.name), body, Printer::port_map));
+            text.joints.push(("back_edges".to_owned(), body, Printer::back_edges));
+        }
+        text
+    }
+
+    fn take_joint(&mut self, name: &str) -> Option<(String, &'l Body, PrintBody<'a>)> {
+        let at = self.joints.iter().position(|(joint, ..)| joint == name)?;
+        Some(self.joints.swap_remove(at))
+    }
+}
 
 struct Splice<'a> {
     refresh_ports: bool,
@@ -247,11 +277,11 @@ impl<'a> Splice<'a> {
         self.attribute(&tokens, &root, "type", Some(&layer.ty))?;
         self.attribute(&tokens, &root, "version", Some(&layer.version))?;
         self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
+        let mut text = LayerText::new(layer);
         // As the reader, take the first of each.
-        let (mut data, mut input, mut output, mut metadata) = (false, false, None, false);
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
-                "data" if !replace(&mut data, true) => {
+                "data" if !replace(&mut text.data, true) => {
                     let is_written = Tokens::attributes(&child).next().is_some();
                     if is_written && layer.attributes.is_empty() {
                         let whole = tokens.skip(&child)?;
@@ -261,18 +291,30 @@ impl<'a> Splice<'a> {
                         tokens.skip(&child)?;
                     }
                 }
-                "input" if !replace(&mut input, true) => self.inputs(&mut tokens, &child, graph, layer)?,
-                "output" if output.is_none() => {
-                    output = Some(child.tag_span);
+                "input" if !replace(&mut text.input, true) => self.inputs(&mut tokens, &child, graph, layer)?,
+                "output" if text.output.is_none() => {
+                    text.output = Some(child.tag_span);
                     self.outputs(&mut tokens, &child, layer)?;
                 }
-                "rt_info" if !replace(&mut metadata, true) => {
+                "rt_info" if !replace(&mut text.metadata, true) => {
                     let written = tokens.skip(&child)?;
                     self.metadata(written, layer.rt_info);
                 }
-                _ => drop(tokens.skip(&child)?),
+                name => {
+                    let joint = text.take_joint(name);
+                    let whole = tokens.skip(&child)?;
+                    if let Some((_, body, print)) = joint {
+                        self.edit(self.with_gap(whole), self.layout(whole.start), |printer| print(printer, body));
+                    }
+                }
             }
         }
+        self.missing(graph, layer, (span, root.tag_span), &text);
+        Ok(())
+    }
+
+    /// Adds what the text of a layer lacks, of which its start tag is the one in `spans`.
+    fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerText<'_, 'a>) {
         let print_data = |printer: &mut Printer<'a>| {
             printer.line();
             printer.data(layer);
@@ -286,33 +328,27 @@ impl<'a> Splice<'a> {
             printer.content("output", |printer| printer.outputs(layer, 0));
         };
         let print_metadata = |printer: &mut Printer<'a>| layer.rt_info.iter().for_each(|span| printer.fragment(span));
-        let mut missing: SmallVec<[Print<'_, 'a>; 4]> = SmallVec::new();
-        if !data && !layer.attributes.is_empty() {
-            match root.tag_span == span {
-                true => missing.push(&print_data),
-                false => self.insert(root.tag_span.end, self.layout(span.start), |printer| printer.nested(print_data)),
-            }
+        let print_joints =
+            |printer: &mut Printer<'a>| text.joints.iter().for_each(|(_, body, print)| print(printer, body));
+        let lacks_data = !text.data && !layer.attributes.is_empty();
+        let lacks_inputs = !text.input && !layer.inputs.is_empty();
+        if lacks_data && tag != span {
+            self.insert(tag.end, self.layout(span.start), |printer| printer.nested(print_data));
         }
-        if !input && !layer.inputs.is_empty() {
-            match output {
-                Some(output) => {
-                    let (at, layout) =
-                        (output.start - self.gap_before(output.start).len() as u32, self.layout(output.start));
-                    self.insert(at, layout, print_inputs);
-                }
-                None => missing.push(&print_inputs),
-            }
+        if let Some(output) = text.output.filter(|_| lacks_inputs) {
+            let at = output.start - self.gap_before(output.start).len() as u32;
+            self.insert(at, self.layout(output.start), print_inputs);
         }
-        if output.is_none() && !layer.outputs.is_empty() {
-            missing.push(&print_outputs);
+        let parts: [(bool, Print<'_, 'a>); 5] = [
+            (!text.joints.is_empty(), &print_joints),
+            (lacks_data && tag == span, &print_data),
+            (lacks_inputs && text.output.is_none(), &print_inputs),
+            (text.output.is_none() && !layer.outputs.is_empty(), &print_outputs),
+            (!text.metadata && layer.rt_info.is_some(), &print_metadata),
+        ];
+        if parts.iter().any(|(lacks, _)| *lacks) {
+            self.append(span, |printer| parts.iter().filter(|part| part.0).for_each(|(_, print)| print(printer)));
         }
-        if !metadata && layer.rt_info.is_some() {
-            missing.push(&print_metadata);
-        }
-        if !missing.is_empty() {
-            self.append(span, |printer| missing.into_iter().for_each(|print| print(printer)));
-        }
-        Ok(())
     }
 
     /// Lets the `<rt_info>` of a layer or a port be another one of the file.

@@ -1,10 +1,10 @@
 //! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::graph::{Edit, EditError, LayerId, NewLayer, Output};
+use typelift::graph::{BackEdge, Edit, EditError, LayerId, NewLayer, Output, PortMapEntry};
 use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Code, Model};
+use typelift::{Code, Model, infer};
 
 /// A Parameter with the id `id`, and a Result.
 fn model(id: &str) -> String {
@@ -99,4 +99,174 @@ fn what_is_added_is_written_where_the_file_has_no_place_for_it() {
             assert!(matches!(graph.producers(out.id())[..], [Some(_)]), "{written}");
         }
     }
+}
+
+/// A file with an If whose branches negate what they are given, or not.
+fn with_if() -> String {
+    let branch = |name: &str, operation: &str| {
+        let port = r#"precision="FP32"><dim>2</dim></port>"#;
+        format!(
+            r#"
+      <{name}>
+        <layers>
+          <layer id="0" name="given" type="Parameter" version="opset1">
+            <data shape="2" element_type="f32"/><output><port id="0" {port}</output>
+          </layer>
+          <layer id="1" name="made" type="{operation}" version="opset1">
+            <input><port id="0" {port}</input><output><port id="1" {port}</output>
+          </layer>
+          <layer id="2" name="result" type="Result" version="opset1"><input><port id="0" {port}</input></layer>
+        </layers>
+        <edges>
+          <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+          <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+        </edges>
+      </{name}>"#
+        )
+    };
+    let map =
+        r#"<input external_port_id="1" internal_layer_id="0"/><output external_port_id="2" internal_layer_id="2"/>"#;
+    format!(
+        r#"<net name="n" version="11">
+  <layers>
+    <layer id="0" name="c" type="Parameter" version="opset1"><data shape="" element_type="boolean"/>
+      <output><port id="0" precision="BOOL"/></output></layer>
+    <layer id="1" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+      <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    <layer id="2" name="if" type="If" version="opset8"><!-- kept -->
+      <input><port id="0" precision="BOOL"/><port id="1" precision="FP32"><dim>2</dim></port></input>
+      <output><port id="2" precision="FP32"><dim>2</dim></port></output>
+      <then_port_map>{map}</then_port_map>
+      <else_port_map>{map}</else_port_map>{}{}
+    </layer>
+    <layer id="3" name="out" type="Result" version="opset1"><input><port id="0" precision="FP32"><dim>2</dim></port></input></layer>
+  </layers>
+  <edges>
+    <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+    <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+    <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+  </edges>
+</net>"#,
+        branch("then_body", "Negative"),
+        branch("else_body", "Abs"),
+    )
+}
+
+/// What is written, in the file's own style and afresh, reads as the model that was written, and is sound.
+fn rereads(model: &Model) {
+    for canonical in [false, true] {
+        let text = write(model, WriteOptions { canonical, ..WriteOptions::default() });
+        let mut again = Model::from_xml(text.clone()).unwrap();
+        assert_eq!(infer(&mut again), [], "{text}");
+        let layers = |model: &Model| -> Vec<String> {
+            let graphs = model.graphs().into_iter();
+            graphs.flat_map(|(place, graph)| graph.layers().map(move |layer| format!("{place} {layer:?}"))).collect()
+        };
+        let (mut now, mut then) = (layers(model), layers(&again));
+        now.sort_unstable();
+        then.sort_unstable();
+        assert_eq!(now, then, "{text}");
+    }
+}
+
+#[test]
+fn a_port_map_is_edited_in_its_place() {
+    let mut model = Model::from_xml(with_if()).unwrap();
+    assert_eq!(infer(&mut model), []);
+    let (choice, condition) = (LayerId(2), LayerId(0));
+    model
+        .edit(|graph| {
+            let inputs = [condition.output(0), LayerId(1).output(0), LayerId(1).output(0)];
+            graph.morph(choice, NewLayer::new("If", "opset8"), &inputs)?;
+            for at in 0..2 {
+                let mut body = graph.body(choice, at)?;
+                let more = NewLayer::new("Parameter", "opset1").with_attribute("shape", "2");
+                let more = body.add(more.with_attribute("element_type", "f32"), &[])?;
+                let sum = NewLayer::new("Add", "opset1");
+                let sum = body.insert_after(LayerId(1).output(0), sum, &[more.output(0)])?;
+                assert!(body.producer(LayerId(2).input(0)) == Some(sum.output(0)));
+                let joints = vec![
+                    PortMapEntry::input(1, LayerId(0)),
+                    PortMapEntry::input(2, more),
+                    PortMapEntry::output(0, LayerId(2)),
+                ];
+                graph.set_port_map(choice, at, joints, Vec::new())?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(infer(&mut model), []);
+    let text = write(&model, WriteOptions::default());
+    assert!(text.contains("<!-- kept -->"), "{text}");
+    assert_eq!(text.matches(r#"<input external_port_id="2""#).count(), 2, "{text}");
+    rereads(&model);
+}
+
+#[test]
+fn what_a_port_map_names_stays() {
+    let mut model = Model::from_xml(with_if()).unwrap();
+    let _ = infer(&mut model);
+    let before = write(&model, WriteOptions::default());
+    let choice = LayerId(2);
+    let refused = [
+        model.edit(|graph| graph.body(choice, 0)?.remove(LayerId(2))),
+        model.edit(|graph| graph.morph(choice, NewLayer::new("If", "opset8"), &[LayerId(0).output(0)])),
+        model.edit(|graph| graph.set_port_map(choice, 0, vec![PortMapEntry::input(1, LayerId(1))], Vec::new())),
+        model.edit(|graph| graph.set_port_map(choice, 0, vec![PortMapEntry::input(2, LayerId(0))], Vec::new())),
+    ];
+    for refused in refused {
+        assert!(matches!(refused, Err(EditError::Joined { .. })), "{refused:?}");
+    }
+    let bodies = NewLayer::new("If", "opset8").with_body("then_body");
+    let refused = model.edit(|graph| graph.morph(choice, bodies, &[LayerId(0).output(0), LayerId(1).output(0)]));
+    assert_eq!(refused, Err(EditError::HasBodies(choice)));
+    assert_eq!(write(&model, WriteOptions::default()), before);
+}
+
+#[test]
+fn a_loop_is_added_with_its_body() {
+    let mut model = Model::from_xml(with_if()).unwrap();
+    model.set_weights(typelift::Weights::from_bytes([]));
+    assert_eq!(infer(&mut model), []);
+    model
+        .edit(|graph| {
+            let x = LayerId(1).output(0);
+            let (trips, go) = (graph.constant_of(&[], &[3_i64])?, graph.constant_of(&[], &[true])?);
+            let add = NewLayer::new("Loop", "opset5").named("loop").with_body("body");
+            let repeat = graph.add(add, &[trips, go, x])?;
+            let mut body = graph.body(repeat, 0)?;
+            let given = NewLayer::new("Parameter", "opset1").with_attribute("shape", "2");
+            let given = body.add(given.with_attribute("element_type", "f32"), &[])?;
+            let made = body.add(NewLayer::new("ReLU", "opset1"), &[given.output(0)])?;
+            let result = body.add(NewLayer::new("Result", "opset1"), &[made.output(0)])?;
+            let goes_on = body.constant_of(&[], &[true])?;
+            let condition = body.add(NewLayer::new("Result", "opset1"), &[goes_on])?;
+            let joints = vec![
+                PortMapEntry::input(2, given),
+                PortMapEntry::output(0, result),
+                PortMapEntry::output(0, condition).with_purpose("execution_condition"),
+            ];
+            graph.set_port_map(repeat, 0, joints, vec![BackEdge { from: result, to: given }])?;
+            graph.add(NewLayer::new("Result", "opset1").named("looped"), &[repeat.output(0)])
+        })
+        .unwrap();
+    assert_eq!(infer(&mut model), []);
+    let repeat = model.graph().find("loop").unwrap();
+    assert_eq!(model.graph().layer(repeat).unwrap().outputs()[0].to_string(), "f32[2]");
+    let text = write(&model, WriteOptions::default());
+    assert!(text.contains("<back_edges>"), "{text}");
+}
+
+#[test]
+fn metadata_of_another_layer_is_written_in_its_place() {
+    let text = with_if()
+        .replace("<!-- kept -->", r#"<rt_info><attribute name="fused_names" version="0" value="if"/></rt_info>"#);
+    let mut model = Model::from_xml(text).unwrap();
+    assert_eq!(infer(&mut model), []);
+    model.edit(|graph| graph.copy_metadata(LayerId(2), LayerId(1))).unwrap();
+    let written = write(&model, WriteOptions::default());
+    assert_eq!(written.matches("fused_names").count(), 2, "{written}");
+    rereads(&model);
+    model.edit(|graph| graph.copy_metadata(LayerId(0), LayerId(2))).unwrap();
+    assert_eq!(write(&model, WriteOptions::default()).matches("fused_names").count(), 1);
 }

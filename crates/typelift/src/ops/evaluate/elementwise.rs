@@ -273,9 +273,10 @@ pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     });
     let (lower, upper): (Vec<i128>, Vec<i128>) = remainders.unzip();
     let array = |values: Vec<i128>| Array::ints(ty, ends[0].dims.clone(), values);
-    match left.is_exact() && right.is_exact() {
-        true => Some(Bounds::exactly(array(lower))),
-        false => Some(Bounds::new(array(lower), array(upper))),
+    if left.is_exact() && right.is_exact() {
+        Some(Bounds::exactly(array(lower)))
+    } else {
+        Some(Bounds::new(array(lower), array(upper)))
     }
 }
 

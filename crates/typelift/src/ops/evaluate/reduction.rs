@@ -146,8 +146,9 @@ pub(crate) fn range(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let [start, _, step] = inputs else { return None };
     let (dims, ty) = (inferred_dims(evaluation)?, evaluation.element_type());
     let ([start, step], count) = ([start.converted(ty)?.first()?, step.converted(ty)?.first()?], array::count(&dims)?);
-    Some(match ty.is_float() {
-        true => Array::floats(ty, dims, (0..count).map(|at| array::round(ty, start.1 + at as f64 * step.1)).collect()),
-        false => Array::ints(ty, dims, (0..count).map(|at| array::wrap(ty, start.0 + at as i128 * step.0)).collect()),
+    Some(if ty.is_float() {
+        Array::floats(ty, dims, (0..count).map(|at| array::round(ty, start.1 + at as f64 * step.1)).collect())
+    } else {
+        Array::ints(ty, dims, (0..count).map(|at| array::wrap(ty, start.0 + at as i128 * step.0)).collect())
     })
 }

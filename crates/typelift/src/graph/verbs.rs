@@ -1,4 +1,4 @@
-//! The verbs that know what operations do: what they add has its types and shapes.
+//! The verbs that ask what operations do: what they add has its types and shapes.
 
 use std::fmt;
 
@@ -7,11 +7,17 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::array::{self, Array};
-use crate::graph::{Attribute, Edit, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output};
-use crate::infer;
-use crate::ops::{self, LayerKind};
-use crate::weights::Weights;
+use super::edit::Origin;
+use super::kind::{LayerKind, start};
+use super::{
+    Attribute, BackEdge, Body, Direction, Edit, EditError, FindError, Graph, Input, LayerId, NewLayer, Output,
+    PortMapEntry,
+};
+use crate::shape::Shape;
+use crate::weights;
+
+/// Element type and shape of each output of a layer.
+type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
 impl Edit<'_> {
     /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow
@@ -43,10 +49,12 @@ impl Edit<'_> {
     }
 
     /// Lets a layer do something else with other inputs. It keeps its id, its place in the file, its name unless `new` has
-    /// one, its metadata, the names of its outputs and whatever uses them. What stays the same of its text keeps its bytes.
+    /// one, its metadata, its bodies, the names of its outputs and whatever uses them. What stays the same of its text keeps
+    /// its bytes.
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`EditError::InUse`] if an output that something uses would go, [`EditError::HasBodies`].
+    /// As [`add`](Self::add); [`EditError::InUse`] if an output that something uses would go, [`EditError::Joined`] if an
+    /// input would that a body takes, [`EditError::HasBodies`] if `new` has bodies.
     ///
     /// # Examples
     /// ```
@@ -61,10 +69,16 @@ impl Edit<'_> {
     /// ```
     pub fn morph(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.attempt(|edit| {
-            let layer = edit.changed(id)?;
-            if !layer.bodies().is_empty() {
+            let old = edit.layer(id).ok_or(EditError::NoLayer(id))?;
+            if !new.bodies.is_empty() {
                 return Err(EditError::HasBodies(id));
             }
+            let entries = old.bodies.iter().flat_map(|body| &body.port_map);
+            let entered = entries.filter(|entry| entry.direction == Direction::Input);
+            if let Some(lost) = entered.map(|entry| entry.external_port_id).find(|&port| port >= inputs.len() as i64) {
+                return Err(EditError::Joined { layer: id, reason: format!("a body takes its input {lost}") });
+            }
+            let layer = edit.changed(id)?;
             layer.ty = new.ty.clone();
             layer.version = new.version.clone();
             // Those that were there keep their places.
@@ -238,11 +252,13 @@ impl Edit<'_> {
 
     fn constant_layer(&mut self, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<NewLayer, EditError> {
         let count = dims.iter().try_fold(1, |count: u64, &dim| count.checked_mul(dim));
-        let expected = count.and_then(|count| array::byte_size(ty, count)?.try_into().ok()).unwrap_or(u64::MAX);
+        let expected = count.and_then(|count| weights::byte_size(ty, count)?.try_into().ok()).unwrap_or(u64::MAX);
         if expected != bytes.len() as u64 {
             return Err(EditError::WrongLength { expected, found: bytes.len() as u64 });
         }
-        if self.weights.len().is_none() && self.layers().any(ops::is_constant) {
+        if self.weights.len().is_none()
+            && self.unordered().any(|layer| self.operations.kind(layer) == LayerKind::Constant)
+        {
             return Err(EditError::NoWeights);
         }
         let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -280,6 +296,83 @@ impl Edit<'_> {
         })
     }
 
+    /// Says what enters and leaves a body of a layer, and what is handed from one iteration to the next, in place of all that
+    /// was said before. Inputs and outputs of the layer are counted from 0. The outputs of the layer follow if its operation
+    /// takes its bodies as they are.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if an entry names an input that is not there, or
+    /// a layer that is not a Parameter or Result of the body.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// use typelift::graph::{EditError, NewLayer, PortMapEntry};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// let choice = model.edit(|graph| {
+    ///     let condition = graph.constant_of(&[], &[true])?;
+    ///     let choice = NewLayer::new("If", "opset8").with_body("then_body").with_body("else_body");
+    ///     let choice = graph.add(choice, &[condition, y])?;
+    ///     for (at, operation) in ["Abs", "Negative"].into_iter().enumerate() {
+    ///         let mut body = graph.body(choice, at)?;
+    ///         let given = NewLayer::new("Parameter", "opset1").with_attribute("shape", "?,4");
+    ///         let given = body.add(given.with_attribute("element_type", "f32"), &[])?;
+    ///         let made = body.add(NewLayer::new(operation, "opset1"), &[given.output(0)])?;
+    ///         let result = body.add(NewLayer::new("Result", "opset1"), &[made.output(0)])?;
+    ///         let joints = vec![PortMapEntry::input(1, given), PortMapEntry::output(0, result)];
+    ///         graph.set_port_map(choice, at, joints, Vec::new())?;
+    ///     }
+    ///     graph.add(NewLayer::new("Result", "opset1"), &[choice.output(0)])?;
+    ///     Ok(choice)
+    /// })?;
+    /// assert_eq!(model.graph().layer(choice).unwrap().outputs()[0].to_string(), "f32[?,4]");
+    /// assert_eq!(typelift::infer(&mut model), []);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_port_map(
+        &mut self,
+        layer: LayerId,
+        at: usize,
+        mut port_map: Vec<PortMapEntry>,
+        back_edges: Vec<BackEdge>,
+    ) -> Result<(), EditError> {
+        let owner = self.layer(layer).ok_or(EditError::NoLayer(layer))?;
+        let body = owner.bodies.get(at).ok_or(EditError::NoBody { layer, at })?;
+        let refuse = |reason: String| Err(EditError::Joined { layer, reason });
+        let is = |id, kind| body.graph.layer(id).is_some_and(|layer| self.operations.kind(layer) == kind);
+        let inputs = owner.inputs.len() as i64;
+        for entry in &mut port_map {
+            let (kind, inside) = match entry.direction {
+                Direction::Input => (LayerKind::Parameter, entry.internal_layer_id),
+                Direction::Output => (LayerKind::Result, entry.internal_layer_id),
+            };
+            if !is(inside, kind) {
+                return refuse(format!("layer {inside} of the body is not a {kind:?}"));
+            }
+            match entry.direction {
+                Direction::Input if entry.external_port_id >= inputs => {
+                    return refuse(format!("it does not have an input {}", entry.external_port_id));
+                }
+                // The file names outputs by the labels that their ports have, or get.
+                Direction::Output => {
+                    if let Ok(port) = usize::try_from(entry.external_port_id) {
+                        entry.external_port_id = owner.output_label(port);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let lost = |edge: &&BackEdge| !is(edge.from, LayerKind::Result) || !is(edge.to, LayerKind::Parameter);
+        if let Some(BackEdge { from, to }) = back_edges.iter().find(lost) {
+            return refuse(format!("{from} and {to} are not a Result and a Parameter of the body"));
+        }
+        self.attempt(|edit| {
+            edit.graph.join(layer, at, port_map, back_edges);
+            edit.refresh_outputs(layer)
+        })
+    }
+
     /// Removes those of these layers that nothing uses, and what only they used, and says which went. Parameters, Results
     /// and Assigns stay: they are the model's own.
     ///
@@ -306,7 +399,7 @@ impl Edit<'_> {
         }
         let mut removed = Vec::new();
         while let Some(id) = pending.pop() {
-            if self.layer(id).is_none_or(|layer| ops::start(layer).is_some() || self.is(id, LayerKind::Assign)) {
+            if self.layer(id).is_none_or(|layer| start(layer).is_some() || self.is(id, LayerKind::Assign)) {
                 continue;
             }
             let producers = self.producers(id);
@@ -384,7 +477,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rename(&mut self, old: &str, new: &str) -> Result<(), EditError> {
-        let named = Named::find(self, old)?;
+        let named = Named::find(self, old, &|layer| self.is(layer, LayerKind::Result))?;
         if old == new {
             return Ok(());
         }
@@ -406,7 +499,7 @@ impl Edit<'_> {
                 let Some(layer) = edit.layer(id) else { continue };
                 let sink = layer.name().strip_prefix(old).filter(|rest| rest.starts_with("/sink_port_"));
                 let name = sink.map(|sink| format!("{new}{sink}"));
-                let names = layer.output_names().map(crate::graph::split_names).unwrap_or_default();
+                let names = layer.output_names().map(super::split_names).unwrap_or_default();
                 if let Some(name) = name {
                     edit.set_name(id, &name)?;
                 }
@@ -418,14 +511,8 @@ impl Edit<'_> {
         })
     }
 
-    /// The values of a tensor that a constant makes, as [`Layer::numbers`].
-    #[must_use]
-    pub fn numbers(&self, tensor: Output) -> Option<Vec<f64>> {
-        self.layer(tensor.layer).filter(|_| tensor.port == 0)?.numbers(self.weights)
-    }
-
     fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
-        self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
+        self.layer(layer).is_some_and(|layer| self.operations.kind(layer) == kind)
     }
 
     /// These layers and all that is computed from what they make.
@@ -442,17 +529,21 @@ impl Edit<'_> {
     }
 
     /// Gives the outputs of a layer what its rule says, unless that refuses.
-    pub(crate) fn refresh_outputs(&mut self, id: LayerId) -> Result<(), EditError> {
+    pub(super) fn refresh_outputs(&mut self, id: LayerId) -> Result<(), EditError> {
         match self.outputs_of(id) {
             Some(Ok(outputs)) => self.graph.set_outputs(id, outputs),
             _ => Ok(()),
         }
     }
 
-    /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies.
-    fn outputs_of(&self, id: LayerId) -> Option<Result<ops::Outputs, String>> {
-        self.layer(id).filter(|layer| layer.bodies().is_empty())?;
-        infer::outputs_of(self.graph, id, (self.source, self.weights))
+    /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies that nothing leaves yet.
+    fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, String>> {
+        let is_open = |body: &Body| body.port_map.is_empty();
+        if self.layer(id)?.bodies.iter().any(is_open) {
+            return None;
+        }
+        let Self { graph, weights, source, version, operations, .. } = self;
+        operations.outputs(graph, id, Origin { source, weights, version: *version })
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
@@ -463,45 +554,11 @@ impl Edit<'_> {
         let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
             Some(Err(reason)) => return Err(EditError::Refused { operation: new.ty.into(), reason }),
+            None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(format!("{}-{}", new.ty, new.version))),
-            None => new.outputs.into_iter().collect::<SmallVec<_>>(),
+            None => new.outputs.into_iter().collect(),
         };
         self.graph.set_outputs(id, outputs)
-    }
-}
-
-impl Layer {
-    /// The values of a constant, in the order in which they are stored; `None` for other layers, for strings and where the
-    /// weights do not have them. Integers beyond 2^53 are rounded.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
-    /// assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
-        let (element_type, dims) = self.stored_as()?;
-        Some(self.values(weights, element_type, dims)?.to_floats())
-    }
-
-    /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
-    pub(crate) fn stored_as(&self) -> Option<(ElementType, Vec<usize>)> {
-        let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
-        let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
-        let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
-        Some((element_type, dims.collect::<Result<_, _>>().ok()?))
-    }
-
-    /// The first values of a constant, as many as fill these dims.
-    pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Vec<usize>) -> Option<Array> {
-        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
-        let length = usize::try_from(array::stored_size(element_type, count)?).ok()?;
-        let bytes = weights.read(self.attribute("offset")?.trim().parse().ok()?, length)?;
-        Array::decode_all(element_type, dims, &bytes)
     }
 }
 
@@ -517,11 +574,11 @@ struct Named {
 }
 
 impl Named {
-    fn find(graph: &Graph, name: &str) -> Result<Self, FindError> {
+    fn find(graph: &Graph, name: &str, is_result: &dyn Fn(LayerId) -> bool) -> Result<Self, FindError> {
         let mut named = Self::default();
         let mut makers = Vec::new();
         let has = |names: Option<&str>| {
-            names.is_some_and(|names| crate::graph::split_names(names).iter().any(|known| known == name))
+            names.is_some_and(|names| super::split_names(names).iter().any(|known| known == name))
         };
         for layer in graph.layers() {
             let ports = layer.outputs().iter().enumerate().filter(|(_, port)| has(port.names.as_deref()));
@@ -535,7 +592,7 @@ impl Named {
                 named.results.push(layer.id());
             }
             if layer.name() == name || is_output || !tensors.is_empty() {
-                let stands_for = if ops::kind(layer) == LayerKind::Result { source() } else { None };
+                let stands_for = if is_result(layer.id()) { source() } else { None };
                 makers.push(stands_for.unwrap_or(layer.id()));
             }
             named.tensors.extend(tensors);
@@ -548,8 +605,7 @@ impl Named {
             _ => return Err(FindError::Ambiguous { name: name.to_owned(), layers: makers }),
         }
         let users = named.tensors.iter().flat_map(|&tensor| graph.consumers(tensor)).map(|input| input.layer);
-        let is_result = |&id: &LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
-        named.results.extend(users.filter(is_result));
+        named.results.extend(users.filter(|&user| is_result(user)));
         named.results.sort_unstable();
         named.results.dedup();
         Ok(named)

@@ -1,0 +1,31 @@
+//! Which inputs are to have which type.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap as HashMap;
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use crate::graph::LayerId;
+
+/// Which inputs of the layers of one graph are to have which type.
+pub(crate) type Plan = HashMap<LayerId, Alignment>;
+
+/// The inputs of one layer that get another type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alignment {
+    /// Positions with the types that they get.
+    pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
+    /// Why, as a clause.
+    pub(crate) reason: String,
+    /// Whether OpenVINO reads the layer without it, too.
+    pub(crate) optional: bool,
+}
+
+impl Alignment {
+    /// Adds a reason.
+    pub(crate) fn because(&mut self, reason: fmt::Arguments) {
+        let separator = if self.reason.is_empty() { "" } else { "; " };
+        self.reason += &format!("{separator}{reason}");
+    }
+}
