@@ -345,7 +345,7 @@ impl Changes {
             }
             self.path.pop();
         }
-        self.rewrite(graph, |graph, changes| rewrite(graph, changes))
+        self.rewrite(graph, rewrite)
     }
 
     /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
