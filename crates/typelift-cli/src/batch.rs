@@ -121,7 +121,7 @@ impl Batch {
         self.models.first().filter(|model| model.member.is_none())
     }
 
-    /// Does `work` for each model and prints its page. Of several models one that fails is told and the others go on; their
+    /// Does `work` for each model and prints its page. Of several models one that fails is reported and the others go on; their
     /// pages come in the order of the models.
     pub(crate) fn each<T: Send>(
         &self,
@@ -214,7 +214,7 @@ impl Batch {
 }
 
 impl<T> Outcomes<T> {
-    /// The worst status of all, where `faulty` tells which models have errors.
+    /// The worst status of all, where `faulty` says which models have errors.
     pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
         match self.failed {
             0 => Status::of(self.done.iter().any(faulty)),
@@ -260,7 +260,7 @@ fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, (PathBu
                     pending.push(path);
                 }
             } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
-                // A link that leads nowhere is told when it is read.
+                // A link that leads nowhere is reported when it is read.
                 && fs::metadata(&path).is_ok_and(|found| found.is_file()) | !path.exists()
             {
                 found.push(path);

@@ -25,7 +25,7 @@ use crate::terminal::{self, Page, Terminal};
 /// Make element types agree and every promotion explicit, by Converts
 ///
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
-/// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, takes out the Converts that do nothing,
+/// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, removes the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
 /// written. OUT and its .bin are written whole or not at all; what a killed run leaves, .typelift-*.tmp, the next one completes
 /// or removes.
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// the file that do nothing
     #[arg(long)]
     keep_noop_converts: bool,
-    /// Take out every Convert whose values another tensor provably holds, too, and shorten chains of Converts that keep
+    /// Remove every Convert whose values another tensor provably holds, too, and shorten chains of Converts that keep
     /// every value
     #[arg(long, conflicts_with = "keep_noop_converts")]
     eliminate_converts: bool,

@@ -47,7 +47,7 @@ impl std::ops::Deref for Entry {
 }
 
 impl Plan {
-    /// From what passes did one after the other; what one put in and a later one took out is no change.
+    /// From what passes did one after the other; what one put in and a later one removed is no change.
     pub(crate) fn new(file: &str, changes: Vec<Change>, model: &Model) -> Self {
         let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
         let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
@@ -173,7 +173,7 @@ impl Display for Totals {
     }
 }
 
-/// A line a Convert, grouped by the body it is in; a reason that goes on is told once.
+/// A line a Convert, grouped by the body it is in; a reason that goes on is printed once.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();

@@ -42,7 +42,7 @@ impl Terminal {
         self.is_terminal || self.colors
     }
 
-    /// Prints to standard error; colours are taken out where they are not wanted.
+    /// Prints to standard error; colours are removed where they are not wanted.
     pub(crate) fn say(&mut self, text: &str) {
         // Where nobody listens there is nobody to tell.
         let _ = self.err.write_all(text.as_bytes());
@@ -80,7 +80,7 @@ pub(crate) struct Page {
     pub(crate) said: String,
     /// For standard output.
     pub(crate) printed: String,
-    /// Whether what is printed has colours, which are taken out where they are not wanted.
+    /// Whether what is printed has colours, which are removed where they are not wanted.
     pub(crate) styled: bool,
 }
 

@@ -21,7 +21,7 @@ impl Span {
         Self { start: narrow(start), end: narrow(end) }
     }
 
-    /// Where `part`, a slice of `source`, stands in it.
+    /// Where `part`, a slice of `source`, is in it.
     pub(crate) fn of(part: &str, source: &str) -> Self {
         let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
         Self::new(start, start + part.len())

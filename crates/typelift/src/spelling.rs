@@ -238,7 +238,7 @@ pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> O
     (near.0 <= limit).then_some(near.1)
 }
 
-/// How many letters must be changed, added or taken out to make one text the other, upper and lower case being the same.
+/// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -257,7 +257,7 @@ impl Weights {
         self.tail.bytes.len() as u64
     }
 
-    /// Takes out what was added since the tail was this long.
+    /// Removes what was added since the tail was this long.
     pub(crate) fn shorten_tail(&mut self, length: u64) {
         if length < self.len_of_tail() {
             let length = length as usize;

@@ -173,6 +173,28 @@ pub(crate) fn assert_documented(document: &Value) {
 }
 
 #[test]
+fn every_verb_prints_what_the_document_says() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+    let swap = "Add(x, y) => Subtract(x, y)";
+    let commands: [&[&str]; 8] = [
+        &["infer", "loop_py.xml", "--format", "json"],
+        &["show", "loop_py.xml", "--format", "json"],
+        &["stats", "loop_py.xml", "--format", "json"],
+        &["diff", "loop_py.xml", "loop_py.promote.xml", "--format", "json"],
+        &["why", "loop_py.promote.xml", "3", "--format", "json"],
+        &["promote", "f32", "i64", "--format", "json", "--explain"],
+        &["convert", "loop_py.promote.xml", "--dry-run", "--report", "-"],
+        &["rewrite", "loop_py.xml", "-e", swap, "--dry-run", "--report", "-"],
+    ];
+    for words in commands {
+        let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(words).current_dir(&models).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"));
+        assert_documented(&document);
+    }
+}
+
+#[test]
 fn json_has_what_the_document_says() {
     let (_, text) = check(&["--format", "json", "type-mismatch.xml"]);
     let document: Value = serde_json::from_str(&text).unwrap();

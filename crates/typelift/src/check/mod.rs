@@ -581,7 +581,7 @@ impl<'a> Check<'a> {
         let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
         let more = if holes.len() > PLACES { ", and more" } else { "" };
         let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
-        self.diagnostics.push(lint.help("the .bin is another model's, or constants were taken out of this one"));
+        self.diagnostics.push(lint.help("the .bin is another model's, or constants were removed from this one"));
     }
 
     fn missing_weights(&mut self, constants: &[Constant]) {
@@ -790,7 +790,7 @@ fn is_kept(layer: &Layer) -> bool {
     }
 }
 
-/// Marks layers and all that leads to them, and tells how many of them were not marked before.
+/// Marks layers and all that leads to them, and returns how many of them were not marked before.
 fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut FxHashSet<LayerId>) -> usize {
     let mut pending: Vec<_> = from.into_iter().collect();
     let before = marked.len();

@@ -137,7 +137,7 @@ pub struct Graph {
     next_id: u64,
     /// The text of layers and wires that were removed.
     removed: Vec<Span>,
-    /// The text of layers and edges that do not count, and could where another layer comes or goes.
+    /// Spans of ignored layers and edges that could take effect once a layer is added or removed.
     ignored: Vec<Span>,
     /// The batch of edits under way.
     journal: journal::Journal,
@@ -163,7 +163,7 @@ impl Graph {
     }
 
     /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join. What a batch of
-    /// edits takes out leaves it when the batch ends.
+    /// edits removes leaves it when the batch ends.
     pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
         &self.storage
     }

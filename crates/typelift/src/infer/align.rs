@@ -180,7 +180,7 @@ impl Aligner {
     }
 
     /// Adds to the alignment of a layer that an input, and what is tied to it, gets the one type in which the layer would
-    /// take it, and tells whether there was anything to add.
+    /// take it, and returns whether there was anything to add.
     ///
     /// # Errors
     /// Values could be lost, and the rules do not allow that.
@@ -356,7 +356,7 @@ impl Walk {
         }
     }
 
-    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and tells whether any differed.
+    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and returns whether any differed.
     /// OpenVINO does not ask for that, but it reads a body with the types that its Parameters declare, and most often
     /// once more with those that come in: what repairs the one need not repair the other.
     ///
@@ -404,7 +404,7 @@ impl Walk {
         Ok(differ)
     }
 
-    /// Gives the Results of two bodies of a layer the common type of what they take, and tells that type; `None` where
+    /// Gives the Results of two bodies of a layer the common type of what they take, and returns that type; `None` where
     /// nothing is aligned, or there is none.
     pub(crate) fn align_results(
         &mut self,

@@ -42,7 +42,7 @@ use crate::xml;
 /// with it.
 ///
 /// Types and shapes follow from Parameters, constants and attributes alone; what the ports of the file declare counts only
-/// for operations without a rule, of which one note tells. After an error the outputs of its layer count as dynamic, so
+/// for operations without a rule, which one note counts. After an error the outputs of its layer count as dynamic, so
 /// that one mistake gives one message.
 ///
 /// # Examples

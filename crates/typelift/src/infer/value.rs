@@ -135,7 +135,7 @@ impl Evaluator {
 }
 
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
-/// constant is read before that is known: most often the way ends at a Parameter. Tells whether it ends at a
+/// constant is read before that is known: most often the way ends at a Parameter. Returns whether it ends at a
 /// ConvertPromoteTypes.
 fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     let mut path: Vec<(Output, Feeds, usize)> = Vec::new();

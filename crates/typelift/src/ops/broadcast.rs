@@ -103,7 +103,7 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
     (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }
 
-/// What the shape of a list tells of its length.
+/// What the shape of a list says about its length.
 fn length_of<T>(list: &Shape) -> ListInput<T> {
     match list.dims() {
         None => ListInput::Unknown,

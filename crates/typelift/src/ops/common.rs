@@ -1,4 +1,4 @@
-//! What rules of several families ask and say alike.
+//! Helpers shared by several operation families.
 
 use typelift_promote::{ElementType, fidelity};
 
@@ -191,7 +191,7 @@ pub(super) fn dims_from(
     cx.shape_value(input)
 }
 
-/// What the shape of a list tells of the shape whose dims its numbers are: the rank, if anything.
+/// What the shape of a list says about the shape whose dims its numbers are: the rank, if anything.
 pub(super) fn shape_of_length(list: &Shape) -> Shape {
     let length = list.dims().and_then(|dims| dims.first()?.value());
     length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)

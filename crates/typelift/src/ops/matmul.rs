@@ -314,7 +314,7 @@ fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fa
     })
 }
 
-/// Takes in what the mask tells of the query's batch and length; `length` is that of the keys.
+/// Takes in what the mask says about the query's batch and length; `length` is that of the keys.
 fn mask(cx: &Context, query: &mut Operand, length: Dim) -> Result<(), Fault> {
     let mask = cx.shape(3);
     let (batch, &rows, &columns) = match mask.dims() {

@@ -6,13 +6,13 @@ use super::{Action, Changes, remove_unused};
 use crate::graph::{Edit, EditError, Graph, LayerId, Output};
 use crate::ops::{LayerKind, kind};
 
-/// Takes out the Converts to the type that their input already has.
+/// Removes the Converts to the type that their input already has.
 pub(super) fn noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
     while rewrite(graph, changes, false)? {}
     Ok(())
 }
 
-/// Takes out every Convert whose output another tensor can stand for, and lets each of the others start as early as it
+/// Removes every Convert whose output another tensor can stand for, and lets each of the others start as early as it
 /// can.
 pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
     while rewrite(graph, changes, true)? {}
@@ -30,7 +30,7 @@ struct Plan {
     gone: Vec<Output>,
 }
 
-/// Tells whether anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
+/// True if anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
 /// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
 /// before.
 fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<bool, EditError> {

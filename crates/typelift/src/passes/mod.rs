@@ -236,7 +236,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, lower_promote_types::without_noops)),
 };
 
-/// Takes out each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
+/// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
 /// Result stays where the Result would otherwise stand for a Parameter, or for a tensor with other uses and other names:
 /// the rule of OpenVINO's `NopElimination`.
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
@@ -245,7 +245,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, eliminate_converts::noops)),
 };
 
-/// Takes out each Convert whose values another tensor already holds in its type, and lets the others start as early as
+/// Removes each Convert whose values another tensor already holds in its type, and lets the others start as early as
 /// they can: `f16 → f32 → f16` is nothing, `i8 → i32 → i64` is `i8 → i64`, and of two Converts of a tensor to one type one
 /// stays. What comes out is the same for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that can
 /// lose something on the way is never passed over. Converts that feed a Result stay as in [`ELIMINATE_NOOP_CONVERTS`],

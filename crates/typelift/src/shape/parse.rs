@@ -180,7 +180,7 @@ impl<'a> ItemReader<'a> {
         self.oddities.push(Oddity { kind, span, read_as: Dim::ANY });
     }
 
-    /// Where `part`, a slice of the text, stands in it.
+    /// Where `part`, a slice of the text, is in it.
     fn span(&self, part: &str) -> Range<usize> {
         let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
         start..start + part.len()
