@@ -1,5 +1,6 @@
 //! `typelift check`: what is wrong or odd about a model.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -112,11 +113,23 @@ pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     })
 }
 
-/// Makes weights that are missing an error: OpenVINO refuses a file with constants and without a .bin.
-fn refuse_missing_weights(found: &mut [Diagnostic]) {
-    let missing = found.iter_mut().filter(|it| it.code == Code::MissingWeights);
-    missing.for_each(|it| it.severity = Severity::Error);
+/// Makes weights that are missing an error: OpenVINO refuses a file with constants and without a .bin. Where the .bin of
+/// another version of the model is beside it, most likely the two share it, and programs name it.
+fn refuse_missing_weights(file: &Path, found: &mut [Diagnostic]) {
+    for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
+        match shared_weights(file) {
+            Some(bin) => it.help.push(format!("`--bin {}` reads the weights that are beside it", bin.display())),
+            None => it.severity = Severity::Error,
+        }
+    }
     found.sort_by_key(|it| std::cmp::Reverse(it.severity));
+}
+
+/// A .bin beside a file whose name the file's name begins with: `bert.bin` beside `bert.lowered.xml`.
+fn shared_weights(file: &Path) -> Option<PathBuf> {
+    let stem = file.file_stem()?.to_str()?;
+    let parents = stem.match_indices('.').map(|(at, _)| file.with_file_name(format!("{}.bin", &stem[..at])));
+    parents.rev().find(|bin| bin.is_file())
 }
 
 /// What was found in a file.
@@ -158,7 +171,7 @@ impl Args {
             let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
             diagnostics.list = typelift::check_after(model, found);
             if !input.is_stdin() {
-                refuse_missing_weights(&mut diagnostics.list);
+                refuse_missing_weights(&input.file, &mut diagnostics.list);
             }
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));

@@ -405,7 +405,7 @@ fn softmax(m: &Match) -> Written {
     Ok(format!("Softmax-1(x) {{axis={axis}}}"))
 }
 
-/// Takes out those of the axes that have one element.
+/// Removes those of the axes that have one element.
 fn squeeze(m: &Match) -> Written {
     let dims = dims(m, "x", 0)?;
     let axes = integers(m, "a").ok_or("the axes are not a constant")?;
