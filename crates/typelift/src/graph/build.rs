@@ -48,7 +48,7 @@ impl Graph {
         }
     }
 
-    /// Takes out the wires that lead to these layers, whose text does not count then.
+    /// Removes the wires that lead to these layers, whose text does not count then.
     pub(crate) fn disconnect(&mut self, layers: &HashSet<LayerId>) {
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source(), edge.target(), *edge.weight());
         let wires: Vec<_> = self.storage.edge_references().map(ends).collect();
