@@ -1,36 +1,9 @@
-//! Any text as a listing and as statements: nothing panics or hangs, a listing that is read comes back, and statements
-//! that are read are applied to a model or leave it as it was.
+//! Any text as a listing, a rule and statements: the laws of `tests/it/notation_survival.rs`.
 //!
-//! From `crates/typelift`: `cargo +nightly fuzz run notation`
+//! From `crates/typelift`: `mkdir -p fuzz/new && cargo +nightly fuzz run notation fuzz/new fuzz/corpus/notation`
 #![no_main]
 
-use typelift::Model;
-use typelift::rewrite::{Rule, Script};
+#[path = "../../tests/it/notation_survival.rs"]
+mod notation_survival;
 
-const MODEL: &str = "
-    x = Parameter : f32[2,3]
-    c = Const(2) : f32[]
-    y = Divide(x, c)
-    z = Relu(y)
-    r = Result(z)
-";
-
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    if let Ok(model) = Model::from_text(text) {
-        let listing = model.to_text();
-        let again = Model::from_text(&listing).unwrap_or_else(|error| panic!("{error}\n{listing}"));
-        assert_eq!(again.to_text(), listing);
-    }
-    let model = Model::from_text(MODEL).expect("a good listing");
-    if let Ok(rule) = text.parse::<Rule>() {
-        let _ = model.explain(&rule, None);
-        let mut rewritten = model.clone();
-        match rewritten.rewrite(&[rule]) {
-            Ok(_) => assert_eq!(rewritten.graph().verify(), Ok(())),
-            Err(_) => assert_eq!(rewritten.to_text(), model.to_text()),
-        }
-    }
-    if let Ok(script) = text.parse::<Script>() {
-        let _ = script.run(model);
-    }
-});
+libfuzzer_sys::fuzz_target!(|text: &str| notation_survival::survive(text));

@@ -23,13 +23,7 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
             let order = order.to_integers().into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
             transpose(x, &order.map_err(|_| "the order of axes must not be negative".to_owned())?)
         }
-        (Function::Reshape, [x, dims]) => {
-            let dims: Vec<_> =
-                dims.to_integers().into_iter().map(|dim| usize::try_from(dim).unwrap_or(usize::MAX)).collect();
-            let fits = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) == Some(x.len());
-            fits.then(|| Array { dims, ..x.clone() })
-                .ok_or_else(|| format!("{} values do not fill that shape", x.len()))
-        }
+        (Function::Reshape, [x, dims]) => reshape(x, &dims.to_integers()),
         (_, [x, y]) => elementwise(function, x, y),
         _ => Err("it takes other operands".to_owned()),
     }
@@ -87,6 +81,17 @@ fn stretch(x: &Array, dims: &[usize]) -> Array {
         .map(|axis| axis.checked_sub(first).map_or(0, |at| if x.dims[at] == 1 { 0 } else { own[at] }))
         .collect();
     gather(x, dims, &strides)
+}
+
+/// The same values in other dims, of which one may be -1: what is left.
+fn reshape(x: &Array, wanted: &[i64]) -> Result<Array, String> {
+    let refusal = || format!("{} values do not fill {wanted:?}", x.len());
+    let known = wanted.iter().filter(|&&dim| dim != -1).try_fold(1_i64, |count, &dim| count.checked_mul(dim));
+    let left = known.filter(|&known| known > 0).map_or(0, |known| x.len() as i64 / known);
+    let dims = wanted.iter().map(|&dim| usize::try_from(if dim == -1 { left } else { dim }));
+    let dims = dims.collect::<Result<Vec<_>, _>>().map_err(|_| refusal())?;
+    let fits = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) == Some(x.len());
+    if fits { Ok(Array { dims, ..x.clone() }) } else { Err(refusal()) }
 }
 
 fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {

@@ -386,9 +386,10 @@ impl<'a> Parser<'a> {
         let mut of = vec![self.sum()?];
         while self.cursor.eat(",") {
             if function == Function::Convert(None) {
-                function = match self.cursor.eat("$") {
-                    true => Function::ConvertTo(self.variable()?),
-                    false => Function::Convert(Some(element_type(&mut self.cursor)?)),
+                function = if self.cursor.eat("$") {
+                    Function::ConvertTo(self.variable()?)
+                } else {
+                    Function::Convert(Some(element_type(&mut self.cursor)?))
                 };
             } else {
                 of.push(self.sum()?);

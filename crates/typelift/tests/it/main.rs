@@ -23,6 +23,8 @@ mod malformed;
 mod models;
 mod mutations;
 mod notation;
+mod notation_mutations;
+mod notation_survival;
 mod operations;
 mod opzoo;
 mod recorded;

@@ -210,6 +210,16 @@ fn arithmetic_and_types_of_constants_follow_the_rule() {
 }
 
 #[test]
+fn a_scale_moves_into_the_weights() {
+    let text = "x = Parameter : f32[1,2,4,4]\nw = Const(2) : f32[3,2,1,1]\ns = Const([[[1]], [[2]], [[3]]]) : f32[3,1,1]\n\
+        c = Convolution(x, w) {strides=\"1,1\", pads_begin=\"0,0\", pads_end=\"0,0\", dilations=\"1,1\"}\ny = Multiply(c, s)\nr = Result(y)";
+    let fold = "Multiply(Convolution(x, w: const f32), s: const f32) => Convolution(x, w * reshape(s, [-1, 1, 1, 1]))";
+    let result = rewritten(text, &[fold]);
+    assert!(result.contains("Const([[[[2]], [[2]]], [[[4]], [[4]]], [[[6]], [[6]]]]) : f32[3,2,1,1]"), "{result}");
+    assert!(result.contains("y = Convolution(0, "), "{result}");
+}
+
+#[test]
 fn bodies_are_rewritten_and_their_borders_respected() {
     let text = "\
 x = Parameter : f32[2]
