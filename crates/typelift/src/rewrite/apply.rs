@@ -98,9 +98,29 @@ impl<'r> Index<'r> {
 
     /// The rules whose patterns can match at a layer.
     fn of(&self, layer: &Layer) -> impl Iterator<Item = usize> {
-        let name = ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name());
-        self.by_operation.get(name).into_iter().flatten().copied()
+        self.by_operation.get(operation_of(layer)).into_iter().flatten().copied()
     }
+}
+
+/// The name that patterns call the operation of a layer by.
+fn operation_of(layer: &Layer) -> &str {
+    ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name())
+}
+
+/// The operations that every match of a rule has.
+fn operations(rule: &Rule) -> impl Iterator<Item = &str> {
+    let mut pending = rule.pattern.roots.clone();
+    std::iter::from_fn(move || {
+        while let Some(at) = pending.pop() {
+            let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { continue };
+            if !term.optional {
+                pending.extend_from_slice(&term.inputs);
+                return Some(term.operation.as_str());
+            }
+            pending.extend(term.inputs.first());
+        }
+        None
+    })
 }
 
 pub(super) fn root_of(rule: &Rule) -> Option<&LayerTerm> {
@@ -113,13 +133,18 @@ pub(super) fn root_of(rule: &Rule) -> Option<&LayerTerm> {
 /// Whether any rule can match, as far as that can be seen without types and shapes.
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let index = Index::new(rules);
+    let graphs = model.graphs();
+    // Most rules that match nowhere ask for an operation that is nowhere.
+    let present: FxHashSet<&str> = graphs.iter().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect();
+    let possible: Vec<_> = rules.iter().map(|rule| operations(rule).all(|name| present.contains(name))).collect();
     index.same.is_some()
-        || model.graphs().iter().any(|(_, graph)| {
+        || graphs.iter().any(|(_, graph)| {
             let subject = Subject::new(graph, model.weights());
             let fits = |layer: &Layer| {
-                index.of(layer).any(|at| matching::at(&subject, &rules[at], layer, Look::Structure).is_some())
+                let mut rules = index.of(layer).filter(|&at| possible[at]).map(|at| &rules[at]);
+                rules.any(|rule| matching::at(&subject, rule, layer, Look::Structure).is_some())
             };
-            graph.unordered().any(fits)
+            possible.contains(&true) && graph.unordered().any(fits)
         })
 }
 

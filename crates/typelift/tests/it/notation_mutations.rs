@@ -78,7 +78,7 @@ proptest! {
             match kind {
                 0 => text.replace_range(at..end, ""),
                 1 => text.insert_str(at, piece),
-                2 => text.insert_str(at, &text[at..end].to_owned()),
+                2 => text = format!("{}{}", &text[..end], &text[at..]),
                 _ => text = format!("{}{}", &text[..at], &other[place(other, length)..]),
             }
         }

@@ -44,9 +44,12 @@ fn the_root_stays_and_the_rest_goes() {
     }
 }
 
+/// A rule, a graph, and texts in the graph each with another in its place.
+type Miss = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// Rewrites that match these graphs, each with changes of one detail of the graph after which it does not: a value, an attribute,
 /// a shared use, the order of inputs, a type and the border of a body.
-const MISSES: &[(&str, &str, &[(&str, &str)])] = &[
+const MISSES: &[Miss] = &[
     (
         RULE,
         HSWISH,
