@@ -27,12 +27,12 @@ const ORDER: &[&str] = &[
     "passes",
     "interface",
     "constants",
-    "convert",
     "rewrite",
+    "target",
+    "convert",
     "why",
     "diff",
     "stats",
-    "target",
 ];
 
 /// What changes a graph and is not a public verb, and the rooms that may use it: those that read graphs, that find types,
