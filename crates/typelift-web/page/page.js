@@ -1,0 +1,72 @@
+"use strict";
+const by = (id) => document.getElementById(id);
+let session = null;
+let name = "model.xml";
+
+/** Shows rows as a table: its head, and for each row a class and cells. */
+function table(home, head, rows) {
+  home.replaceChildren();
+  if (!rows.length) return;
+  const element = home.appendChild(document.createElement("table"));
+  const line = (cells, tag) => {
+    const row = element.appendChild(document.createElement("tr"));
+    for (const cell of cells) row.appendChild(document.createElement(tag)).textContent = cell ?? "";
+    return row;
+  };
+  line(head, "th");
+  for (const [kind, cells] of rows) line(cells, "td").className = kind;
+}
+
+function showFindings(findings) {
+  const rows = findings.map((it) => {
+    const help = [...it.notes, ...it.help.map((text) => `help: ${text}`)].join("\n");
+    return [it.severity, [it.severity, it.code, it.layer, it.line, it.message, help]];
+  });
+  table(by("findings"), ["", "code", "layer", "line", "finding", ""], rows);
+}
+
+function show() {
+  by("summary").textContent = session.summary();
+  by("listing").textContent = session.listing();
+  showFindings(JSON.parse(session.check()));
+}
+
+/** Opens a model from the bytes of its files. */
+function open(file, graph, weights) {
+  session?.free();
+  session = wasm_bindgen.Session.open(graph, weights);
+  name = file;
+  by("changes").replaceChildren();
+  by("convert").disabled = by("save").disabled = session.listing() === "";
+  show();
+}
+
+function convert() {
+  const { changes, findings } = JSON.parse(session.convert(by("align").value));
+  show();
+  const rows = changes.map((it) => ["", [it.action, it.layer.name, `${it.from} → ${it.to}`, it.reason]]);
+  table(by("changes"), ["change", "layer", "types", "why"], rows);
+  if (findings.some((it) => it.severity === "error")) showFindings(findings);
+}
+
+async function choose() {
+  const files = [...by("files").files];
+  const graph = files.find((file) => !file.name.endsWith(".bin"));
+  if (!graph) return;
+  const weights = files.find((file) => file.name.endsWith(".bin"));
+  const bytes = async (file) => file && new Uint8Array(await file.arrayBuffer());
+  open(graph.name, await bytes(graph), await bytes(weights));
+}
+
+function save() {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([session.graph()], { type: "application/xml" }));
+  link.download = name.replace(/(\.xml)?$/, ".converted.xml");
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+wasm_bindgen.initSync({ module: Uint8Array.from(atob(by("wasm").textContent), (c) => c.charCodeAt(0)) });
+by("files").addEventListener("change", choose);
+by("convert").addEventListener("click", convert);
+by("save").addEventListener("click", save);

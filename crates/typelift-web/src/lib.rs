@@ -1,0 +1,132 @@
+//! What the page in `page/` calls: a model in memory, from the files that somebody chose, whose findings and changes come as
+//! JSON and whose files come as bytes.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use typelift::diagnostic::LayerRef;
+use typelift::passes::Align;
+use typelift::promote::openvino;
+use typelift::span::Lines;
+use typelift::xml::{self, WriteOptions};
+use typelift::{Conversion, Diagnostic, Weights};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// A model that somebody chose.
+#[wasm_bindgen]
+pub struct Session {
+    /// `None` where the file is not a model at all.
+    model: Option<typelift::Model>,
+    source: Arc<String>,
+    /// What reading found.
+    read: Vec<Diagnostic>,
+    /// What inference finds.
+    inferred: Vec<Diagnostic>,
+    refresh_ports: bool,
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// Reads the bytes of an `.xml`, and of its `.bin` if that was chosen too.
+    #[must_use]
+    pub fn open(graph: Vec<u8>, weights: Option<Vec<u8>>) -> Self {
+        let text = match xml::decode_utf8(graph) {
+            Ok(text) => Arc::new(text),
+            Err(refusal) => return Self::without_model(refusal),
+        };
+        let reading = xml::parse(text.clone());
+        let mut session = Self { source: text, read: reading.diagnostics, model: reading.model, ..Self::empty() };
+        if let Some(model) = &mut session.model {
+            model.set_weights(weights.map_or_else(Weights::none, Weights::from_bytes));
+            session.inferred = typelift::infer(model);
+        }
+        session
+    }
+
+    /// One line on the model.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Some(model) = &self.model else { return "This is not a model that OpenVINO reads.".to_owned() };
+        let (layers, inputs, outputs) = (model.graph().len(), model.inputs().count(), model.outputs().count());
+        format!("{} · IR v{} · {layers} layers · {inputs} inputs · {outputs} outputs", model.name(), model.version().number())
+    }
+
+    /// The findings of `typelift check` as a JSON array, in their order.
+    #[must_use]
+    pub fn check(&self) -> String {
+        let found = self.read.iter().chain(&self.inferred).cloned().collect();
+        let found = match &self.model {
+            Some(model) => typelift::check_after(model, found),
+            None => found,
+        };
+        self.findings(&found).to_string()
+    }
+
+    /// Converts the model as `typelift convert --align` does: `{"changes": [...], "findings": [...]}`. A finding that is an error
+    /// says why the model is as it was.
+    pub fn convert(&mut self, align: &str) -> String {
+        let align = Align::named(align, openvino::Attributes::default());
+        let Some(mut model) = self.model.clone() else { return json!({ "changes": [], "findings": [] }).to_string() };
+        let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
+        match (Conversion { align, ..Conversion::default() }).run(&mut model, &mut found) {
+            Ok(Some(converted)) => {
+                found.extend(converted.changes.iter().filter_map(|change| change.warning(&model)));
+                self.inferred = typelift::infer(&mut model);
+                self.refresh_ports |= converted.refresh_ports;
+                self.model = Some(model);
+                json!({ "changes": converted.changes, "findings": self.findings(&found) }).to_string()
+            }
+            Ok(None) => json!({ "changes": [], "findings": self.findings(&found) }).to_string(),
+            Err(error) => {
+                let finding = json!({ "severity": "error", "code": "", "message": error.to_string(), "notes": [], "help": [] });
+                json!({ "changes": [], "findings": [finding] }).to_string()
+            }
+        }
+    }
+
+    /// The graph as `typelift show` prints it.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        self.model.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// The bytes of the `.xml` to save.
+    #[must_use]
+    pub fn graph(&self) -> Vec<u8> {
+        let options = WriteOptions { canonical: false, refresh_ports: self.refresh_ports };
+        self.model.as_ref().map(|model| xml::write(model, options).into_bytes()).unwrap_or_default()
+    }
+}
+
+impl Session {
+    fn empty() -> Self {
+        Self { model: None, source: Arc::default(), read: Vec::new(), inferred: Vec::new(), refresh_ports: false }
+    }
+
+    fn without_model(refusal: Diagnostic) -> Self {
+        Self { read: vec![refusal], ..Self::empty() }
+    }
+
+    fn findings(&self, found: &[Diagnostic]) -> Value {
+        let lines = Lines::new(self.source.clone());
+        let finding = |diagnostic: &Diagnostic| {
+            let place = diagnostic.labels.first().map(|label| lines.line_column(label.span.start));
+            let related = diagnostic.related.iter().map(|related| &related.message);
+            json!({
+                "severity": diagnostic.severity,
+                "code": diagnostic.code,
+                "message": diagnostic.message,
+                "layer": diagnostic.layer.as_ref().map(path),
+                "line": place.map(|(line, _)| line),
+                "notes": related.chain(&diagnostic.notes).collect::<Vec<_>>(),
+                "help": diagnostic.help,
+            })
+        };
+        found.iter().map(finding).collect()
+    }
+}
+
+/// The name of a layer behind the bodies it is in.
+fn path(layer: &LayerRef) -> String {
+    if layer.path.is_empty() { layer.name.clone() } else { format!("{}/{}", layer.path, layer.name) }
+}
