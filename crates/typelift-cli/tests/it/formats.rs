@@ -1,5 +1,5 @@
 //! What `check` prints for machines has the form that they expect.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

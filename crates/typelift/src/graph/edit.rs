@@ -149,8 +149,11 @@ pub(crate) trait Operations: fmt::Debug {
         graph: &mut Graph,
         id: LayerId,
         origin: Origin<'_>,
-    ) -> Option<Result<SmallVec<[(ElementType, Shape); 2]>, String>>;
+    ) -> Option<Result<Outputs, String>>;
 }
+
+/// Element type and shape of each output of a layer.
+pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
 /// Where a graph comes from.
 #[derive(Clone, Copy)]

@@ -7,17 +7,13 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::edit::Origin;
+use super::edit::{Origin, Outputs};
 use super::kind::{LayerKind, start};
 use super::{
     Attribute, BackEdge, Body, Direction, Edit, EditError, FindError, Graph, Input, LayerId, NewLayer, Output,
     PortMapEntry,
 };
-use crate::shape::Shape;
 use crate::weights;
-
-/// Element type and shape of each output of a layer.
-type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 
 impl Edit<'_> {
     /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow
@@ -360,7 +356,7 @@ impl Edit<'_> {
                         entry.external_port_id = owner.output_label(port);
                     }
                 }
-                _ => {}
+                Direction::Input => {}
             }
         }
         let lost = |edge: &&BackEdge| !is(edge.from, LayerKind::Result) || !is(edge.to, LayerKind::Parameter);
