@@ -9,7 +9,7 @@ use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::ops::Release;
 use typelift::passes::Align;
-use typelift::promote::{ElementType, openvino};
+use typelift::promote::{ElementType, RuleSet, openvino};
 use typelift::rewrite::{Rule, Script, library};
 use typelift::save::FileId;
 use typelift::shape::Shape;
@@ -165,6 +165,19 @@ fn element_type(name: &str) -> Result<ElementType, Failure> {
 
 fn shape(text: &str) -> Result<Shape, Failure> {
     text.parse().map_err(|error| Failure::Value(format!("`{text}` is not a shape: {error}")))
+}
+
+/// What a conversion aligns by.
+fn align(name: &str, attributes: openvino::Attributes) -> Result<Option<Align>, Failure> {
+    let names = || ["declared", "off"].into_iter().chain(RuleSet::for_models().map(|rules| rules.name()));
+    match name {
+        "off" => Ok(None),
+        name if names().any(|known| known == name) => Ok(Align::named(name, attributes)),
+        name => {
+            let names = names().collect::<Vec<_>>().join(", ");
+            Err(Failure::Value(format!("align is one of {names}, and not `{name}`")))
+        }
+    }
 }
 
 /// Names with element types.
@@ -340,7 +353,7 @@ impl Model {
                 u64_integer_promotion_target: element_type(u64_integer_promotion_target)?,
             };
             let conversion = Conversion {
-                align: Align::named(align, attributes),
+                align: self::align(align, attributes)?,
                 unneeded: match unneeded {
                     "kept" => Unneeded::Kept,
                     "redundant" => Unneeded::Redundant,

@@ -421,9 +421,6 @@ class Model:
             KeyError: It does not have an input or output that is named.
             ValueError: A type, a shape or ``align`` is not one that there is.
         """
-        rules = ("declared", "openvino", "pytorch", "paddle", "off")
-        if align not in rules:
-            raise ValueError(f"align is one of {', '.join(rules)}, and not {align!r}")
         if keep_noop_converts and eliminate_converts:
             raise ValueError("keep_noop_converts and eliminate_converts exclude each other")
         unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
