@@ -9,12 +9,9 @@ use std::process::Command;
 const WITHOUT_PAIR: &[&str] = &[
     "nesting-too-deep",
     "wrong-weights",
-    "unreferenced-weights",
     "missing-weights",
     "lossy-conversion",
-    "declared-outputs",
     "required-release",
-    "legacy-types",
     // They depend on the release that is asked for.
     "newer-than-target",
     "version-10-loss",
