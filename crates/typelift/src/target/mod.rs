@@ -47,7 +47,7 @@ impl Model {
     /// let done = model.retarget("2021.4".parse()?).map_err(|found| found[0].to_string())?;
     /// assert_eq!(done.applied[0].to_string(), "softmax-8-to-1 at 1 `y`");
     /// assert_eq!(model.version().number(), 10);
-    /// assert!(model.to_string().contains("1 y = Softmax(0) {axis=1} : f32[2,3]"));
+    /// assert!(model.to_string().contains("1 y = SoftMax(0) {axis=1} : f32[2,3]"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn retarget(&mut self, target: Release) -> Result<Retargeted, Vec<Diagnostic>> {
