@@ -144,12 +144,7 @@ pub(crate) trait Operations: fmt::Debug {
     ///
     /// # Errors
     /// Why the operation refuses its inputs, attributes or bodies.
-    fn outputs(
-        &self,
-        graph: &mut Graph,
-        id: LayerId,
-        origin: Origin<'_>,
-    ) -> Option<Result<Outputs, String>>;
+    fn outputs(&self, graph: &mut Graph, id: LayerId, origin: Origin<'_>) -> Option<Result<Outputs, String>>;
 }
 
 /// Element type and shape of each output of a layer.
