@@ -154,6 +154,10 @@ fn refused(state: &State, name: &str, error: InterfaceError) -> Failure {
     }
 }
 
+fn release(name: &str) -> Result<Release, Failure> {
+    name.parse().map_err(|error: <Release as std::str::FromStr>::Err| Failure::Value(error.to_string()))
+}
+
 fn element_type(name: &str) -> Result<ElementType, Failure> {
     let known = ElementType::from_name(name).filter(|ty| ty.port_name().is_some());
     known.ok_or_else(|| {
@@ -308,8 +312,7 @@ impl Model {
 
     /// Every finding: as JSON, and as text with the source.
     fn check(&self, py: Python<'_>, target: Option<&str>) -> PyResult<(String, String)> {
-        let target = target.map(|target| target.parse::<Release>().map_err(|error| Failure::Value(error.to_string())));
-        let target = target.transpose().map_err(|failure| failure.raise(py))?;
+        let target = target.map(release).transpose().map_err(|failure| failure.raise(py))?;
         let state = self.state();
         py.detach(|| {
             let diagnostics = state.check(target);
@@ -345,6 +348,7 @@ impl Model {
         promote_unsafe: bool,
         pytorch_scalar_promotion: bool,
         u64_integer_promotion_target: &str,
+        target: Option<&str>,
     ) -> PyResult<(String, String, String)> {
         self.edit(py, |state| {
             let attributes = openvino::Attributes {
@@ -366,6 +370,7 @@ impl Model {
                     .collect::<Result<_, Failure>>()?,
                 input_types: types(input_types)?,
                 output_types: types(output_types)?,
+                target: target.map(release).transpose()?,
             };
             state.convert(&conversion)
         })

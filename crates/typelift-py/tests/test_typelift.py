@@ -135,6 +135,14 @@ def test_convert_repairs_or_refuses_whole() -> None:
         model.convert(set_types={"x": "float32"})
 
 
+def test_convert_writes_for_an_older_release() -> None:
+    model = typelift.from_text("x = Parameter : f32[2,3]\ny = Softmax-8(x) {axis=-1}\nr = Result(y)")
+    model.convert(target="2021.4")
+    assert model.layers[1].attributes == {"axis": "1"}
+    with pytest.raises(ValueError, match="2021"):
+        model.convert(target="none")
+
+
 def test_convert_replaces_every_promotion() -> None:
     model = typelift.open(CHAIN)
     assert any(layer.type == "ConvertPromoteTypes" for layer in model)

@@ -397,6 +397,7 @@ class Model:
         promote_unsafe: bool = False,
         pytorch_scalar_promotion: bool = False,
         u64_integer_promotion_target: str = "f32",
+        target: Optional[str] = None,
     ) -> Conversions:
         """Makes element types agree and every promotion explicit, by Converts, as ``typelift convert`` does.
 
@@ -412,6 +413,7 @@ class Model:
             promote_unsafe: With OpenVINO's rules, promote to types that cannot hold every value, too.
             pytorch_scalar_promotion: With OpenVINO's rules, let tensors with dimensions win over scalars.
             u64_integer_promotion_target: With OpenVINO's rules, the type where u64 and a signed integer meet.
+            target: The OpenVINO release that the model is for, such as ``"2023.3"``: what it does not read is rewritten.
 
         Returns:
             What was done.
@@ -437,6 +439,7 @@ class Model:
             promote_unsafe,
             pytorch_scalar_promotion,
             u64_integer_promotion_target,
+            target,
         )
         return Conversions.from_json(*done)
 
