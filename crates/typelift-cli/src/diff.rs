@@ -16,7 +16,7 @@ use crate::input::{self, Input, Loaded};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::terminal::{self, Page, Terminal};
+use crate::terminal::{self, Format, Page, Terminal};
 
 /// How many renamed layers are listed.
 const NAMES_LISTED: usize = 8;
@@ -50,14 +50,6 @@ pub(crate) struct Args {
     /// List every consequence and every renamed layer
     #[arg(long)]
     all: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// A line for each change
-    Text,
-    /// One JSON document
-    Json,
 }
 
 /// Reads the name of a kind of changes.

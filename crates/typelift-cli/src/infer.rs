@@ -10,7 +10,7 @@ use crate::listing;
 use crate::output::{OutputArgs, Target};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::terminal::{self, Page, Terminal};
+use crate::terminal::{self, Format, Page, Terminal};
 
 /// Find the element type and the shape of every tensor
 ///
@@ -36,12 +36,6 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {

@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::terminal::{self, Page, Terminal};
+use crate::terminal::{self, Format, Page, Terminal};
 
 /// Count what a model consists of
 ///
@@ -32,14 +32,6 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// Tables
-    Text,
-    /// One JSON document
-    Json,
 }
 
 /// What a model consists of, as JSON has it.

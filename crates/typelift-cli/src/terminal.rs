@@ -8,6 +8,15 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+/// How a verb prints its answer.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For reading
+    Text,
+    /// One JSON document
+    Json,
+}
+
 pub(crate) struct Terminal {
     /// Results.
     pub(crate) out: BufWriter<StdoutLock<'static>>,

@@ -11,7 +11,7 @@ use crate::input::{self, Input};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::terminal::Terminal;
+use crate::terminal::{Format, Terminal};
 
 /// How many lines text output shows without `--all`: a screen.
 const MOST_LINES: usize = 24;
@@ -44,12 +44,6 @@ pub(crate) struct Args {
     /// Text, or one JSON document
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
