@@ -1,8 +1,8 @@
 //! What a conversion costs beside OpenVINO's own, phase by phase, on the same graphs.
 //!
-//! `openvino.sh` builds the program of OpenVINO's side and runs this with `OPENVINO_PHASES` naming it. Each side is a process
-//! of its own for every graph, so that its peak memory can be told; the side of this library is this program called with a
-//! model and a number of runs.
+//! `openvino.sh` builds the program of OpenVINO's side and runs this with `OPENVINO_PHASES` naming it, and `TYPELIFT` the
+//! program whose whole process is measured. Each side is a process of its own for every graph, so that its peak memory can be
+//! told; the side of this library is this program called with a model and a number of runs.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -19,6 +19,9 @@ use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, write};
 use typelift::{Model, infer};
 
+/// The row of what a user waits for: `typelift convert`, cold, beside OpenVINO's conversion in a process that runs already.
+const WHOLE_PROCESS: &str = "whole process";
+
 /// Real graphs are measured from this many bytes on.
 const SMALLEST: u64 = 100_000;
 
@@ -30,15 +33,23 @@ fn main() {
         println!("{}", serde_json::to_string(&phases(Path::new(model), runs)).expect("numbers are data"));
         return;
     }
-    let Some(program) = std::env::var_os("OPENVINO_PHASES") else {
+    let (Some(theirs), Some(ours)) = (std::env::var_os("OPENVINO_PHASES"), std::env::var_os("TYPELIFT")) else {
         println!("openvino.sh beside this bench measures OpenVINO too");
         return;
     };
     let scratch = tempfile::tempdir().expect("a folder can be made");
     let large = scratch.path().join("chain.xml");
     std::fs::write(&large, chain(10_000)).expect("the chain can be written");
-    let large = both(&program, &large, 7);
-    let real: Vec<_> = real_models().iter().map(|model| both(&program, model, 25)).collect();
+    let measured = |model: &Path, runs| {
+        let mut sides = both(&theirs, model, runs);
+        sides[0].insert(WHOLE_PROCESS.to_owned(), whole_process(&ours, model, &scratch.path().join("out.xml"), runs));
+        // Its side has no program: what a user would wait for at the least is the conversion.
+        let conversion = sides[1]["conversion"];
+        sides[1].insert(WHOLE_PROCESS.to_owned(), conversion);
+        sides
+    };
+    let large = measured(&large, 9);
+    let real: Vec<_> = real_models().iter().map(|model| measured(model, 25)).collect();
     let table = table(&large, &real);
     println!("{table}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -73,11 +84,29 @@ fn phases(model: &Path, runs: usize) -> Phases {
         times.entry("conversion").or_default().push(begin.elapsed().as_secs_f64() * 1e3);
         black_box(text);
     }
-    let medians = times.into_iter().map(|(phase, mut times)| {
-        let middle = times.len() / 2;
-        (phase.to_owned(), *times.select_nth_unstable_by(middle, f64::total_cmp).1)
-    });
+    let medians = times.into_iter().map(|(phase, times)| (phase.to_owned(), median(times.into_iter())));
     medians.chain(peak_memory().map(|peak| ("peak memory".to_owned(), peak))).collect()
+}
+
+/// The median time of `typelift convert` in milliseconds, from the start of the process to its end, with a new file each time.
+fn whole_process(program: &OsStr, model: &Path, out: &Path, runs: usize) -> f64 {
+    median((0..runs).map(|_| {
+        for half in [out.to_owned(), out.with_extension("bin")] {
+            let _ = std::fs::remove_file(half);
+        }
+        let begin = Instant::now();
+        let output =
+            Command::new(program).arg("convert").arg(model).arg("-o").arg(out).output().expect("the program runs");
+        let taken = begin.elapsed().as_secs_f64() * 1e3;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        taken
+    }))
+}
+
+fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<_> = times.collect();
+    let middle = times.len() / 2;
+    *times.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// The most memory this process ever had, where the system tells.
@@ -97,10 +126,11 @@ fn both(program: &OsStr, model: &Path, runs: usize) -> [Phases; 2] {
     })
 }
 
-/// Every model of `testdata/models` that is not small and has something to lower.
+/// Every model of `testdata/models`, or of the folder `MODELS`, that is not small and has something to lower.
 fn real_models() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
-    let entries = std::fs::read_dir(folder).expect("the models are in testdata");
+    let folder = std::env::var_os("MODELS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models"), PathBuf::from);
+    let entries = std::fs::read_dir(folder).expect("the folder has models");
     let mut models: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     models.retain(|path| {
         path.extension().is_some_and(|extension| extension == "xml")
@@ -113,7 +143,7 @@ fn real_models() -> Vec<PathBuf> {
 
 /// A row for each phase: both sides on the large graph, and how many times ours OpenVINO takes, there and on the real ones.
 fn table(large: &[Phases; 2], real: &[[Phases; 2]]) -> String {
-    let rows = ["read", "infer", "lower", "write", "conversion", "peak memory"].map(|phase| {
+    let rows = ["read", "infer", "lower", "write", "conversion", WHOLE_PROCESS, "peak memory"].map(|phase| {
         let ratio = |[ours, theirs]: &[Phases; 2]| Some(theirs.get(phase)? / ours.get(phase)?);
         let ratios: Vec<_> = real.iter().filter_map(ratio).collect();
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();

@@ -3,8 +3,9 @@
 #
 #   crates/typelift/benches/openvino.sh [VENV]
 #
-# VENV is a Python environment with openvino; without one, one is made for the run. UPDATE_DOCS=1 writes the table into
-# docs/benchmarks.md. Needs a C++17 compiler, and without VENV python3 with venv and a package index.
+# VENV is a Python environment with openvino; without one, one is made for the run. TYPELIFT names the program whose whole
+# process is measured; without it, it is built as `cargo install` does. MODELS is a folder of real models; without it, it is
+# testdata/models. UPDATE_DOCS=1 writes the table into docs/benchmarks.md. Needs a C++17 compiler, and without VENV python3 with venv and a package index.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
@@ -21,4 +22,10 @@ library=$(basename "$package"/libs/libopenvino.so.*)
     -L"$package/libs" -l:"$library" -Wl,-rpath,"$package/libs" -o "$scratch/phases"
 
 cd "$here/.."
+if [ -z "${TYPELIFT:-}" ]; then
+    cargo build --quiet --release --package typelift-cli
+    TYPELIFT=${CARGO_TARGET_DIR:-$here/../../../target}/release/typelift
+fi
+echo "whole processes write to $(stat -f -c %T "$scratch" 2>/dev/null || echo an unknown file system)" >&2
+export TYPELIFT
 OPENVINO_PHASES=$scratch/phases cargo bench --bench openvino
