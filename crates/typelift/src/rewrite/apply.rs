@@ -508,7 +508,9 @@ fn replace(
     let side = match &rule.replacement {
         Right::None => return placed(Vec::new(), true),
         Right::Same => {
-            let Some(same) = found.same else { return placed(Vec::new(), true) };
+            // It may have gone with what another rule removed; then the next sweep finds one that is there.
+            let same = found.same.filter(|&same| edit.layer(same).is_some());
+            let Some(same) = same else { return placed(Vec::new(), true) };
             let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
             stand_in(edit, (0..count).map(|port| same.output(port)).collect())?;
             return placed(Vec::new(), false);
