@@ -1,4 +1,4 @@
-//! What the documents show is what the program prints.
+//! What the documents show is what the program prints; `UPDATE_DOCS=1` writes it into them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -21,9 +21,11 @@ fn documents_show_what_the_program_prints() {
     let mut documents: Vec<_> = in_docs.chain([root.join("README.md")]).collect();
     documents.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     documents.sort();
+    let updates = std::env::var_os("UPDATE_DOCS").is_some();
     let mut commands = 0;
     for document in documents {
         let text = std::fs::read_to_string(&document).unwrap();
+        let mut updated = text.clone();
         for block in text.split("```console\n").skip(1) {
             let block = block.split("```").next().unwrap();
             let block =
@@ -34,9 +36,17 @@ fn documents_show_what_the_program_prints() {
                 shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder).env("PATH", &path);
                 let output = shell.stdin(Stdio::null()).output().unwrap();
                 let printed = String::from_utf8(output.stdout).unwrap();
-                assert_eq!(printed.trim_end(), expected.trim_end(), "{}: {command}", document.display());
+                if updates {
+                    let shown = |output: &str| format!("$ {command}\n{}", output.trim_end());
+                    updated = updated.replacen(&shown(expected), &shown(&printed), 1);
+                } else {
+                    assert_eq!(printed.trim_end(), expected.trim_end(), "{}: {command}", document.display());
+                }
                 commands += 1;
             }
+        }
+        if updated != text {
+            std::fs::write(&document, updated).unwrap();
         }
     }
     assert!(commands > 0);

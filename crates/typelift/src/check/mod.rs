@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use self::order::Errors;
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy, Severity};
 use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::shape::Shape;
@@ -102,7 +102,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
             pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body))));
         }
     }
-    check.unknown_operations();
+    check.unknown_operations(Severity::Warning);
     check.diagnostics
 }
 
@@ -187,7 +187,7 @@ impl<'a> Check<'a> {
 
     fn lints(mut self, model: &'a Model) -> Vec<Diagnostic> {
         self.graph(&model.graph);
-        self.unknown_operations();
+        self.unknown_operations(Severity::Error);
         self.constants(model);
         self.bare_ampersands(model);
         self.required_release(model);
@@ -464,8 +464,9 @@ impl<'a> Check<'a> {
         Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
     }
 
-    /// One warning for each operation and version that OpenVINO does not have.
-    fn unknown_operations(&mut self) {
+    /// One finding for each operation and version that OpenVINO does not have: a warning where an extension can bring it, and
+    /// as `severe` as asked where the version is one of OpenVINO's own sets.
+    fn unknown_operations(&mut self, severe: Severity) {
         for ((ty, version), places) in std::mem::take(&mut self.strangers) {
             let Some(Place { layer, reference }) = places.first() else { continue };
             let stranger = ops::describe_stranger(ty, version);
@@ -476,7 +477,14 @@ impl<'a> Check<'a> {
             let lint = Diagnostic::new(stranger.code, stranger.message);
             let mut lint = Diagnostic { layer: Some(reference.clone()), ..lint };
             let span = self.locate(layer, "layer", stranger.attribute);
-            lint = lint.at(span, "kept as it is, with the types and shapes it declares");
+            if ops::is_own_opset(version) {
+                lint.severity = severe;
+            }
+            let label = match lint.severity {
+                Severity::Error => "OpenVINO refuses this",
+                _ => "kept as it is, with the types and shapes it declares",
+            };
+            lint = lint.at(span, label);
             if places.len() > 1 {
                 lint = lint.note(format!("{} layers are like it", places.len()));
             }

@@ -128,10 +128,17 @@ impl Attr {
 
     /// The numbers in a text, as this attribute lists them.
     fn numbers_in(&self, text: &str) -> String {
+        let hexadecimal = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        if let (AttrKind::Int | AttrKind::Unsigned, Some(number)) = (self.kind, hexadecimal) {
+            return number.to_string();
+        }
         let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
         let texts = text.split(|c| !is_part(c)).filter(|text| text.parse::<f64>().is_ok());
         match self.kind {
-            AttrKind::Float => texts.take(1).collect(),
+            AttrKind::Float => match self.float(text) {
+                Ok((number, _)) => format!("{number:?}"),
+                Err(_) => texts.take(1).collect(),
+            },
             AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
             AttrKind::Int | AttrKind::Unsigned => {
                 texts.take(1).filter_map(|text| Some(integer_prefix(text)?.0.to_string())).collect()

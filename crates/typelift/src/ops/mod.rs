@@ -64,7 +64,7 @@ pub use kind::{LayerKind, kind, start};
 pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
-pub(crate) use stranger::{Stranger, describe_stranger};
+pub(crate) use stranger::{Stranger, describe_stranger, is_own_opset};
 
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;

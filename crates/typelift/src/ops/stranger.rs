@@ -17,6 +17,8 @@ pub(crate) struct Stranger {
 
 const EXTENSION: &str = "load the extension that brings it; without one, OpenVINO refuses the model";
 
+const OWN_SET: &str = "write an operation that OpenVINO has; if an extension brings this one, write the version that the extension gives it";
+
 /// Describes an operation that is not in the operation set that its layer names.
 pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
     let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
@@ -24,7 +26,7 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
     sets.sort_unstable();
     match (opset, sets.first(), sets.last()) {
         (Some(opset), Some(first), Some(last)) => known_elsewhere(ty, opset, [*first, *last], &sets),
-        (None, Some(first), Some(_)) if is_misspelt(version) => Stranger {
+        (None, Some(first), Some(_)) if is_misspelt(version) || is_foreign(version) => Stranger {
             code: Code::WrongOpset,
             attribute: "version",
             message: format!("`{version}` is not an operation set: they are opset1 to opset{LAST_OPSET}"),
@@ -67,31 +69,49 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
     Stranger { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
+/// Whether a version is what another program calls its own operations.
+fn is_foreign(version: &str) -> bool {
+    const DOMAINS: [&str; 10] =
+        ["ai.onnx", "aten", "caffe", "keras", "onnx", "paddle", "prim", "pytorch", "tensorflow", "torch"];
+    DOMAINS.iter().any(|domain| domain.eq_ignore_ascii_case(version.trim()))
+}
+
 /// No operation set has an operation of this name.
 fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
-    let foreign = spelling::operation(ty);
-    let nearest = || spelling::nearest(ty, all().map(Operation::name)).map(|name| (name, ""));
-    let message = format!("OpenVINO does not have an operation `{ty}`");
-    match (foreign.or_else(nearest), opset) {
-        (Some((meant, difference)), Some(_)) => {
-            let more = if difference.is_empty() { String::new() } else { format!("; {difference}") };
-            let spelled = file_spelling(meant);
-            let oldest = revisions(meant).iter().flat_map(|row| row.opsets()).min().unwrap_or(1);
-            Stranger {
-                code: Code::MisnamedOperation,
-                attribute: "type",
-                message,
-                help: format!("write type=\"{spelled}\" with version=\"opset{oldest}\" or later{more}"),
-            }
-        }
-        (_, Some(_)) => {
-            Stranger { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.to_owned() }
-        }
-        (_, None) => Stranger {
+    let is_own = opset.is_some() || is_foreign(version);
+    let message = match opset {
+        Some(_) => format!("OpenVINO does not have an operation `{ty}`"),
+        None => format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
+    };
+    let names: Vec<_> = all().map(Operation::name).collect();
+    match spelling::operation(ty, &names).filter(|_| is_own) {
+        Some((meant, difference)) => Stranger {
+            code: Code::MisnamedOperation,
+            attribute: "type",
+            message,
+            help: what_to_write(meant, difference),
+        },
+        None => Stranger {
             code: Code::UnknownOperation,
             attribute: "type",
-            message: format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
-            help: EXTENSION.to_owned(),
+            message,
+            help: if is_own { OWN_SET } else { EXTENSION }.to_owned(),
         },
     }
+}
+
+/// How to write an operation under its name here, which is empty where nothing is written in its place.
+fn what_to_write(meant: &'static str, difference: &str) -> String {
+    if meant.is_empty() {
+        return difference.to_owned();
+    }
+    let more = if difference.is_empty() { String::new() } else { format!("; {difference}") };
+    let oldest = revisions(meant).iter().flat_map(|row| row.opsets()).min().unwrap_or(1);
+    format!("write type=\"{}\" with version=\"opset{oldest}\" or later{more}", file_spelling(meant))
+}
+
+/// Whether OpenVINO refuses an operation that this set does not have even with extensions, which have sets of their own.
+pub(crate) fn is_own_opset(version: &str) -> bool {
+    let number = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
+    number.is_some_and(|number| (1..=LAST_OPSET).contains(&number))
 }

@@ -11,7 +11,7 @@ use crate::hostile::cases;
 use typelift::{Code, Severity};
 
 /// What OpenVINO refuses and we only warn of: an extension may have the operation, and a constant's value may not matter.
-const WARNED_OF: &[&str] = &["const no weights", "opset extension ver", "type unknown"];
+const WARNED_OF: &[&str] = &["const no weights", "opset extension ver"];
 
 /// Files that look odd, and in which nothing is wrong.
 const FINE: &[&str] = &[
