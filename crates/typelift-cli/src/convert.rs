@@ -153,7 +153,7 @@ impl Args {
             return Ok(Conversion { totals: None, plan: None });
         };
         let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, .. } = converted;
-        let plan = Plan::new(&diagnostics.file, changes, model).for_target(retargeted);
+        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
@@ -167,7 +167,8 @@ impl Args {
         } else if !self.reports_on_stdout() {
             page.printed = format!("{plan}{summary}");
         }
-        Ok(Conversion { totals: Some(totals), plan: self.report.is_some().then_some(plan) })
+        let plan = self.report.is_some().then(|| plan.with_lines(model));
+        Ok(Conversion { totals: Some(totals), plan })
     }
 
     /// What these options ask for.

@@ -8,7 +8,7 @@ use typelift::diagnostic::LayerRef;
 use typelift::passes::{Action, Change};
 use typelift::rewrite::Site;
 use typelift::target::Retargeted;
-use typelift::{Diagnostic, Model};
+use typelift::{Diagnostic, LayerId, Model};
 
 use crate::listing::Clean;
 
@@ -38,6 +38,11 @@ struct Entry {
     line: Option<usize>,
 }
 
+/// Which layer of the model a change is about.
+fn key(change: &Change) -> (&str, LayerId) {
+    (&change.layer.path, change.layer.id)
+}
+
 impl std::ops::Deref for Entry {
     type Target = Change;
 
@@ -48,16 +53,25 @@ impl std::ops::Deref for Entry {
 
 impl Plan {
     /// From what passes did one after the other; what one put in and a later one removed is no change.
-    pub(crate) fn new(file: &str, changes: Vec<Change>, model: &Model) -> Self {
-        let key = |change: &Change| (change.layer.path.clone(), change.layer.id);
-        let of = |action| changes.iter().filter(move |change| change.action == action).map(key).collect::<HashSet<_>>();
-        let (inserted, removed) = (of(Action::Inserted), of(Action::Removed));
-        let passing = |change: &Change| inserted.contains(&key(change)) && removed.contains(&key(change));
-        let lasting: Vec<_> = changes.iter().filter(|change| !passing(change)).cloned().collect();
-        let lines = (!lasting.is_empty()).then(|| typelift::span::Lines::new(model.source().clone()));
-        let line = |change: &Change| Some(lines.as_ref()?.line_column(change.span()?.start).0);
-        let entries = lasting.into_iter().map(|change| Entry { line: line(&change), change });
+    pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
+        let is_lasting = {
+            let of = |action| changes.iter().filter(move |change| change.action == action).map(key);
+            let removed: HashSet<_> = of(Action::Removed).collect();
+            let passing: HashSet<_> = of(Action::Inserted).filter(|key| removed.contains(key)).collect();
+            changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
+        };
+        let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
+        let entries = lasting.map(|change| Entry { line: None, change });
         Self { file: file.to_owned(), converts: entries.collect(), target: None }
+    }
+
+    /// The same with the lines of the file, which only a report has.
+    pub(crate) fn with_lines(mut self, model: &Model) -> Self {
+        let lines = typelift::span::Lines::new(model.source().clone());
+        for Entry { change, line } in &mut self.converts {
+            *line = change.span().map(|span| lines.line_column(span.start).0);
+        }
+        self
     }
 
     /// The same with what was done for the release that is to read the model.

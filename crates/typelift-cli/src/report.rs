@@ -82,7 +82,7 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 /// # Errors
 /// [`Refusal`] if it cannot be printed as JSON.
 pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), Refusal> {
-    let plan = Plan::new(file, converted.changes.clone(), model).for_target(converted.retargeted.clone());
+    let plan = Plan::new(file, converted.changes.clone()).with_lines(model).for_target(converted.retargeted.clone());
     let totals = plan.totals(converted.promotions_before, converted.promotions_left);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
 }
@@ -90,7 +90,7 @@ pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(S
 /// The warnings of a conversion: values of constants that are lost.
 #[must_use]
 pub fn losses(converted: &Converted, model: &Model) -> Vec<Diagnostic> {
-    Plan::new("", converted.changes.clone(), model).warnings(model).collect()
+    Plan::new("", converted.changes.clone()).warnings(model).collect()
 }
 
 /// The common type of operands, as `promote --explain --format json` prints it. Settings are the options of a rule set

@@ -231,8 +231,8 @@ fn is_retyped(change: &Change) -> bool {
 fn promotions(graph: &Graph) -> usize {
     let (mut count, mut graphs) = (0, vec![graph]);
     while let Some(graph) = graphs.pop() {
-        count += graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes).count();
-        graphs.extend(graph.layers().flat_map(Layer::bodies).map(|body| body.graph()));
+        count += graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes).count();
+        graphs.extend(graph.owners().flat_map(Layer::bodies).map(|body| body.graph()));
     }
     count
 }

@@ -12,6 +12,7 @@ mod verify;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::mem::replace;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
@@ -187,7 +188,7 @@ impl Graph {
         self.storage.node_weight(self.node(id)?)
     }
 
-    /// Every layer, in no particular order.
+    /// Every layer, in no particular order, which is found faster than that of [`layers`](Self::layers).
     pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
         self.storage.node_weights().filter(|layer| !layer.gone)
     }
@@ -205,6 +206,13 @@ impl Graph {
     /// Every layer: those of the file in its order, each added one just before the first layer that uses it.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
+    }
+
+    /// Every layer that has bodies, in the order of [`layers`](Self::layers).
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &Layer> {
+        let has_bodies = |layer: &&Layer| !layer.bodies.is_empty();
+        let any = self.unordered().any(|layer| has_bodies(&layer));
+        any.then(|| self.layers()).into_iter().flatten().filter(has_bodies)
     }
 
     /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
@@ -259,19 +267,19 @@ impl Graph {
 
     /// As [`producers`](Self::producers), each with the layer itself.
     pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
-        self.by_input(id, |node, port| (&self.storage[node], port))
+        self.node(id).map_or_else(SmallVec::new, |node| self.by_input(node, |node, port| (&self.storage[node], port)))
     }
 
     /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
-        let ports = self.by_input(id, |node, port| self.storage[node].outputs.get(port));
+        let Some(node) = self.node(id) else { return SmallVec::new() };
+        let ports = self.by_input(node, |node, port| self.storage[node].outputs.get(port));
         ports.into_iter().map_while(Option::flatten).collect()
     }
 
     /// What `of` gives for the node and the port that feed each input: petgraph lists incoming edges newest first, ports
     /// give the order.
-    fn by_input<T: Clone>(&self, id: LayerId, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
-        let Some(node) = self.node(id) else { return SmallVec::new() };
+    fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
         let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
         for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
             if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
@@ -358,25 +366,32 @@ impl Graph {
 
     /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.
     fn written_order(&self) -> Vec<NodeIndex> {
-        let added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
-        let mut order = Vec::with_capacity(self.storage.node_count());
-        if !self.storage.node_indices().any(added) {
-            order.extend(self.storage.node_indices());
-            return order;
+        let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
+        let (added, originals): (Vec<_>, Vec<_>) = self.storage.node_indices().partition(|&node| is_added(node));
+        if added.is_empty() {
+            return originals;
         }
-        let mut written = rustc_hash::FxHashSet::default();
+        let mut follows_added = vec![false; self.storage.node_bound()];
+        for node in added.iter().flat_map(|&node| self.storage.neighbors(node)) {
+            follows_added[node.index()] = true;
+        }
+        let mut order = Vec::with_capacity(self.storage.node_count());
+        let mut written = vec![false; self.storage.node_bound()];
         let mut pending = Vec::new();
-        let originals = self.storage.node_indices().filter(|&node| !added(node));
-        for root in originals.chain(self.storage.node_indices().filter(|&node| added(node))) {
+        for root in originals.into_iter().chain(added) {
+            if !follows_added[root.index()] {
+                order.extend((!replace(&mut written[root.index()], true)).then_some(root));
+                continue;
+            }
             // Producers that were added come first, whole chains of them, without recursion.
             pending.push((root, false));
             while let Some((node, expanded)) = pending.pop() {
                 if expanded {
                     order.push(node);
-                } else if !added(node) || written.insert(node) {
+                } else if !replace(&mut written[node.index()], true) {
                     pending.push((node, true));
-                    let feeds = self.by_input(self.storage[node].id, |node, _| node);
-                    pending.extend(feeds.iter().rev().flatten().map(|&f| (f, false)).filter(|&(f, _)| added(f)));
+                    let feeds = self.by_input(node, |node, _| node);
+                    pending.extend(feeds.iter().rev().flatten().map(|&f| (f, false)).filter(|&(f, _)| is_added(f)));
                 }
             }
         }

@@ -312,8 +312,7 @@ fn each_graph(graph: &mut Edit<'_>, rewrite: fn(&mut Edit<'_>) -> Result<(), Edi
 
 /// Every body of a layer of the graph, by its position among those of the layer.
 fn bodies(graph: &Graph) -> Vec<(LayerId, usize)> {
-    let owners = graph.layers().filter(|layer| !layer.bodies().is_empty());
-    owners.flat_map(|layer| (0..layer.bodies().len()).map(|at| (layer.id(), at))).collect()
+    graph.owners().flat_map(|layer| (0..layer.bodies().len()).map(|at| (layer.id(), at))).collect()
 }
 
 /// A rewrite of one graph that says what it did.

@@ -123,7 +123,7 @@ impl Model {
         // A file that stays as it is keeps its time.
         let source = self.source().as_bytes();
         let unchanged = || xml::is_source(self, options.text) && fs::read(&place.xml).is_ok_and(|old| old == source);
-        if !weights && unchanged() {
+        if !weights && place.xml.exists() && unchanged() {
             return Ok(());
         }
         let mut stage = Stage::new(&place.xml, &place.bin).map_err(SaveError::io(&place.xml))?;
@@ -256,7 +256,9 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     }
     let mut pending = vec![(&model.graph, String::new())];
     while let Some((graph, path)) = pending.pop() {
-        if let Some(constant) = graph.layers().find(|layer| is_stored(layer)) {
+        if graph.unordered().any(is_stored)
+            && let Some(constant) = graph.layers().find(|layer| is_stored(layer))
+        {
             let layer = LayerRef { id: constant.id(), name: constant.name().to_owned(), path };
             let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
             let refusal =
@@ -269,12 +271,11 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
 }
 
 fn bodies<'a>(graph: &'a Graph, path: &str) -> Vec<(&'a Graph, String)> {
-    let with_bodies = graph.layers().filter(|layer| !layer.bodies().is_empty());
     let of = |layer: &'a Layer| {
         let path = if path.is_empty() { layer.name().to_owned() } else { format!("{path}/{}", layer.name()) };
         layer.bodies().iter().map(move |body| (&body.graph, format!("{path}/{}", body.name())))
     };
-    with_bodies.flat_map(of).collect()
+    graph.owners().flat_map(of).collect()
 }
 
 /// Whether a layer is a constant with bytes in the weights.

@@ -46,6 +46,8 @@ pub fn interrupt() {
 
 pub(super) struct Stage {
     path: PathBuf,
+    /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
+    replaces: bool,
     /// Whether the next run needs it to complete the pair.
     needed: bool,
     _lock: File,
@@ -58,7 +60,8 @@ impl Stage {
         let path = place(xml);
         sweep(directory(xml));
         loop {
-            if let Some(stage) = Self::make_new(&path, &names(xml, bin)?)? {
+            if let Some(mut stage) = Self::make_new(&path, &names(xml, bin)?)? {
+                stage.replaces = xml.exists() || bin.exists();
                 return Ok(stage);
             }
             recover(xml)?;
@@ -75,7 +78,7 @@ impl Stage {
         }
         let Some(lock) = lock_new(path, names)? else { return Ok(None) };
         running.stages.insert(path.to_owned());
-        Ok(Some(Self { path: path.to_owned(), needed: false, _lock: lock }))
+        Ok(Some(Self { path: path.to_owned(), replaces: true, needed: false, _lock: lock }))
     }
 
     /// Makes what is to take the place of the file `old`.
@@ -102,7 +105,7 @@ impl Stage {
         write(&mut file)?;
         attributes::keep(old, &file)?;
         step()?;
-        file.sync_all()
+        if self.replaces { file.sync_all() } else { Ok(()) }
     }
 
     /// Puts what was made in the place of a file.

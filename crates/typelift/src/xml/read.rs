@@ -512,7 +512,7 @@ impl<'a> Read<'a> {
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
-                    edges.reserve(graph.layers().map(|layer| layer.inputs.len()).sum());
+                    edges.reserve(graph.unordered().map(|layer| layer.inputs.len()).sum());
                     self.edges(&child, &mut edges)?;
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
