@@ -166,7 +166,7 @@ impl Args {
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
-            input::infer(model, diagnostics, &[], None);
+            input::infer(model, diagnostics, &[]);
             let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
             let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
             diagnostics.list = typelift::check_after(model, found);

@@ -198,9 +198,9 @@ impl Args {
         original.map(|model| Fixes::find(input, &model, diagnostics)).unwrap_or_default()
     }
 
-    /// Aligns a model as these options say and nothing else; `None` where they say that nothing is aligned.
+    /// Aligns a model as these options say and nothing else; `None` if they say that nothing is aligned, or it cannot be.
     pub(crate) fn align(&self, model: &mut Model) -> Option<(Vec<Diagnostic>, Vec<Change>)> {
-        Some(typelift::infer_aligned(model, self.rules()?))
+        typelift::infer_aligned(model, self.rules()?).ok()
     }
 
     /// What to align by, unless that is off.

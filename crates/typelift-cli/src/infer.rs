@@ -66,7 +66,7 @@ impl Args {
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
             let changed = self.changes.apply(model)?;
-            input::infer(model, diagnostics, &changed, None);
+            input::infer(model, diagnostics, &changed);
         }
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let faulty = diagnostics.has_errors();

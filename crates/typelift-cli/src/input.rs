@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
-use typelift::passes::{Align, Change};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
 use typelift::shape::Shape;
@@ -149,7 +148,7 @@ impl Input {
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.read()?;
         if let Some(model) = &mut loaded.model {
-            infer(model, &mut loaded.diagnostics, &[], None);
+            infer(model, &mut loaded.diagnostics, &[]);
         }
         Ok(loaded)
     }
@@ -274,23 +273,14 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
     scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
-/// Infers the types and shapes of what was read, and makes the types of inputs agree as `align` says. Where reading
-/// already found errors, layers whose inputs it could not connect are left alone.
-pub(crate) fn infer(
-    model: &mut Model,
-    diagnostics: &mut Diagnostics,
-    changed: &[LayerId],
-    align: Option<Align>,
-) -> Vec<Change> {
+/// Infers the types and shapes of what was read. Where reading already found errors, layers whose inputs it could not
+/// connect are left alone.
+pub(crate) fn infer(model: &mut Model, diagnostics: &mut Diagnostics, changed: &[LayerId]) {
     let damaged = diagnostics.has_errors();
-    let (mut found, changes) = match align {
-        Some(align) => typelift::infer_aligned(model, align),
-        None => (typelift::infer(model), Vec::new()),
-    };
+    let mut found = typelift::infer(model);
     if damaged {
         found.retain(|diagnostic: &Diagnostic| diagnostic.code != Code::WrongInputCount);
     }
     typelift::trace_changes(model.graph(), changed, &mut found);
     diagnostics.list.append(&mut found);
-    changes
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
-        input::infer(model, diagnostics, &[], None);
+        input::infer(model, diagnostics, &[]);
     }
     terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
     let Some(model) = &loaded.model else { return Ok(Status::Faulty) };

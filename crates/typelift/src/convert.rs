@@ -128,7 +128,9 @@ impl Conversion {
         }
         let promotions_before = promotions(model.graph());
         let (mut inferred, aligned) = match self.align {
-            Some(align) => passes::infer_aligned(model, align),
+            Some(align) => {
+                passes::infer_aligned(model, align).map_err(|error| ConvertError::Pass { pass: "align", error })?
+            }
             None => (crate::infer(model), Vec::new()),
         };
         if found.iter().any(Diagnostic::is_error) {

@@ -120,6 +120,7 @@
 //! [`Graph::petgraph`] lends the graph to the algorithms of [petgraph], read-only: its nodes are layers, its edges say which
 //! ports they join.
 
+mod align;
 mod array;
 mod batch;
 mod check;

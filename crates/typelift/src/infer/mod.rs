@@ -1,28 +1,25 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
-mod align;
 mod plan;
 mod probe;
 mod recover;
+mod retype;
 mod scope;
 mod suggest;
 mod value;
 mod version_10;
 mod weights;
 
-use std::collections::{BTreeMap, HashMap};
-
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
-use typelift_promote::{ElementType, RuleSet};
+use typelift_promote::ElementType;
 
-use self::align::{Aligned, Aligner};
-pub(crate) use self::align::{Retyped, Wanted};
-pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::{Alignment, Plan};
 pub(crate) use self::probe::{Probe, outputs_of};
+pub(crate) use self::retype::Retyper;
 use self::scope::{BodyRef, Run, Scope};
 pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
@@ -60,28 +57,20 @@ use crate::xml;
 /// ```
 #[must_use = "what is wrong with the model is in it"]
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
-    walk(model, None).0
+    Walk::new(model, None).infer_model(model)
 }
 
 /// Finds types and shapes anew where values are known now that came out of a ConvertPromoteTypes, and marks the layers
-/// whose ports that changes. `None`: everywhere.
+/// whose ports that changes.
 pub(crate) fn refine(model: &mut Model) {
     let mut walk = Walk::new(model, None);
     walk.scope.stale = Some(model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect());
     walk.infer_model(model);
 }
 
-/// As [`infer`], with the common type of these rules for inputs that must agree in type and do not, as if the Converts were
-/// there.
-pub(crate) fn infer_as_aligned(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
-    let (diagnostics, wanted) = walk(model, Some(Aligner::new(rules)));
-    (diagnostics, wanted.unwrap_or_default())
-}
-
-fn walk(model: &mut Model, aligner: Option<Aligner>) -> (Vec<Diagnostic>, Option<Wanted>) {
-    let mut walk = Walk::new(model, aligner);
-    walk.infer_model(model);
-    (walk.scope.diagnostics, walk.aligner.map(|aligner| aligner.finish(walk.scope.plan)))
+/// As [`infer`], with the types that `retyper` gives inputs, as if Converts were there.
+pub(crate) fn infer_as_retyped(model: &mut Model, retyper: &mut dyn Retyper) -> Vec<Diagnostic> {
+    Walk::new(model, Some(retyper)).infer_model(model)
 }
 
 /// Whether the graph or a body in it has constants.
@@ -94,12 +83,12 @@ fn has_constants(graph: &Graph) -> bool {
 const MIN_ALLOWANCE: usize = 1 << 20;
 
 /// What one run of inference carries along.
-pub(crate) struct Walk {
+pub(crate) struct Walk<'a> {
     source: Arc<String>,
     evaluator: Evaluator,
     version: IrVersion,
-    /// Who repairs what has the wrong types.
-    aligner: Option<Aligner>,
+    /// Who gives inputs other types.
+    retyper: Option<&'a mut dyn Retyper>,
     /// Whether a port keeps what it says where less than that can be found.
     trusts_ports: bool,
     /// The graph being walked.
@@ -114,21 +103,21 @@ pub(crate) struct Walk {
     undecided: Vec<LayerRef>,
     /// How many more layers of bodies may be inferred.
     allowance: usize,
-    /// How many layers of which operation kept what the file declares.
-    declared: BTreeMap<String, usize>,
+    /// The layers of each operation that kept what the file declares.
+    declared: BTreeMap<String, HashSet<(Place, LayerId)>>,
     /// Whether the layer of the model's own graph that is being inferred, or one inside of it, asked for values that come
     /// out of a ConvertPromoteTypes.
     lacks_values: bool,
 }
 
-impl Walk {
-    fn new(model: &Model, aligner: Option<Aligner>) -> Self {
+impl<'a> Walk<'a> {
+    fn new(model: &Model, retyper: Option<&'a mut dyn Retyper>) -> Self {
         let Model { source, weights, version, .. } = model;
         let edited = model.graph.unordered().any(|layer| layer.edited);
         let lacks_values = weights.len().is_none() && has_constants(&model.graph);
         // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
         let trusts_ports = lacks_values && !edited;
-        Self { aligner, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
+        Self { retyper, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
     }
 
     /// A walk over graphs that come from there.
@@ -137,7 +126,7 @@ impl Walk {
             source: source.clone(),
             evaluator: Evaluator::new(source, weights),
             version,
-            aligner: None,
+            retyper: None,
             trusts_ports: false,
             scope: Scope::default(),
             outer: Vec::new(),
@@ -169,8 +158,8 @@ impl Walk {
         }
     }
 
-    /// Infers the model and its bodies.
-    fn infer_model(&mut self, model: &mut Model) {
+    /// Infers the model and its bodies, and returns what is wrong with it.
+    fn infer_model(mut self, model: &mut Model) -> Vec<Diagnostic> {
         self.check_weights(model);
         self.infer_graph(&mut model.graph);
         let bodies = std::mem::take(&mut self.runs).into_values();
@@ -181,6 +170,7 @@ impl Walk {
         self.forget_consequences();
         self.scope.diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         self.note_declared_outputs();
+        self.scope.diagnostics
     }
 
     /// Infers the layers of the graph that the scope was made for.
@@ -210,13 +200,15 @@ impl Walk {
     fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: Option<&Given>) -> Result<(), Fault> {
         self.spend(body.graph.len() + 1)?;
         let inner = self.scope.of_body(owner, at, body, given);
+        if let Some(retyper) = &mut self.retyper {
+            retyper.enter(owner.id, at);
+        }
         self.outer.push(std::mem::replace(&mut self.scope, inner));
         self.infer_graph(&mut body.graph);
-        let place = self.place().collect();
         let outer = self.outer.pop().unwrap_or_default();
-        let Scope { diagnostics, plan, is_given, .. } = std::mem::replace(&mut self.scope, outer);
-        if let Some(aligner) = &mut self.aligner {
-            aligner.keep(place, plan, !is_given);
+        let Scope { diagnostics, is_given, .. } = std::mem::replace(&mut self.scope, outer);
+        if let Some(retyper) = &mut self.retyper {
+            retyper.leave(!is_given);
         }
         let run = self.run(owner, at);
         if !run.failed() {
@@ -248,7 +240,8 @@ impl Walk {
             if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
                 let operation = format!("{} ({})", layer.ty, layer.version);
                 if !self.report_stranger(graph, id) {
-                    *self.declared.entry(operation).or_default() += 1;
+                    let layer = (self.place().collect(), id);
+                    self.declared.entry(operation).or_default().insert(layer);
                 }
             }
             if graph.layer(id).is_none_or(|layer| layer.bodies.is_empty()) {
@@ -257,22 +250,20 @@ impl Walk {
         }
         let Some(layer) = graph.layer_mut(id) else { return };
         let mut bodies = std::mem::take(&mut layer.bodies);
-        // What OpenVINO drops is not repaired, nor what is inside it.
-        let dropped = self.aligner.is_some() && !bodies.is_empty() && !self.is_read(graph, id);
-        let aligner = if dropped { self.aligner.take() } else { None };
-        let outputs = match operation {
-            Some(operation) => self.outputs(graph, id, operation, &mut bodies),
-            None => self.declared_outputs(graph, id, &mut bodies),
+        let has_bodies = !bodies.is_empty();
+        let mut infer = |walk: &mut Self| match operation {
+            Some(operation) => walk.outputs(graph, id, operation, &mut bodies),
+            None => walk.declared_outputs(graph, id, &mut bodies),
         };
-        if dropped {
-            self.aligner = aligner;
-        }
+        // What OpenVINO drops is not repaired, nor what is inside it.
+        let is_dropped = self.retyper.is_some() && has_bodies && !self.is_read(graph, id);
+        let outputs = if is_dropped { self.without_retyping(&mut infer) } else { infer(self) };
         let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => self.recover(graph, id, operation, &mut bodies, fault),
         };
         self.pass_doubts_on(graph, id);
-        if !bodies.is_empty() {
+        if has_bodies {
             self.forget_dropped_bodies(graph, id);
         }
         let Some(layer) = graph.layer_mut(id) else { return };
@@ -333,28 +324,7 @@ impl Walk {
         count?;
         let given = self.scope.given.get(&layer.id).cloned();
         let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
-        let retyped = self.retyped();
-        let mut outputs = self.attempt(&subject, &inputs, bodies);
-        let ill_typed = outputs.is_err() || self.retyped() > retyped;
-        let (repaired, needed) = self.repairs_inside(layer, bodies);
-        if !bodies.is_empty() && (ill_typed || repaired) {
-            let tied = match self.tie_entrances(&subject, &inputs, bodies) {
-                // Only plugins ask for what is repaired inside.
-                Err(_) if !ill_typed && !needed => {
-                    self.leave_entrances();
-                    false
-                }
-                tied => tied?,
-            };
-            if tied {
-                self.read_bodies_again(layer, bodies)?;
-                outputs = self.attempt(&subject, &inputs, bodies);
-            }
-        }
-        let mut outputs = outputs?;
-        if let Some((output, ty)) = outputs.first_mut().zip(self.retyped_as(layer)) {
-            output.0 = ty;
-        }
+        let outputs = self.apply(&subject, &inputs, bodies)?;
         check_output_count(graph, id, outputs.len(), self.version)?;
         Ok(outputs)
     }
@@ -389,63 +359,15 @@ impl Walk {
         Ok(layer.outputs.iter().map(|port| (port.element_type, port.shape.clone())).collect())
     }
 
-    /// Infers the bodies of a layer by themselves: OpenVINO reads a body, and refuses what is wrong in it, before it knows
-    /// of anything around it.
+    /// Infers the bodies of a layer by themselves, unless that was done before the graph around them was given anything:
+    /// OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
     fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
-        if !self.scope.is_given {
-            for (at, body) in bodies.iter_mut().enumerate() {
-                self.infer_body(layer, at, body, None)?;
-            }
-        }
-        Ok(())
+        if self.scope.is_given { Ok(()) } else { self.infer_bodies(layer, bodies) }
     }
 
-    /// As [`read_bodies`](Self::read_bodies), after something in them was changed.
-    fn read_bodies_again(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
-        let counted = self.declared.clone();
-        let is_given = std::mem::replace(&mut self.scope.is_given, false);
-        let read = self.read_bodies(layer, bodies);
-        self.scope.is_given = is_given;
-        self.declared = counted;
-        read
-    }
-
-    /// Applies the rule of a layer, and again to inputs of other types while it refuses and they can be aligned.
-    fn attempt(&mut self, subject: &Subject, inputs: &[&OutputPort], bodies: &mut [Body]) -> Result<Outputs, Fault> {
-        if self.aligner.is_none() {
-            return subject.infer(inputs, bodies, self);
-        }
-        let start = self.scope.diagnostics.len();
-        // The rule takes the inputs as they are, too: nothing is refused here.
-        let mut aligned = if self.wants_alignment(subject, inputs) {
-            self.align(subject, inputs, None).unwrap_or_default().unwrap_or_default()
-        } else {
-            Aligned::new()
-        };
-        // The tied inputs, and then one input or group a round.
-        let mut rounds = inputs.len() + 1;
-        let mut found_before = Vec::new();
-        loop {
-            let mut taken: SmallVec<[&OutputPort; 4]> = inputs.into();
-            for (at, port) in &aligned {
-                taken[*at] = port;
-            }
-            let outputs = subject.infer(&taken, bodies, self);
-            drop(taken);
-            // What was evaluated on the way is not found a second time, what the rule itself says is.
-            found_before.retain(|diagnostic| !self.scope.diagnostics[start..].contains(diagnostic));
-            self.scope.diagnostics.append(&mut found_before);
-            let fault = match outputs {
-                Err(fault) => fault,
-                outputs => return outputs,
-            };
-            match self.align(subject, inputs, Some(&fault))? {
-                Some(more) if rounds > 0 => aligned = more,
-                _ => return Err(fault),
-            }
-            rounds -= 1;
-            found_before = self.scope.diagnostics.split_off(start);
-        }
+    /// Infers the bodies of a layer by themselves.
+    fn infer_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
+        bodies.iter_mut().enumerate().try_for_each(|(at, body)| self.infer_body(layer, at, body, None))
     }
 
     /// Records what OpenVINO refuses of the evaluation of values.
@@ -521,22 +443,28 @@ impl Walk {
         if self.declared.is_empty() {
             return;
         }
-        let count: usize = self.declared.values().sum();
-        let list = self.declared.iter().map(|(name, count)| format!("{name} x{count}")).collect::<Vec<_>>().join(", ");
+        let count: usize = self.declared.values().map(HashSet::len).sum();
+        let list = self
+            .declared
+            .iter()
+            .map(|(name, layers)| format!("{name} x{}", layers.len()))
+            .collect::<Vec<_>>()
+            .join(", ");
         let layers = if count == 1 { "layer keeps" } else { "layers keep" };
         let message = format!("{count} {layers} the types and shapes that the file declares: {list}");
         self.scope.diagnostics.push(Diagnostic::new(Code::DeclaredOutputs, message));
     }
 }
 
-impl Surroundings for Walk {
+impl Surroundings for Walk<'_> {
     fn weights(&self) -> &Weights {
         self.evaluator.weights()
     }
 
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
-        let Scope { values, plan, .. } = &mut self.scope;
-        let bounds = self.evaluator.bounds(graph, values, Some(plan), tensor);
+        let values = &mut self.scope.values;
+        let plan = self.retyper.as_ref().map(|retyper| retyper.plan());
+        let bounds = self.evaluator.bounds(graph, values, plan, tensor);
         self.lacks_values |= std::mem::take(&mut values.lacks_promoted);
         let faults = std::mem::take(&mut values.faults);
         self.report_evaluation(graph, faults);
@@ -552,7 +480,7 @@ impl Surroundings for Walk {
             self.scope.diagnostics.truncate(found);
         }
         let bounds = bounds?;
-        match self.aligned(input.layer).iter().find(|(aligned, _)| *aligned == input.port) {
+        match self.retyped_inputs(input.layer).iter().find(|(retyped, _)| *retyped == input.port) {
             Some(&(_, to)) => bounds.converted(to).map(Rc::new),
             None => Some(bounds),
         }
@@ -578,8 +506,7 @@ impl Surroundings for Walk {
     }
 
     fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
-        let place: Place = self.place().chain([(owner.id, at)]).collect();
-        let plan = self.aligner.as_ref().and_then(|aligner| aligner.plan_of(&place));
+        let plan = self.retyper.as_ref().and_then(|retyper| retyper.plan_of(owner.id, at));
         let mut values = Values::default();
         let bounds = self.evaluator.bounds(body, &mut values, plan, tensor);
         self.lacks_values |= values.lacks_promoted;
@@ -597,7 +524,7 @@ impl Surroundings for Walk {
         bodies: &[Body],
         results: [(usize, LayerId); 2],
     ) -> Option<ElementType> {
-        self.align_results(owner, bodies, results)
+        self.retyper.as_mut()?.tie_results(owner, bodies, results)
     }
 
     fn spend(&mut self, layers: usize) -> Result<(), Fault> {

@@ -41,7 +41,7 @@ impl Part {
     }
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Reports a fault of a layer and whatever else its rule refuses, and returns the outputs as far as they are known:
     /// the rule is applied again with what each fault is about left open. Where that leads nowhere, the outputs are what
     /// the ports declare.
@@ -55,7 +55,7 @@ impl Walk {
         first: Fault,
     ) -> Outputs {
         self.scope.doubtful.insert(id);
-        let layer = graph.layer(id).filter(|_| self.aligner.is_none());
+        let layer = graph.layer(id).filter(|_| self.retyper.is_none());
         let Some(layer) = layer else {
             self.report(graph, id, &first, bodies.len());
             return Outputs::new();

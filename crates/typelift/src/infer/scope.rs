@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashSet;
 
-use super::plan::Plan;
 use super::value::Values;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Graph, Layer, LayerId};
@@ -16,7 +15,7 @@ use crate::ops::Given;
 pub(super) struct Scope {
     /// Which body it is; `None` for the model's own graph.
     pub(super) body: Option<BodyRef>,
-    /// Whether it is given something from outside, or lies in a graph that is.
+    /// Whether it is given something from outside.
     pub(super) is_given: bool,
     /// What its Parameters are given.
     pub(super) given: Given,
@@ -32,8 +31,6 @@ pub(super) struct Scope {
     pub(super) readable: HashSet<String>,
     /// The layers that have an error or depend on one that has.
     pub(super) doubtful: FxHashSet<LayerId>,
-    /// Which inputs are inferred as if they were of another type.
-    pub(super) plan: Plan,
 }
 
 /// A body among those of a layer.
@@ -61,7 +58,7 @@ impl Scope {
         let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
             body: Some(BodyRef::new(owner, at, body)),
-            is_given: self.is_given || given.is_some(),
+            is_given: given.is_some(),
             given: given.cloned().unwrap_or_default(),
             stale: self.stale.as_ref().map(|_| all(&body.graph)),
             ..Self::default()

@@ -14,7 +14,7 @@ const MAX_TRIED: usize = 32;
 /// The longest list of dims of a constant that is rearranged.
 const MAX_RANK: usize = 5;
 
-impl Walk {
+impl Walk<'_> {
     /// What can be done about a fault of shapes or values: a change that the rule accepts and that gives the outputs the
     /// shapes that their ports declare, or at least what there is to change.
     #[cold]

@@ -23,7 +23,7 @@ struct Tally {
     needed: u64,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Reports weights that cannot be the model's. No value of a constant counts then.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };

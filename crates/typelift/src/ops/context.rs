@@ -222,6 +222,11 @@ impl Subject<'_> {
         (operation.infer)(&mut cx)?;
         Ok(cx.outputs)
     }
+
+    /// The layer that an input comes from.
+    pub(crate) fn producer(&self, input: usize) -> Option<&Layer> {
+        self.graph.feeds(self.layer.id).get(input).copied().flatten().map(|(layer, _)| layer)
+    }
 }
 
 /// A layer whose outputs are to be found, with what is known of its inputs.

@@ -4,11 +4,12 @@ use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::{ElementType, RuleSet, openvino};
 
 use super::conversions::Conversions;
-use super::declared::{self, Correction, Known, Repair};
-use super::{Action, Change, Changes, remove_unused};
+use super::{Action, Change, Changes, PassError, remove_unused};
+use crate::align::declared::{self, Correction, Known, Repair};
+use crate::align::{self, Retyped, Wanted};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
-use crate::infer::{self, Retyped, Wanted};
+use crate::infer::{self, Plan};
 use crate::ops::{self, LayerKind, kind};
 
 /// What inputs become that must agree in element type and do not.
@@ -62,6 +63,9 @@ impl From<RuleSet> for Align {
 /// as that takes: one for a tensor and a type, none where a tensor is there that holds the values in that type. Where the rules
 /// give no type that the operation takes, the layer gets an error that says which other rules would.
 ///
+/// # Errors
+/// [`PassError`]: what alignment left is damaged. That is a fault of this crate, whatever the model.
+///
 /// # Examples
 /// ```
 /// use typelift::passes::Align;
@@ -77,32 +81,36 @@ impl From<RuleSet> for Align {
 ///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
 ///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#;
 /// let mut model = typelift::Model::from_xml(text)?;
-/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default());
+/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default()).unwrap();
 /// assert!(diagnostics.is_empty());
 /// assert_eq!(changes[0].layer.name, "y/sum.1");
 /// assert!(changes[0].reason.ends_with("the file declares f16 for what it makes"));
 ///
 /// let mut model = typelift::Model::from_xml(text)?;
 /// let rules = typelift::promote::RuleSet::from_name("openvino").unwrap();
-/// let (_, changes) = typelift::infer_aligned(&mut model, rules);
+/// let (_, changes) = typelift::infer_aligned(&mut model, rules).unwrap();
 /// assert_eq!(changes[0].layer.name, "x/sum.0");
 /// assert!(changes[0].reason.ends_with("f16 with f32 gives f32: the wider float"));
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> (Vec<Diagnostic>, Vec<Change>) {
+pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> Result<(Vec<Diagnostic>, Vec<Change>), PassError> {
     let mut changes = Changes::of(&model.weights);
     let diagnostics = match align.into() {
-        Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes),
-        Align::Rules(rules) => align_by_rules(model, rules, &mut changes),
+        Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes)?,
+        Align::Rules(rules) => align_by_rules(model, rules, &mut changes)?,
     };
-    (diagnostics, changes.list)
+    Ok((diagnostics, changes.list))
 }
 
-fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &mut Changes) -> Vec<Diagnostic> {
-    let relaxed = make_plain(model, changes);
+fn align_as_declared(
+    model: &mut Model,
+    rules: openvino::Attributes,
+    changes: &mut Changes,
+) -> Result<Vec<Diagnostic>, PassError> {
+    let relaxed = make_plain(model, changes)?;
     let mut diagnostics = infer::infer(model);
     if !diagnostics.iter().any(Diagnostic::is_error) && !differs_when_run(&model.graph) {
-        return diagnostics;
+        return Ok(diagnostics);
     }
     let changed = retyped_inputs(model);
     let Repair { plans, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
@@ -111,9 +119,9 @@ fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &m
         diagnostics.retain(|found| !is_refused(found));
         diagnostics.extend(refusals);
         diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
-        return diagnostics;
+        return Ok(diagnostics);
     }
-    edit(model, changes, |model, changes| {
+    edit(model, |model| {
         for Correction { place, layer, attribute, types, reason } in corrections {
             let mut graph = changes.enter(model, &place)?;
             graph.set_attribute(layer, attribute, types[1].name())?;
@@ -123,31 +131,29 @@ fn align_as_declared(model: &mut Model, rules: openvino::Attributes, changes: &m
             }
         }
         plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
-    });
+    })?;
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
 }
 
-/// Edits a model; where an edit is refused, the model stays as it is, and inference says what is wrong with that.
-fn edit(
-    model: &mut Model,
-    changes: &mut Changes,
-    edits: impl FnOnce(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>,
-) {
-    let made = changes.list.len();
-    if model.edit(|graph| edits(graph, changes)).is_err() {
-        changes.list.truncate(made);
-    }
+/// Edits a model, and verifies what that leaves if the model was sound.
+fn edit(model: &mut Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), PassError> {
+    let was_sound = model.graph().verify().is_ok();
+    model.edit(edits)?;
+    if was_sound { model.graph().verify().map_err(PassError::Invalid) } else { Ok(()) }
 }
 
 /// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
 /// inputs of any types, and make what their ports declare. Returns them.
-fn make_plain(model: &mut Model, changes: &mut Changes) -> HashSet<(Place, LayerId)> {
+fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place, LayerId)>, PassError> {
     let relaxed = model.graphs().into_iter().flat_map(|(place, graph)| {
         let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
         relaxed.filter_map(move |layer| Some((place.clone(), layer.id(), plain_version(layer)?)))
     });
     let relaxed: Vec<_> = relaxed.collect();
-    edit(model, changes, |model, changes| {
+    if relaxed.is_empty() {
+        return Ok(HashSet::default());
+    }
+    edit(model, |model| {
         for (place, id, version) in &relaxed {
             let mut graph = changes.enter(model, place)?;
             let ty = graph.layer(*id).ok_or(EditError::NoLayer(*id))?.ty().to_owned();
@@ -159,8 +165,8 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> HashSet<(Place, Layer
             }
         }
         Ok(())
-    });
-    relaxed.into_iter().map(|(place, id, _)| (place, id)).collect()
+    })?;
+    Ok(relaxed.into_iter().map(|(place, id, _)| (place, id)).collect())
 }
 
 /// The oldest operation set whose revision of the operation has all that the layer has.
@@ -199,30 +205,33 @@ fn differs_when_run(graph: &Graph) -> bool {
     graph.unordered().any(differs)
 }
 
-fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Vec<Diagnostic> {
-    let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = infer::infer_as_aligned(model, rules);
-    edit(model, changes, |model, changes| {
-        for Retyped { body, parameter, types, reason } in retyped {
-            let mut graph = changes.enter(model, &body)?;
-            graph.set_attribute(parameter, "element_type", types[1].name())?;
-            if let Some(layer) = graph.layer(parameter) {
-                changes.add(Action::Retyped, layer, types, reason);
+fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Result<Vec<Diagnostic>, PassError> {
+    let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = align::infer_by_rules(model, rules);
+    if !retyped.is_empty() || plans.values().any(|plan| !plan.is_empty()) {
+        edit(model, |model| {
+            for Retyped { body, parameter, types, reason } in retyped {
+                let mut graph = changes.enter(model, &body)?;
+                graph.set_attribute(parameter, "element_type", types[1].name())?;
+                if let Some(layer) = graph.layer(parameter) {
+                    changes.add(Action::Retyped, layer, types, reason);
+                }
             }
-        }
-        plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
-    });
+            plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
+        })?;
+    }
     let refused = diagnostics.iter().any(Diagnostic::is_error);
-    if is_outdated || !refused && !changes.list.is_empty() {
+    let is_aligned = !refused && !changes.list.is_empty();
+    if is_outdated || is_aligned {
         let found = infer::infer(model);
         if !refused {
             diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
         }
     }
-    diagnostics
+    Ok(diagnostics)
 }
 
 /// Gives the inputs of the graph at a place the types that `plan` wants.
-fn apply(model: &mut Edit<'_>, place: &Place, plan: &infer::Plan, changes: &mut Changes) -> Result<(), EditError> {
+fn apply(model: &mut Edit<'_>, place: &Place, plan: &Plan, changes: &mut Changes) -> Result<(), EditError> {
     if plan.is_empty() {
         return Ok(());
     }

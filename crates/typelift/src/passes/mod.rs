@@ -5,7 +5,6 @@
 
 mod align;
 mod conversions;
-mod declared;
 mod eliminate_converts;
 mod lower_promote_types;
 mod unique_tensor_names;

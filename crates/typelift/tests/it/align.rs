@@ -19,7 +19,7 @@ fn rules(name: &str) -> RuleSet {
 
 /// The listing of a model repaired under these rules, or what is wrong with it.
 fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
-    let (diagnostics, _) = infer_aligned(model, rules);
+    let (diagnostics, _) = infer_aligned(model, rules).unwrap();
     let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
     if !errors.is_empty() {
         let lines = errors.iter().flat_map(|d| {
@@ -404,7 +404,7 @@ fn names_stay_and_new_ones_are_unique() {
         .layer("sum", "Add", "opset1", &["b", "a"])
         .parameter("a/sum.0", "f32[1]");
     let mut model = net.model();
-    let (_, changes) = infer_aligned(&mut model, rules("openvino"));
+    let (_, changes) = infer_aligned(&mut model, rules("openvino")).unwrap();
     assert_eq!(changes.iter().map(|change| change.layer.name.as_str()).collect::<Vec<_>>(), ["a/sum.0_2"]);
 }
 
@@ -419,7 +419,7 @@ fn well_typed_models_stay_as_they_are() {
         }
         for rules in RuleSet::all() {
             let mut model = Model::open(&path).unwrap();
-            let (diagnostics, changes) = infer_aligned(&mut model, rules);
+            let (diagnostics, changes) = infer_aligned(&mut model, rules).unwrap();
             assert_eq!(diagnostics.iter().find(|d| d.code == Code::NoCommonType), None, "{}", path.display());
             assert_eq!(changes, [], "{} under {}", path.display(), rules.name());
         }
@@ -478,7 +478,7 @@ proptest! {
     #[test]
     fn what_alignment_leaves_is_well_typed_or_refused_with_a_remedy(net in tied(), rules in any_rules()) {
         let mut model = net.model();
-        let (diagnostics, _) = infer_aligned(&mut model, rules);
+        let (diagnostics, _) = infer_aligned(&mut model, rules).unwrap();
         prop_assert_eq!(model.graph().verify(), Ok(()));
         let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
         for error in &errors {
@@ -496,10 +496,10 @@ proptest! {
     fn alignment_is_done_once_and_leaves_well_typed_graphs_alone(net in tied(), rules in any_rules()) {
         let mut model = net.model();
         let well = !infer(&mut model).iter().any(|diagnostic| diagnostic.is_error());
-        let (diagnostics, changes) = infer_aligned(&mut model, rules);
+        let (diagnostics, changes) = infer_aligned(&mut model, rules).unwrap();
         prop_assert!(!well || changes.is_empty(), "{:?}", changes);
         let once = common::listing(model.graph());
-        let (again, more) = infer_aligned(&mut model, rules);
+        let (again, more) = infer_aligned(&mut model, rules).unwrap();
         prop_assert_eq!(more.into_iter().filter(is_new).collect::<Vec<_>>(), []);
         prop_assert_eq!(common::listing(model.graph()), once);
         prop_assert_eq!(again.len(), diagnostics.len());

@@ -246,7 +246,7 @@ proptest! {
             false => RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() }),
         };
         let mut model = net.model();
-        let (diagnostics, changes) = infer_aligned(&mut model, rules);
+        let (diagnostics, changes) = infer_aligned(&mut model, rules).unwrap();
         prop_assert!(!diagnostics.iter().any(|diagnostic| diagnostic.is_error()), "{diagnostics:?}");
         let before = net.model();
         let graph = before.graph();
@@ -268,7 +268,7 @@ proptest! {
 fn audit_of(constant: &Net, to: &str, rules: RuleSet) -> String {
     let mut model =
         constant.clone().parameter("other", &format!("{to}[2]")).layer("sum", "Add", "opset1", &["w", "other"]).model();
-    let (diagnostics, changes) = infer_aligned(&mut model, rules);
+    let (diagnostics, changes) = infer_aligned(&mut model, rules).unwrap();
     assert!(!diagnostics.iter().any(|diagnostic| diagnostic.is_error()), "{diagnostics:?}");
     let change = &changes[0];
     let audit = change.audit().map_or("not looked at".to_owned(), |audit| audit.to_string());
@@ -310,7 +310,7 @@ fn truth_values_collapse() {
         &["w", "b"],
     );
     let mut model = net.model();
-    let (_, changes) = infer_aligned(&mut model, RuleSet::from_name("pytorch").unwrap());
+    let (_, changes) = infer_aligned(&mut model, RuleSet::from_name("pytorch").unwrap()).unwrap();
     insta::assert_snapshot!(changes[0].audit().unwrap(), @"1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)");
     let warning = changes[0].warning(&model).unwrap();
     insta::assert_snapshot!(format!("{warning}\n{}\n{}", warning.labels[0].message, warning.notes.join("\n")), @r"
@@ -363,7 +363,7 @@ fn a_large_constant_is_read_in_pieces() {
         &["w", "x"],
     );
     let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
-    let (_, changes) = infer_aligned(&mut net.model(), unsafely);
+    let (_, changes) = infer_aligned(&mut net.model(), unsafely).unwrap();
     let rounded = (0..count as u64).filter(|value| (value * 1_000_003) as f32 as u64 != value * 1_000_003).count();
     let audit = changes[0].audit().unwrap();
     assert_eq!((audit.values, audit.rounded), (count as u64, rounded as u64));

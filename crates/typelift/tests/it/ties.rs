@@ -158,7 +158,7 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                     let edit = |graph: &mut Edit| graph.set_attribute(parameters[input], "element_type", ty.name());
                     model.edit(edit).unwrap();
                 }
-                let (diagnostics, _) = infer_aligned(model, rules);
+                let (diagnostics, _) = infer_aligned(model, rules).unwrap();
                 let operands = group.iter().enumerate().map(|(at, &input)| Operand {
                     element_type: if at == 0 { a } else { b },
                     category: match model.graph().layer(parameters[input]).unwrap().outputs()[0].shape().rank() {

@@ -27,7 +27,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     let rule_sets = ["openvino", "pytorch", "paddle"].into_iter().filter_map(RuleSet::from_name);
     let aligned = rule_sets.map(|rules| {
         let mut model = model.clone();
-        let (diagnostics, _) = infer_aligned(&mut model, rules);
+        let (diagnostics, _) = infer_aligned(&mut model, rules).unwrap();
         (model, diagnostics)
     });
     let aligned: Vec<_> = aligned.collect();

@@ -18,13 +18,13 @@ use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Su
 
 /// What to change so that types agree.
 #[derive(Default)]
-pub(super) struct Repair {
+pub(crate) struct Repair {
     /// The inputs that get another type, for the model and each body.
-    pub(super) plans: BTreeMap<Place, Plan>,
+    pub(crate) plans: BTreeMap<Place, Plan>,
     /// Attributes that say the wrong type.
-    pub(super) corrections: Vec<Correction>,
+    pub(crate) corrections: Vec<Correction>,
     /// What is left alone because a number would become an index or an integer.
-    pub(super) refusals: Vec<Diagnostic>,
+    pub(crate) refusals: Vec<Diagnostic>,
     /// How many edits it takes: Converts, which are shared, and attributes.
     cost: usize,
     /// How many of them are of constants and Converts of the file.
@@ -32,26 +32,26 @@ pub(super) struct Repair {
 }
 
 /// An attribute of a layer that is to say another type.
-pub(super) struct Correction {
-    pub(super) place: Place,
-    pub(super) layer: LayerId,
-    pub(super) attribute: &'static str,
-    pub(super) types: [ElementType; 2],
-    pub(super) reason: String,
+pub(crate) struct Correction {
+    pub(crate) place: Place,
+    pub(crate) layer: LayerId,
+    pub(crate) attribute: &'static str,
+    pub(crate) types: [ElementType; 2],
+    pub(crate) reason: String,
 }
 
 /// Layers of which more is known than the file says.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// Inputs of the model whose type was changed, so that what follows from them is not what the file declares.
-    pub(super) changed: Vec<LayerId>,
+    pub(crate) changed: Vec<LayerId>,
     /// Layers that took inputs of any types and made what they declare.
-    pub(super) relaxed: HashSet<(Place, LayerId)>,
+    pub(crate) relaxed: HashSet<(Place, LayerId)>,
 }
 
 /// Finds what to change in a model that was inferred. Ports of the file that are themselves out of date do not count: where
 /// going by what comes into their layers takes fewer edits, and contradicts fewer constants and Converts.
-pub(super) fn find(model: &Model, known: &Known) -> Repair {
+pub(crate) fn find(model: &Model, known: &Known) -> Repair {
     let (mut best, _) = Search::new(model, known, Stale::default()).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
         return best;

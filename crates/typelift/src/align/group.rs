@@ -1,0 +1,276 @@
+//! Inputs that must have one type, and the type that promotion rules give them.
+
+use std::fmt::Write as _;
+
+use smallvec::SmallVec;
+use typelift_promote::openvino::Attributes;
+use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
+
+use crate::diagnostic::{Code, list};
+use crate::graph::{Layer, OutputPort};
+use crate::ops::{Accepts, Fault, PromotedAs, Subject, is_constant};
+
+/// What the promotion rules see of the inputs of a layer.
+pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
+    // The ranges of a FakeQuantize are not numbers that follow a tensor: narrower ones would quantize differently.
+    let in_full = subject.operation.is_tied_when_run();
+    let category =
+        |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
+    let operands = inputs.iter().enumerate().map(|(input, port)| operand(subject.producer(input), port));
+    operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
+}
+
+/// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
+pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
+    let category = match port.shape.rank() {
+        None => Category::UnknownRank,
+        Some(0) if producer.is_some_and(is_constant) => Category::Number,
+        Some(0) => Category::ZeroDim,
+        Some(_) => Category::Dimensioned,
+    };
+    Operand { element_type: port.element_type, category }
+}
+
+/// The options of the program under which `common` gives a type, each with what it makes of `them`.
+pub(super) fn ways(rules: &RuleSet, them: &str, common: impl Fn(&RuleSet) -> Option<ElementType>) -> Option<String> {
+    let way = |(option, other)| Some(format!("`{option}` would make {them} {}", common(&other)?));
+    let ways: Vec<_> = alternatives(rules).filter_map(way).collect();
+    (!ways.is_empty()).then(|| ways.join(", "))
+}
+
+/// The common type of tensors; what leads to it is written to `reason`.
+pub(super) fn common_type(
+    rules: &RuleSet,
+    name: &str,
+    operands: &[Operand],
+    reason: &mut String,
+) -> Result<ElementType, Refusal> {
+    let mut steps = Vec::new();
+    let found = rules.promote_all(name, operands, &mut |step| {
+        let step = rules.describe(step).to_string();
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    });
+    let _ = write!(reason, "{} rules, {}", rules.name(), steps.join("; "));
+    Ok(found?.unwrap_or(ElementType::Dynamic))
+}
+
+/// Inputs of one operation that must have one type, or one input that is tied to none.
+pub(super) struct Group<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    /// Every input of the layer.
+    pub(super) operands: &'a [Operand],
+    /// The positions of those of the group.
+    pub(super) inputs: &'a [usize],
+}
+
+/// Why a group of inputs gets no common type.
+pub(super) enum Trouble {
+    /// The rules refuse.
+    Refused(Refusal),
+    /// The rules give a type that the operation does not take.
+    NotTaken(ElementType),
+    /// It depends on a type or a rank that is not known.
+    Unknown,
+}
+
+impl Group<'_> {
+    /// The type that the operation works on under these rules, where it is not what the input has: floating point
+    /// instead of integers, truth values instead of numbers.
+    fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, &'static str)> {
+        let input = *self.inputs.first()?;
+        let operation = self.subject.operation;
+        match rules {
+            _ if is_whole(ty) && operation.takes_only_floats(input) => {
+                Some((rules.default_float(), "the operation takes floating-point numbers only"))
+            }
+            RuleSet::PyTorch(_)
+                if is_whole(ty) && operation.promotion() == PromotedAs::FloatFunction
+                    || ty == ElementType::Boolean && operation.promotion() == PromotedAs::Division =>
+            {
+                Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
+            }
+            RuleSet::PyTorch(_) | RuleSet::Paddle(_)
+                if is_number(ty)
+                    && (operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation)
+                    && operation.is_main(input) =>
+            {
+                Some((ElementType::Boolean, "the operation takes what is not zero for true"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The type that the inputs are to have, and the rule that says so; `None` where they are well as they are.
+    pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, Trouble> {
+        let required = |ty| self.required(rules, ty);
+        let types = self.inputs.iter().map(|&input| self.element_type(input));
+        let mut known = types.clone().filter(|&ty| ty != ElementType::Dynamic);
+        if let Some((boolean, rule)) = known.clone().find_map(required).filter(|found| found.0 == ElementType::Boolean)
+        {
+            return Ok(Some((boolean, rule.to_owned())));
+        }
+        let Some(ty) = known.next() else { return Ok(None) };
+        let agree = known.all(|other| other == ty);
+        if agree && required(ty).is_none() {
+            return Ok(None);
+        }
+        if !agree && types.into_iter().any(|ty| ty == ElementType::Dynamic) {
+            return Err(Trouble::Unknown);
+        }
+        let mut rule = String::new();
+        let mut common = ty;
+        if !agree {
+            let operands: SmallVec<[Operand; 4]> =
+                self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
+            common = common_type(rules, self.promotion_name(rules), &operands, &mut rule).map_err(Trouble::Refused)?;
+        }
+        if let Some((float, because)) = required(common) {
+            let separator = if rule.is_empty() { "" } else { "; " };
+            let _ = write!(rule, "{separator}{common} becomes {float}: {because}");
+            common = float;
+        }
+        let main = self.inputs.first().is_some_and(|&input| self.subject.operation.is_main(input));
+        if common == ElementType::Dynamic {
+            return Err(Trouble::Unknown);
+        }
+        if common.port_name().is_none() || main && !self.subject.operation.accepted().takes(common) {
+            return Err(Trouble::NotTaken(common));
+        }
+        Ok(Some((common, rule)))
+    }
+
+    /// The type that the inputs get where OpenVINO's safe rules refuse, because of values that a type can have: only constants
+    /// change, and every value that they do have survives.
+    pub(super) fn type_by_values(
+        &self,
+        rules: &RuleSet,
+        survives: impl Fn(usize, ElementType) -> bool,
+    ) -> Option<(ElementType, String)> {
+        let RuleSet::OpenVino(attributes) = rules else { return None };
+        let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes });
+        let (to, rule) = self.common_type(&unsafely).ok()??;
+        let mut others = self.inputs.iter().filter(|&&input| self.element_type(input) != to);
+        others.all(|&input| survives(input, to)).then(|| (to, format!("{rule}; every value of the constant survives")))
+    }
+
+    pub(super) fn element_type(&self, input: usize) -> ElementType {
+        self.operands.get(input).map_or(ElementType::Dynamic, |operand| operand.element_type)
+    }
+
+    /// The rule set's name for the way the operation promotes: true division for `Divide`, no booleans for differences,
+    /// the ordinary way for all others.
+    fn promotion_name(&self, rules: &RuleSet) -> &'static str {
+        match (rules, self.subject.operation.promotion()) {
+            (RuleSet::PyTorch(_), PromotedAs::Division) => "div",
+            (RuleSet::PyTorch(_), PromotedAs::Difference) => "sub",
+            (RuleSet::Paddle(_), PromotedAs::Division) => "operator /",
+            (rules, _) => rules.ordinary_operation(),
+        }
+    }
+
+    /// ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
+    pub(super) fn describe(&self, inputs: &[usize]) -> String {
+        let Subject { layer, .. } = self.subject;
+        let origin = |&input: &usize| {
+            let name = self.subject.producer(input).map(Layer::name).unwrap_or_default();
+            Some(format!("{} from `{name}`", self.operands.get(input)?.element_type))
+        };
+        let origins = list(inputs.iter().filter_map(origin).collect(), "and");
+        format!("{} {} `{}` takes {origins}", layer.ty, layer.id, layer.name)
+    }
+
+    /// The types of the inputs, each once: `f16 and f32`.
+    fn types(&self) -> String {
+        list(self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect(), "and")
+    }
+
+    /// The first input of each type.
+    pub(super) fn distinct(&self) -> SmallVec<[usize; 2]> {
+        let mut first = SmallVec::<[usize; 2]>::new();
+        for &input in self.inputs {
+            if !first.iter().any(|&seen| self.element_type(seen) == self.element_type(input)) {
+                first.push(input);
+            }
+        }
+        first
+    }
+
+    /// The options of the program with which the operation takes the inputs.
+    pub(super) fn ways(&self, rules: &RuleSet) -> Option<String> {
+        let them = if self.inputs.len() > 1 { "them" } else { "it" };
+        ways(rules, them, |other| Some(self.common_type(other).ok()??.0))
+    }
+
+    #[cold]
+    pub(super) fn fault(&self, rules: &RuleSet, trouble: &Trouble) -> Fault {
+        let ty = &self.subject.layer.ty;
+        let message = match trouble {
+            Trouble::Refused(refusal) => refusal.to_string(),
+            Trouble::NotTaken(common) => format!(
+                "`{ty}` takes {}, and its inputs are {}, which make {common} under {} rules",
+                self.subject.operation.accepted().description(),
+                self.types(),
+                rules.name()
+            ),
+            Trouble::Unknown => {
+                format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
+            }
+        };
+        let help = self.ways(rules).unwrap_or_else(|| match trouble {
+            Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
+            Trouble::Refused(_) | Trouble::NotTaken(_) => {
+                "put a Convert before the input whose type should change".to_owned()
+            }
+        });
+        let fault = Fault { inputs: self.distinct(), ..Fault::other(Code::NoCommonType, message) };
+        fault.rule("these inputs must have one element type").help(help)
+    }
+}
+
+pub(super) fn is_whole(ty: ElementType) -> bool {
+    ty.is_integer() || ty == ElementType::Boolean
+}
+
+pub(super) fn is_number(ty: ElementType) -> bool {
+    ty.is_integer() || ty.is_float()
+}
+
+pub(super) fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
+    inputs.iter().map(|port| port.element_type).collect()
+}
+
+/// Whether a rule asks for indices, and gets anything but integers. Their common type with others does not count then.
+pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
+    let given = fault.inputs.first().and_then(|&input| inputs.get(input));
+    fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
+}
+
+/// Whether rules let a tensor be converted to a type that the operation alone asks for: where that keeps every value, where
+/// OpenVINO's unsafe rules are chosen, or where PyTorch would store the one in a tensor of the other. Numbers never
+/// become indices.
+pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
+    let allowed = |lossy: bool| fidelity(from, to).is_some_and(|fidelity| lossy || fidelity.is_exact());
+    let becomes_index = to.is_integer() && !from.is_integer();
+    !becomes_index
+        && match rules {
+            RuleSet::OpenVino(attributes) => allowed(attributes.promote_unsafe),
+            RuleSet::PyTorch(_) => pytorch::can_cast(from, to),
+            _ => allowed(false),
+        }
+}
+
+/// The rules to choose instead, with the options of the program that choose them.
+fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (String, RuleSet)> {
+    let unsafely = match rules {
+        RuleSet::OpenVino(attributes) if !attributes.promote_unsafe => {
+            Some(("--promote-unsafe".to_owned(), RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes })))
+        }
+        _ => None,
+    };
+    let name = rules.name();
+    let others = RuleSet::for_models().filter(move |other| other.name() != name);
+    let others = others.map(|other| (format!("--align {}", other.name()), other));
+    unsafely.into_iter().chain(others)
+}
