@@ -7,8 +7,8 @@ use crate::derivation::{Step, Trace, change};
 use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
-    Spelling, System,
+    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
+    ShapeRule, Spelling, System,
 };
 
 /// JAX with its default settings and 64-bit types.
@@ -471,7 +471,7 @@ impl Rules for Options {
         false
     }
 
-    fn ordinary_operation(&self) -> &'static str {
+    fn operation_for(&self, _: PromotedAs) -> &'static str {
         "result_type"
     }
 

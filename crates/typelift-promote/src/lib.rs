@@ -39,6 +39,7 @@ pub mod pytorch;
 mod refusal;
 mod remedy;
 mod rule_set;
+mod rules;
 #[cfg(feature = "serde")]
 mod serialize;
 mod spelling;
@@ -52,7 +53,8 @@ pub use operand::{Category, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};
 pub use refusal::{Reason, Refusal, System};
 pub use remedy::Remedy;
-pub use rule_set::{OperandError, RuleSet, Rules, Setting};
+pub use rule_set::{OperandError, RuleSet};
+pub use rules::{PromotedAs, Rules, Setting};
 pub use spelling::Spelling;
 
 /// The examples of the page of the package, which run as tests.

@@ -8,8 +8,8 @@ use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
-    Spelling, System,
+    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
+    ShapeRule, Spelling, System,
 };
 
 /// NumPy, which has no settings.
@@ -450,7 +450,7 @@ impl Rules for NumPy {
         false
     }
 
-    fn ordinary_operation(&self) -> &'static str {
+    fn operation_for(&self, _: PromotedAs) -> &'static str {
         "result_type"
     }
 

@@ -9,7 +9,7 @@ use core::fmt;
 use crate::derivation::{Trace, change};
 use crate::operand::{self, Operands};
 use crate::operation::MANY;
-use crate::rule_set::in_turn;
+use crate::rules::in_turn;
 use crate::{
     Category, ElementType, Kind, Loss, Operation, Promotion, Rules, Setting, ShapeRule, Spelling, Step, System,
     fidelity, refusal,
@@ -338,6 +338,10 @@ impl Rules for Attributes {
     /// It gives `dynamic` where a rank that counts is not known.
     fn goes_by_rank(&self) -> bool {
         false
+    }
+
+    fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
+        fidelity(from, to).is_some_and(|fidelity| self.promote_unsafe || fidelity.is_exact())
     }
 
     fn is_for_models(&self) -> bool {

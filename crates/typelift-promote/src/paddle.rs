@@ -8,10 +8,10 @@
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::MANY;
-use crate::rule_set::in_turn;
+use crate::rules::in_turn;
 use crate::{
-    Category, Dim, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, ShapeRule,
-    Spelling, System,
+    Category, Dim, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
+    Rules, ShapeRule, Spelling, System,
 };
 
 /// Whose rules.
@@ -382,8 +382,12 @@ impl Rules for Version {
         if becomes_tensor { &[Dim::ONE] } else { &[] }
     }
 
-    fn ordinary_operation(&self) -> &'static str {
-        "operator +"
+    fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
+        if promoted_as == PromotedAs::Division { "operator /" } else { "operator +" }
+    }
+
+    fn takes_numbers_for_truth(&self) -> bool {
+        true
     }
 
     fn is_for_models(&self) -> bool {

@@ -9,8 +9,8 @@ use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, Promotion, Reason, Refusal, RuleSet, Rules,
-    Setting, ShapeRule, Spelling, System,
+    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
+    Setting, ShapeRule, Spelling, System, rules,
 };
 
 /// The part of PyTorch's global state that promotion reads.
@@ -203,7 +203,7 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
 /// # Errors
 /// What [`promote_types`] refuses; an operand of unknown rank when the answer depends on it; no operands.
 pub fn result_type(operands: &[Operand], options: Options) -> Result<ElementType> {
-    RuleSet::PyTorch(options).promote("result_type", operands).map(|promotion| promotion.common)
+    rules::trace(&options, "result_type", operands, &mut |_| {}).map(|promotion| promotion.common)
 }
 
 /// [`result_type`] of operands whose ranks are known.
@@ -437,8 +437,26 @@ impl Rules for Options {
         row.output.of(common, operands, trace).map(|result| Promotion::new(common, result))
     }
 
-    fn ordinary_operation(&self) -> &'static str {
-        "result_type"
+    fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
+        match promoted_as {
+            PromotedAs::Division => "div",
+            PromotedAs::Difference => "sub",
+            _ => "result_type",
+        }
+    }
+
+    fn works_on_floats(&self, promoted_as: PromotedAs, ty: ElementType) -> bool {
+        promoted_as == PromotedAs::FloatFunction && is_integral(ty)
+            || promoted_as == PromotedAs::Division && ty == Boolean
+    }
+
+    fn takes_numbers_for_truth(&self) -> bool {
+        true
+    }
+
+    /// Where PyTorch would store the one in a tensor of the other.
+    fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
+        can_cast(from, to)
     }
 
     fn default_float(&self) -> ElementType {

@@ -4,94 +4,11 @@
 
 use core::fmt;
 
-use crate::derivation::Trace;
-use crate::operand::{Operands, agreeing_ranks};
+use crate::rules::{self, in_turn};
 use crate::{
-    Category, Clash, Dim, ElementType, Kind, Operand, Operation, Promotion, Reason, Refusal, ShapeRule, Step, System,
-    broadcast, jax, numpy, openvino, paddle, pytorch,
+    Category, Clash, Dim, ElementType, Operand, Operation, PromotedAs, Promotion, Refusal, Rules, Setting, ShapeRule,
+    Step, broadcast, jax, numpy, openvino, paddle, pytorch,
 };
-
-/// What a rule set is. Everything else, [`RuleSet`] and the program included, is made of this.
-pub trait Rules {
-    /// The word that chooses it: `pytorch`.
-    fn name(&self) -> &'static str;
-
-    /// Its name in messages, and how it spells types.
-    fn system(&self) -> System;
-
-    /// Whether it knows the type; `dynamic` is known to all and need not be asked about.
-    fn has_type(&self, ty: ElementType) -> bool;
-
-    /// A row of its table of operations, `result_type` among them.
-    fn operation(&self, at: usize) -> Option<&'static Operation>;
-
-    /// The answer for that operation, on as many operands as it takes, of known rank and known type.
-    ///
-    /// # Errors
-    /// What the rule set refuses.
-    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal>;
-
-    /// The answer when an operand is `dynamic`; `dynamic` unless the operation gives booleans.
-    ///
-    /// # Errors
-    /// What the rule set refuses whatever the type may turn out to be.
-    fn decide_dynamic(&self, operation: &Operation, _operands: &[Operand]) -> Result<Promotion, Refusal> {
-        let result = if operation.is_test { ElementType::Boolean } else { ElementType::Dynamic };
-        Ok(Promotion::new(ElementType::Dynamic, result))
-    }
-
-    /// Whether answers depend on which operands have rank 0. Then those of unknown rank get one before the rule set
-    /// decides, and it refuses where that makes a difference.
-    fn goes_by_rank(&self) -> bool {
-        true
-    }
-
-    /// The dims with which a Python number takes part in broadcasting; `at` is its position.
-    fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
-        &[]
-    }
-
-    /// The operation whose rule holds for those that have none of their own.
-    fn ordinary_operation(&self) -> &'static str {
-        "add"
-    }
-
-    /// What an operation that works on floats makes of integers and booleans.
-    fn default_float(&self) -> ElementType {
-        ElementType::F32
-    }
-
-    /// Whether the types of models are aligned by it: it has an answer for most types that meet in graphs of OpenVINO.
-    fn is_for_models(&self) -> bool {
-        false
-    }
-
-    /// The kinds of operand that make a difference, each a side of the printed matrix.
-    fn categories(&self) -> &'static [Category];
-
-    /// The settings that it has.
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-
-    /// Changes a setting; the value of a flag is empty. `false` if there is no such setting, or not with that value.
-    fn set(&mut self, _name: &str, _value: &str) -> bool {
-        false
-    }
-}
-
-/// A setting of a rule set, an option of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Setting {
-    /// Its name, words joined by hyphens.
-    pub name: &'static str,
-    /// The word for its value in help; `None` for a flag.
-    pub value: Option<&'static str>,
-    /// What it does, in one sentence.
-    pub help: &'static str,
-    /// Whether the flag allows what is refused without it.
-    pub is_laxer: bool,
-}
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $variant:ident($settings:ty);)*) => {
@@ -303,35 +220,7 @@ impl RuleSet {
         operands: &[Operand],
         trace: &mut dyn FnMut(Step),
     ) -> Result<Promotion, Refusal> {
-        let rules = self.rules();
-        let refuse = |reason, a, b| rules.system().refuse(reason, a, b);
-        let found = self.operations().enumerate().find(|(_, row)| row.name == operation);
-        let (at, row) = found.ok_or(refuse(Reason::UNKNOWN_OPERATION, ElementType::Dynamic, ElementType::Dynamic))?;
-        if !row.takes(operands.len()) {
-            return Err(refuse(Reason::ARITY, ElementType::Dynamic, ElementType::Dynamic));
-        }
-        let types = || operands.iter().map(|operand| operand.element_type);
-        let is_known = |operand: &&Operand| match operand.element_type {
-            ElementType::Dynamic => true,
-            ty if operand.is_number() => !matches!(ty.kind(), Kind::String | Kind::Bits),
-            ty => rules.has_type(ty),
-        };
-        if let Some(ty) = operands.iter().find(|operand| !is_known(operand)).map(|operand| operand.element_type) {
-            return Err(refuse(Reason::UNKNOWN_TYPE, ty, ty));
-        }
-        if types().any(|ty| ty == ElementType::Dynamic) {
-            return rules.decide_dynamic(row, operands);
-        }
-        if !rules.goes_by_rank() {
-            return rules.decide(at, Operands::new(operands, None), trace);
-        }
-        let decide = |ranks| rules.decide(at, Operands::new(operands, Some(ranks)), &mut |_| {});
-        let ranks = agreeing_ranks(operands, decide, |refusal| refusal.reason == Reason::RANK);
-        let ranks = ranks.ok_or_else(|| {
-            let all = Operands::new(operands, None);
-            refuse(Reason::UNKNOWN_RANK, all.first().element_type, all.last().element_type)
-        })?;
-        rules.decide(at, Operands::new(operands, Some(ranks)), trace)
+        rules::trace(self.rules(), operation, operands, trace)
     }
 
     /// The type that the rule set gives to any number of operands that must agree, handing each step of the derivation
@@ -371,9 +260,39 @@ impl RuleSet {
         all.map(Some)
     }
 
-    /// The rule set's name for the way that operations promote which have none of their own.
-    pub fn ordinary_operation(&self) -> &'static str {
-        self.rules().ordinary_operation()
+    /// The operation whose rule holds for operations of models that promote this way.
+    pub fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
+        self.rules().operation_for(promoted_as)
+    }
+
+    /// Whether operations of models that promote this way work on floats where they are given this type.
+    pub fn works_on_floats(&self, promoted_as: PromotedAs, ty: ElementType) -> bool {
+        self.rules().works_on_floats(promoted_as, ty)
+    }
+
+    /// Whether logic takes numbers of models: what is not zero is true.
+    pub fn takes_numbers_for_truth(&self) -> bool {
+        self.rules().takes_numbers_for_truth()
+    }
+
+    /// Whether a tensor of a model may be converted to a type that the operation alone asks for.
+    pub fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
+        self.rules().may_convert(from, to)
+    }
+
+    /// The same rules with one flag more that allows what is refused without it, for each flag that is not given yet.
+    ///
+    /// ```
+    /// use typelift_promote::RuleSet;
+    /// let (setting, laxer) = RuleSet::from_name("openvino").unwrap().laxer().next().unwrap();
+    /// assert_eq!(setting.name, "promote-unsafe");
+    /// assert!(laxer.laxer().next().is_none());
+    /// ```
+    pub fn laxer(&self) -> impl Iterator<Item = (&'static Setting, Self)> + '_ {
+        self.settings().iter().filter(|setting| setting.is_laxer).filter_map(|setting| {
+            let mut laxer = *self;
+            (laxer.set(setting.name, "") && laxer != *self).then_some((setting, laxer))
+        })
     }
 
     /// What an operation that works on floats makes of integers and booleans: PyTorch's default type, else `f32`.
@@ -414,31 +333,6 @@ impl RuleSet {
             ShapeRule::InPlace => broadcast::in_place(shapes),
         })
     }
-}
-
-/// Operands that meet two at a time; see [`RuleSet::promote_all`].
-pub(crate) fn in_turn(
-    operands: impl Iterator<Item = Operand> + Clone,
-    has_numbers: bool,
-    mut meet: impl FnMut(Operand, Operand) -> Result<ElementType, Refusal>,
-) -> Result<ElementType, Refusal> {
-    let as_tensors = !has_numbers || operands.clone().all(Operand::is_number);
-    let is_late = move |operand: &Operand| operand.is_number() && !as_tensors;
-    let tensors = operands.clone().filter(move |operand| !is_late(operand));
-    let mut operands = tensors.chain(operands.filter(is_late)).map(|operand| match operand.category {
-        Category::Number if as_tensors => Operand::zero_dim(operand.element_type),
-        _ => operand,
-    });
-    let first = operands.next().unwrap_or(Operand::zero_dim(ElementType::Dynamic));
-    let all = operands.try_fold(first, |found, next| -> Result<Operand, Refusal> {
-        let category = match [found.category, next.category] {
-            pair if pair.contains(&Category::Dimensioned) => Category::Dimensioned,
-            pair if pair.contains(&Category::UnknownRank) => Category::UnknownRank,
-            _ => Category::ZeroDim,
-        };
-        Ok(Operand { element_type: meet(found, next)?, category })
-    })?;
-    Ok(all.element_type)
 }
 
 /// The name of a type and the text of its shape, if it has one.

@@ -1,7 +1,7 @@
 //! Types that must agree across the border of a body: what comes in, and what Results give.
 
 use smallvec::SmallVec;
-use typelift_promote::{Category, ElementType, Operand, RuleSet};
+use typelift_promote::{Category, ElementType, Operand, PromotedAs, RuleSet};
 
 use super::group::{common_type, operand, ways};
 use super::{Aligner, Retyped};
@@ -87,7 +87,7 @@ impl Aligner {
         }
         let types = [operands[0].element_type, operands[1].element_type];
         let mut reason = format!("If {} `{}` gives {} and {}: ", owner.id(), owner.name(), types[0], types[1]);
-        let common = common_type(&rules, rules.ordinary_operation(), &operands, &mut reason)
+        let common = common_type(&rules, PromotedAs::Ordinary, &operands, &mut reason)
             .ok()
             .filter(|ty| ty.port_name().is_some())?;
         for ((body, result), _) in results.into_iter().zip(types).filter(|&(_, ty)| ty != common) {
@@ -132,11 +132,11 @@ impl Entrance<'_> {
         let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
         let declared = declared.join(" and ");
         let mut reason = format!("input {input} of {ty} {id} `{name}` is {given}, and its body takes {declared}: ");
-        let common = common_type(rules, rules.ordinary_operation(), &operands, &mut reason);
+        let common = common_type(rules, PromotedAs::Ordinary, &operands, &mut reason);
         let common = common.map_err(|refusal| {
             let message = format!("input {input} of `{ty}` is {given}, and its body takes {declared}: {refusal}");
             let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
-            let common = |other: &_| common_type(other, other.ordinary_operation(), &operands, &mut String::new()).ok();
+            let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();
             let help = ways(rules, "them", common);
             fault.help(help.unwrap_or_else(|| "convert one of the inputs first".to_owned()))
         })?;

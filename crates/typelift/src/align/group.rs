@@ -1,14 +1,14 @@
 //! Inputs that must have one type, and the type that promotion rules give them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use smallvec::SmallVec;
-use typelift_promote::openvino::Attributes;
-use typelift_promote::{Category, ElementType, Operand, Refusal, RuleSet, fidelity, pytorch};
+use typelift_promote::{Category, ElementType, Operand, PromotedAs, Refusal, RuleSet};
 
 use crate::diagnostic::{Code, list};
 use crate::graph::{Layer, OutputPort};
-use crate::ops::{Accepts, Fault, PromotedAs, Subject, is_constant};
+use crate::ops::{Accepts, Fault, Subject, is_constant};
 
 /// What the promotion rules see of the inputs of a layer.
 pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
@@ -41,12 +41,12 @@ pub(super) fn ways(rules: &RuleSet, them: &str, common: impl Fn(&RuleSet) -> Opt
 /// The common type of tensors; what leads to it is written to `reason`.
 pub(super) fn common_type(
     rules: &RuleSet,
-    name: &str,
+    promoted_as: PromotedAs,
     operands: &[Operand],
     reason: &mut String,
 ) -> Result<ElementType, Refusal> {
     let mut steps = Vec::new();
-    let found = rules.promote_all(name, operands, &mut |step| {
+    let found = rules.promote_all(rules.operation_for(promoted_as), operands, &mut |step| {
         let step = rules.describe(step).to_string();
         if !steps.contains(&step) {
             steps.push(step);
@@ -78,27 +78,19 @@ pub(super) enum Trouble {
 impl Group<'_> {
     /// The type that the operation works on under these rules, where it is not what the input has: floating point
     /// instead of integers, truth values instead of numbers.
-    fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, &'static str)> {
+    fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;
-        match rules {
-            _ if is_whole(ty) && operation.takes_only_floats(input) => {
-                Some((rules.default_float(), "the operation takes floating-point numbers only"))
-            }
-            RuleSet::PyTorch(_)
-                if is_whole(ty) && operation.promotion() == PromotedAs::FloatFunction
-                    || ty == ElementType::Boolean && operation.promotion() == PromotedAs::Division =>
-            {
-                Some((rules.default_float(), "pytorch does the operation on floating-point numbers only"))
-            }
-            RuleSet::PyTorch(_) | RuleSet::Paddle(_)
-                if is_number(ty)
-                    && (operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation)
-                    && operation.is_main(input) =>
-            {
-                Some((ElementType::Boolean, "the operation takes what is not zero for true"))
-            }
-            _ => None,
+        let is_logic = operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation;
+        if is_whole(ty) && operation.takes_only_floats(input) {
+            Some((rules.default_float(), "the operation takes floating-point numbers only".into()))
+        } else if rules.works_on_floats(operation.promotion(), ty) {
+            let because = format!("{} does the operation on floating-point numbers only", rules.name());
+            Some((rules.default_float(), because.into()))
+        } else if is_number(ty) && is_logic && operation.is_main(input) && rules.takes_numbers_for_truth() {
+            Some((ElementType::Boolean, "the operation takes what is not zero for true".into()))
+        } else {
+            None
         }
     }
 
@@ -109,7 +101,7 @@ impl Group<'_> {
         let mut known = types.clone().filter(|&ty| ty != ElementType::Dynamic);
         if let Some((boolean, rule)) = known.clone().find_map(required).filter(|found| found.0 == ElementType::Boolean)
         {
-            return Ok(Some((boolean, rule.to_owned())));
+            return Ok(Some((boolean, rule.into_owned())));
         }
         let Some(ty) = known.next() else { return Ok(None) };
         let agree = known.all(|other| other == ty);
@@ -124,7 +116,8 @@ impl Group<'_> {
         if !agree {
             let operands: SmallVec<[Operand; 4]> =
                 self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
-            common = common_type(rules, self.promotion_name(rules), &operands, &mut rule).map_err(Trouble::Refused)?;
+            common = common_type(rules, self.subject.operation.promotion(), &operands, &mut rule)
+                .map_err(Trouble::Refused)?;
         }
         if let Some((float, because)) = required(common) {
             let separator = if rule.is_empty() { "" } else { "; " };
@@ -141,33 +134,21 @@ impl Group<'_> {
         Ok(Some((common, rule)))
     }
 
-    /// The type that the inputs get where OpenVINO's safe rules refuse, because of values that a type can have: only constants
-    /// change, and every value that they do have survives.
+    /// The type that the inputs get where the rules refuse because of values that a type can have, and laxer ones do not:
+    /// only constants change, and every value that they do have survives.
     pub(super) fn type_by_values(
         &self,
         rules: &RuleSet,
         survives: impl Fn(usize, ElementType) -> bool,
     ) -> Option<(ElementType, String)> {
-        let RuleSet::OpenVino(attributes) = rules else { return None };
-        let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes });
-        let (to, rule) = self.common_type(&unsafely).ok()??;
+        let (_, laxer) = rules.laxer().next()?;
+        let (to, rule) = self.common_type(&laxer).ok()??;
         let mut others = self.inputs.iter().filter(|&&input| self.element_type(input) != to);
         others.all(|&input| survives(input, to)).then(|| (to, format!("{rule}; every value of the constant survives")))
     }
 
     pub(super) fn element_type(&self, input: usize) -> ElementType {
         self.operands.get(input).map_or(ElementType::Dynamic, |operand| operand.element_type)
-    }
-
-    /// The rule set's name for the way the operation promotes: true division for `Divide`, no booleans for differences,
-    /// the ordinary way for all others.
-    fn promotion_name(&self, rules: &RuleSet) -> &'static str {
-        match (rules, self.subject.operation.promotion()) {
-            (RuleSet::PyTorch(_), PromotedAs::Division) => "div",
-            (RuleSet::PyTorch(_), PromotedAs::Difference) => "sub",
-            (RuleSet::Paddle(_), PromotedAs::Division) => "operator /",
-            (rules, _) => rules.ordinary_operation(),
-        }
     }
 
     /// ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
@@ -247,30 +228,16 @@ pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
     fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
 }
 
-/// Whether rules let a tensor be converted to a type that the operation alone asks for: where that keeps every value, where
-/// OpenVINO's unsafe rules are chosen, or where PyTorch would store the one in a tensor of the other. Numbers never
-/// become indices.
+/// Whether rules let a tensor be converted to a type that the operation alone asks for. Numbers never become indices.
 pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
-    let allowed = |lossy: bool| fidelity(from, to).is_some_and(|fidelity| lossy || fidelity.is_exact());
     let becomes_index = to.is_integer() && !from.is_integer();
-    !becomes_index
-        && match rules {
-            RuleSet::OpenVino(attributes) => allowed(attributes.promote_unsafe),
-            RuleSet::PyTorch(_) => pytorch::can_cast(from, to),
-            _ => allowed(false),
-        }
+    !becomes_index && rules.may_convert(from, to)
 }
 
 /// The rules to choose instead, with the options of the program that choose them.
 fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (String, RuleSet)> {
-    let unsafely = match rules {
-        RuleSet::OpenVino(attributes) if !attributes.promote_unsafe => {
-            Some(("--promote-unsafe".to_owned(), RuleSet::OpenVino(Attributes { promote_unsafe: true, ..*attributes })))
-        }
-        _ => None,
-    };
+    let laxer = rules.laxer().map(|(setting, laxer)| (format!("--{}", setting.name), laxer));
     let name = rules.name();
     let others = RuleSet::for_models().filter(move |other| other.name() != name);
-    let others = others.map(|other| (format!("--align {}", other.name()), other));
-    unsafely.into_iter().chain(others)
+    laxer.chain(others.map(|other| (format!("--align {}", other.name()), other)))
 }

@@ -8,14 +8,14 @@ mod group;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use typelift_promote::{ElementType, RuleSet};
+use typelift_promote::{ElementType, PromotedAs, RuleSet};
 
-use self::group::{Group, asks_for_indices, is_number, is_whole, permits, types, ways};
+use self::group::{Group, asks_for_indices, is_number, permits, types, ways};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{Body, Layer, LayerId, Model, OutputPort, Place};
 use crate::infer::{self, Alignment, Plan, Retyper};
 use crate::loss;
-use crate::ops::{Fault, PromotedAs, Subject, is_constant};
+use crate::ops::{Fault, Subject, is_constant};
 use crate::weights::Weights;
 
 /// What must change in a model that was inferred as if it had changed.
@@ -100,9 +100,9 @@ impl Retyper for Aligner {
         let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
         let promoted_as = subject.operation.promotion();
         subject.operation.is_tied_when_run()
-            || match self.rules {
-                RuleSet::PyTorch(_) if is_whole(first) && promoted_as == PromotedAs::FloatFunction => true,
-                RuleSet::PyTorch(_) | RuleSet::Paddle(_) => is_number(first) && promoted_as == PromotedAs::Negation,
+            || match promoted_as {
+                PromotedAs::FloatFunction => self.rules.works_on_floats(promoted_as, first),
+                PromotedAs::Negation => is_number(first) && self.rules.takes_numbers_for_truth(),
                 _ => false,
             }
     }

@@ -65,6 +65,7 @@ pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
 pub(crate) use stranger::{Stranger, describe_stranger, is_own_opset};
+pub use typelift_promote::PromotedAs;
 
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
@@ -227,23 +228,6 @@ impl Accepts {
             Self::Boolean => "booleans",
         }
     }
-}
-
-/// How frameworks promote the inputs of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PromotedAs {
-    /// As those of an addition.
-    Ordinary,
-    /// True division: PyTorch and Paddle give floating point for integers.
-    Division,
-    /// A difference, which PyTorch does not have for booleans.
-    Difference,
-    /// A function that PyTorch works out in floating point only, making integers and booleans of its default type, where
-    /// OpenVINO goes on with integers.
-    FloatFunction,
-    /// A negation: what is not zero is true.
-    Negation,
 }
 
 impl Operation {
