@@ -11,6 +11,12 @@ use crate::xml;
 /// How every Git LFS pointer begins.
 const LFS_POINTER: &[u8] = b"version https://git-lfs";
 
+/// Whether a file begins as a web page or a server's error message does.
+fn is_page(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start().to_ascii_lowercase();
+    [&b"<!doctype html"[..], b"<html", b"<?xml", b"<error"].iter().any(|start| head.starts_with(start))
+}
+
 /// The constants of a model, by where their bytes are.
 #[derive(Default)]
 struct Tally {
@@ -27,12 +33,15 @@ impl Walk<'_> {
     /// Reports weights that cannot be the model's. No value of a constant counts then.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
-        let is_pointer = model.weights.read(0, LFS_POINTER.len()).is_some_and(|head| head == LFS_POINTER);
+        let head =
+            usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
+        let is_pointer = head.starts_with(LFS_POINTER);
         let tally = self.tally(model, length);
         if tally.beyond < 2 && !(tally.beyond == 1 && (is_pointer || length == 0)) {
             return;
         }
         let Tally { constants, beyond, needed, .. } = tally;
+        let other = xml::other_format(&head);
         let (message, help) = match length {
             _ if is_pointer => (
                 format!("the .bin is a Git LFS pointer of {length} bytes, not the weights"),
@@ -41,6 +50,14 @@ impl Walk<'_> {
             0 => (
                 format!("the .bin is empty (0 bytes), and the constants need {needed} bytes of it"),
                 "get a fresh copy of the .bin that was written with this .xml",
+            ),
+            _ if is_page(&head) => (
+                format!("the .bin is a web page of {length} bytes, not the weights"),
+                "download the .bin again: the server sent an error page",
+            ),
+            _ if other.is_some() => (
+                format!("the .bin has {length} bytes and is {}, not the weights", other.unwrap_or_default().0),
+                "unpack it, or put the .bin that was written with this .xml beside it",
             ),
             _ => (
                 format!(

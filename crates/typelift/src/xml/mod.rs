@@ -133,42 +133,73 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// How files of other kinds begin that are given by mistake.
-const FORMATS: &[(&[u8], &str)] = &[
-    (b"\x1f\x8b", "compressed with gzip"),
-    (b"PK\x03\x04", "a ZIP archive"),
-    (b"\x89HDF", "an HDF5 file, such as a Keras model"),
-    (b"\x80\x02", "a Python pickle, such as a PyTorch checkpoint"),
-    (b"\x08\x03", "an ONNX model"),
-    (b"\x08\x04", "an ONNX model"),
-    (b"\x08\x05", "an ONNX model"),
-    (b"\x08\x06", "an ONNX model"),
-    (b"\x08\x07", "an ONNX model"),
-    (b"\x08\x08", "an ONNX model"),
-    (b"\x08\x09", "an ONNX model"),
-    (b"\x08\x0a", "an ONNX model"),
-    (b"\x89PNG", "a PNG image"),
+/// How files of other kinds begin that are given by mistake, from a byte on, and how to make a model of them.
+const FORMATS: &[(usize, &[u8], &str, &str)] = &[
+    (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
+    (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
+    (0, b"\x89HDF", "an HDF5 file, such as a Keras model", "convert it with `ovc` first"),
+    (
+        0,
+        b"\x80\x02",
+        "a Python pickle, such as a PyTorch checkpoint",
+        "convert the model with `openvino.convert_model` first",
+    ),
+    (0, b"\x08\x03", "an ONNX model", ONNX),
+    (0, b"\x08\x04", "an ONNX model", ONNX),
+    (0, b"\x08\x05", "an ONNX model", ONNX),
+    (0, b"\x08\x06", "an ONNX model", ONNX),
+    (0, b"\x08\x07", "an ONNX model", ONNX),
+    (0, b"\x08\x08", "an ONNX model", ONNX),
+    (0, b"\x08\x09", "an ONNX model", ONNX),
+    (0, b"\x08\x0a", "an ONNX model", ONNX),
+    (0, b"\x08\x0b", "an ONNX model", ONNX),
+    (0, b"\x08\x0c", "an ONNX model", ONNX),
+    (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
+    (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
+    (
+        8,
+        b"{\"",
+        "a safetensors file",
+        "convert the model with `openvino.convert_model` or `optimum-cli export openvino` first",
+    ),
+    (0, b"GGUF", "a GGUF file", "convert the model with `optimum-cli export openvino` first"),
+    (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
 ];
+const ONNX: &str = "convert it first: `ovc model.onnx` writes the .xml and the .bin";
+
+/// What a file of another kind is and what to do with it, by how it begins.
+pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
+    FORMATS.iter().find(|(at, magic, ..)| begins(*at, magic)).map(|&(.., name, help)| (name, help))
+}
+
+/// The refusal of a file of another kind.
+fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
+    let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
+    Some(Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model")).help(help))
+}
 
 /// Takes bytes as text.
 ///
 /// # Errors
-/// A diagnostic that names the first byte that is no UTF-8.
+/// A diagnostic that names the first byte that is not UTF-8, or the kind of file that this is.
 pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
+    if let Some(refusal) = not_a_model(&bytes) {
+        return Err(refusal);
+    }
     String::from_utf8(bytes).map_err(|error| match error.as_bytes() {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
             Diagnostic::new(Code::XmlSyntax, "the text is UTF-16: OpenVINO reads that, Typelift reads UTF-8 only")
-                .help("convert the file to UTF-8")
+                .help("convert the file to UTF-8: `iconv -f UTF-16 -t UTF-8 model.xml > utf8.xml`")
         }
-        _ => {
+        bytes => {
             let at = error.utf8_error().valid_up_to();
-            let other = FORMATS.iter().find(|(magic, _)| error.as_bytes().starts_with(magic));
-            match other {
-            Some((_, name)) => Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model"))
-                .help("give the .xml of the model"),
-            None => Diagnostic::new(Code::XmlSyntax, format!("byte {at} is not UTF-8, the encoding of every IR"))
-                .help("convert the file to UTF-8; if this is a .bin or another program's model, give the .xml instead"),
-            }
+            let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let message = format!("byte {at}, in line {line}, is not UTF-8, and Typelift reads UTF-8 only");
+            Diagnostic::new(Code::XmlSyntax, message).help(
+                "if the file is a model, convert it to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`; otherwise give \
+                 the .xml of the model",
+            )
         }
     })
 }

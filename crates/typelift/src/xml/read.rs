@@ -383,6 +383,8 @@ impl<'a> Read<'a> {
                     "the file is a Git LFS pointer, not the model",
                     "run `git lfs pull` in its repository to fetch the .xml",
                 )
+            } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
+                ("the file is a server's error message, not the model", "download the .xml of the model again")
             } else if text.starts_with('{') || text.starts_with('[') {
                 ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
             } else {

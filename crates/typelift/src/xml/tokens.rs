@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 
 use quick_xml::Reader;
-use quick_xml::errors::IllFormedError;
+use quick_xml::errors::{IllFormedError, SyntaxError};
 use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 
@@ -33,6 +33,13 @@ pub(super) struct Element<'a> {
 impl Element<'_> {
     pub(super) fn name(&self) -> &str {
         self.tag.name().0
+    }
+
+    /// Whether white space comes before the name of one of its attributes.
+    fn separates(&self, name: &str) -> bool {
+        let tag: &str = self.tag.as_ref();
+        let at = Span::of(name, tag).start as usize;
+        at.checked_sub(1).and_then(|before| tag.as_bytes().get(before)).is_none_or(u8::is_ascii_whitespace)
     }
 
     /// Refuses a name of this element, of one of its attributes or of something in it that is none in XML, which the
@@ -101,7 +108,7 @@ impl<'a> Tokens<'a> {
                     self.content_end = start;
                     return Ok(None);
                 }
-                Event::Eof => return parent.map_or(Ok(None), |parent| Err(unclosed(parent))),
+                Event::Eof => return if parent.is_some() { Err(self.cut_off(None)) } else { Ok(None) },
                 _ => {}
             }
         }
@@ -129,7 +136,7 @@ impl<'a> Tokens<'a> {
                     self.content_end = start;
                     continue;
                 }
-                Event::Eof => return Err(unclosed(element)),
+                Event::Eof => return Err(self.cut_off(None)),
                 _ => continue,
             };
             if depth == 1 {
@@ -190,7 +197,7 @@ impl<'a> Tokens<'a> {
                 }
                 Event::Empty(tag) => element.check_name(tag.name().0)?,
                 Event::End(_) => depth -= 1,
-                Event::Eof => return Err(unclosed(element)),
+                Event::Eof => return Err(self.cut_off(None)),
                 _ => {}
             }
         }
@@ -204,12 +211,13 @@ impl<'a> Tokens<'a> {
         let mut attributes = element.tag.attributes();
         attributes.with_checks(false);
         attributes.map(|attribute| match attribute {
+            Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None)),
             // The value borrows from the tag, which borrows from the source: nothing is copied.
             Ok(attribute) => match attribute.value {
                 Cow::Borrowed(value) => Ok((attribute.key.0, value)),
                 Cow::Owned(_) => Ok((attribute.key.0, "")),
             },
-            Err(error) => Err(attribute_error(element, &error)),
+            Err(error) => Err(attribute_error(element, Some(&error))),
         })
     }
 
@@ -270,6 +278,23 @@ impl<'a> Tokens<'a> {
                     .at(open, "this element is not closed")
                     .help(format!("add `</{expected}>` where <{expected}> ends, or correct `</{found}>`"))
             }
+            (quick_xml::Error::Syntax(_), _) if !self.text[at..].contains('>') => self.cut_off(Some(at)),
+            (quick_xml::Error::Syntax(SyntaxError::UnclosedComment), _) => {
+                Diagnostic::new(Code::XmlSyntax, "a comment is never closed")
+                    .at(self.line_from(at), "it begins here, and the rest of the file belongs to it")
+                    .help("write `-->` where the comment ends")
+            }
+            (
+                quick_xml::Error::Syntax(
+                    SyntaxError::UnclosedSingleQuotedAttributeValue | SyntaxError::UnclosedDoubleQuotedAttributeValue,
+                ),
+                _,
+            ) => {
+                let name = self.text[at..].split(|c: char| c.is_whitespace() || c == '>').next().unwrap_or_default();
+                Diagnostic::new(Code::XmlSyntax, format!("the value of an attribute of {name}> has no closing quote"))
+                    .at(self.line_from(at), "in this tag")
+                    .help("add the quote where the value ends")
+            }
             (error, open) => {
                 let error = error.to_string();
                 let message = error.strip_prefix("ill-formed document: ").unwrap_or(&error);
@@ -283,6 +308,52 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// The error about a text that ends before it is complete, in the tag that begins at `tag` if that is given.
+    #[cold]
+    fn cut_off(&self, tag: Option<usize>) -> Diagnostic {
+        let text = self.text.trim_end_matches('\0');
+        let mut open = self.open_elements(tag.unwrap_or(text.len()));
+        let layer = open.iter().rposition(|span| self.tag(*span).starts_with("<layer "));
+        let layer = layer.filter(|&at| at + 1 < open.len()).map(|at| open.remove(at));
+        let innermost = open.pop();
+        let inside = match (tag, innermost) {
+            (Some(_), _) => "a tag".to_owned(),
+            (None, Some(open)) => {
+                let name = self.tag(open).split(|c: char| c.is_whitespace() || "/>".contains(c)).next();
+                format!("{}>", name.unwrap_or_default())
+            }
+            (None, None) => "an element".to_owned(),
+        };
+        let message = format!("the file is cut off: it ends after {} bytes, inside {inside}", text.len());
+        let end = text.trim_end().len();
+        let last = tag.unwrap_or_else(|| text.floor_char_boundary(end.saturating_sub(1)));
+        let mut found = Diagnostic::new(Code::XmlSyntax, message)
+            .at(Span::new(self.base + last, self.base + end), "the file ends here");
+        for (open, what) in [(innermost, "this element is never closed"), (layer, "in this layer")] {
+            if let Some(open) = open {
+                found = found.at(open, what);
+            }
+        }
+        if self.text.len() > text.len() {
+            found = found.note(format!(
+                "{} zero bytes follow, as an interrupted download leaves them",
+                self.text.len() - text.len()
+            ));
+        }
+        found.help("get a fresh copy of the file: download or copy it again")
+    }
+
+    /// The text of a start tag.
+    fn tag(&self, span: Span) -> &'a str {
+        self.text.get(span.start as usize - self.base..span.end as usize - self.base).unwrap_or_default()
+    }
+
+    /// What the line of a byte of the text has from there on.
+    fn line_from(&self, at: usize) -> Span {
+        let length = self.text[at..].lines().next().map_or(0, str::len);
+        Span::new(self.base + at, self.base + at + length)
+    }
+
     /// The end tag that begins at a byte of the text.
     fn end_tag(&self, at: usize) -> Span {
         let length = self.text[at..].find('>').map_or(1, |length| length + 1);
@@ -292,7 +363,7 @@ impl<'a> Tokens<'a> {
     /// Whether an element of this name is open at a byte of the text, the innermost one excepted.
     fn is_open(&self, at: usize, name: &str) -> bool {
         let is_of = |span: &Span| {
-            let tag = Span { start: span.start - self.base as u32, end: span.end - self.base as u32 }.text(self.text);
+            let tag = self.tag(*span);
             tag.strip_prefix('<').and_then(|tag| tag.split(|c: char| c.is_whitespace() || "/>".contains(c)).next())
                 == Some(name)
         };
@@ -331,9 +402,9 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What is wrong with the attributes of a tag.
+/// What is wrong with the attributes of a tag: what the parser says, or that two of them are not separated.
 #[cold]
-fn attribute_error(element: &Element, error: &AttrError) -> Diagnostic {
+fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     let text: &str = element.tag.as_ref();
     let name = element.name();
     let (message, help) = match error {
@@ -341,28 +412,25 @@ fn attribute_error(element: &Element, error: &AttrError) -> Diagnostic {
             format!("an attribute of <{name}> is in typographic quotes"),
             "write plain quotes (\") around each value; word processors replace them".to_owned(),
         ),
-        AttrError::UnquotedValue(_) => (
+        Some(AttrError::UnquotedValue(_)) => (
             format!("the value of an attribute of <{name}> is not in quotes"),
             "write quotes around it, as in id=\"3\"".to_owned(),
         ),
-        AttrError::ExpectedQuote(..) => (
+        Some(AttrError::ExpectedQuote(..)) => (
             format!("the value of an attribute of <{name}> has no closing quote"),
             "add the quote where the value ends".to_owned(),
         ),
-        AttrError::ExpectedEq(_) => (
+        Some(AttrError::ExpectedEq(_)) => (
             format!("an attribute of <{name}> has no value, or one before it has lost a quote"),
             "write each attribute as name=\"value\"".to_owned(),
         ),
-        error => (error.to_string(), "correct this tag".to_owned()),
+        Some(error) => (error.to_string(), "correct this tag".to_owned()),
+        None => (
+            format!("two attributes of <{name}> are not separated"),
+            "write a space between a value and the next name".to_owned(),
+        ),
     };
     Diagnostic::new(Code::XmlSyntax, message).at(element.tag_span, "in this tag").help(help)
-}
-
-#[cold]
-fn unclosed(element: &Element) -> Diagnostic {
-    Diagnostic::new(Code::XmlSyntax, format!("the file ends inside <{}>", element.name()))
-        .at(element.tag_span, "this element is never closed")
-        .help("the file was cut off: download or copy it again")
 }
 
 /// The number that a text starts with, where it is plain digits that surely fit, and what follows it.
