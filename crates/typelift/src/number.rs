@@ -12,6 +12,25 @@ pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
     Some((trimmed[..sign + digits].parse().ok()?, sign + digits < trimmed.len()))
 }
 
+/// The longest number at the start of a text, white space around it left out, and whether more follows; `None` if it does
+/// not start with a number, or one that is too large.
+pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {
+    let trimmed = text.trim();
+    let ends = (1..=trimmed.len().min(64)).rev().filter(|&end| trimmed.is_char_boundary(end));
+    for start in ends.map(|end| &trimmed[..end]) {
+        let spelled = start.trim_start_matches('-');
+        let word = spelled.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+        if word && !["inf", "nan"].contains(&spelled) {
+            continue;
+        }
+        if let Ok(number) = start.parse::<f64>() {
+            let is_too_large = number.is_infinite() && !word;
+            return (!is_too_large).then_some((number, start.len() < trimmed.len()));
+        }
+    }
+    None
+}
+
 /// What nearly every number is: a few digits after at most one space.
 fn plain_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(' ').unwrap_or(text).as_bytes();
@@ -52,6 +71,21 @@ mod tests {
             ("x", None),
         ] {
             assert_eq!(integer_prefix(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_start_that_is_a_number_counts() {
+        for (text, expected) in [
+            (" 1.5", Some((1.5, false))),
+            ("1e3x", Some((1000.0, true))),
+            ("-inf", Some((f64::NEG_INFINITY, false))),
+            ("infinity", Some((f64::INFINITY, true))),
+            ("1e999", None),
+            ("x1", None),
+            ("", None),
+        ] {
+            assert_eq!(float_prefix(text), expected, "{text:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::diagnostic::{Code, list};
 use crate::graph::Layer;
-use crate::number::integer_prefix;
+use crate::number::{float_prefix, integer_prefix};
 use crate::spelling;
 
 /// The values of an attribute that has several: few, as a rule.
@@ -135,9 +135,9 @@ impl Attr {
         let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
         let texts = text.split(|c| !is_part(c)).filter(|text| text.parse::<f64>().is_ok());
         match self.kind {
-            AttrKind::Float => match self.float(text) {
-                Ok((number, _)) => format!("{number:?}"),
-                Err(_) => texts.take(1).collect(),
+            AttrKind::Float => match float_prefix(text) {
+                Some((number, _)) => format!("{number:?}"),
+                None => texts.take(1).collect(),
             },
             AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
             AttrKind::Int | AttrKind::Unsigned => {
@@ -156,24 +156,7 @@ impl Attr {
     }
 
     fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
-        let trimmed = text.trim();
-        // The longest start that is a number.
-        let ends = (1..=trimmed.len().min(64)).rev().filter(|&end| trimmed.is_char_boundary(end));
-        for end in ends {
-            let start = &trimmed[..end];
-            let spelled = start.trim_start_matches('-');
-            let word = spelled.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
-            if word && !["inf", "nan"].contains(&spelled) {
-                continue;
-            }
-            if let Ok(number) = start.parse::<f64>() {
-                if number.is_infinite() && !word {
-                    break;
-                }
-                return Ok((number, end < trimmed.len()));
-            }
-        }
-        Err(self.invalid(text, "a number"))
+        float_prefix(text).ok_or_else(|| self.invalid(text, "a number"))
     }
 
     fn word(&self, text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
