@@ -26,6 +26,8 @@ const TYPES: &[(&str, ElementType)] = &[
     ("e5m2", ElementType::F8E5M2),
     ("str", ElementType::String),
     ("object", ElementType::String),
+    ("qint8", ElementType::I8),
+    ("quint8", ElementType::U8),
     ("unspecified", ElementType::Dynamic),
     ("undefined", ElementType::Dynamic),
 ];
@@ -320,6 +322,9 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("axes", &["axis"]),
     ("axis", &["axes"]),
     ("dtype", &["element_type", "destination_type", "output_type"]),
+    ("dsttype", &["destination_type"]),
+    ("outtype", &["destination_type", "output_type"]),
+    ("targettype", &["destination_type"]),
     ("type", &["element_type", "destination_type", "output_type"]),
     ("precision", &["element_type", "destination_type"]),
     ("to", &["destination_type"]),
@@ -334,6 +339,18 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("maxval", &["max"]),
     ("broadcast", &["auto_broadcast", "mode"]),
     ("ceilmode", &["rounding_type"]),
+    ("aligncorners", &["coordinate_transformation_mode"]),
+    ("hidden", &["hidden_size"]),
+    ("numhidden", &["hidden_size"]),
+    ("bidirectional", &["direction"]),
+    ("negativeslope", &["alpha"]),
+    ("paddingmode", &["pad_mode", "padding_mode"]),
+    ("largest", &["mode"]),
+    ("sorted", &["sort"]),
+    ("reduce", &["reduction"]),
+    ("numsegments", &["num_splits"]),
+    ("iscausal", &["causal"]),
+    ("upscalefactor", &["block_size"]),
     ("alignmode", &["coordinate_transformation_mode"]),
     ("interpolationmode", &["mode"]),
     ("numclasses", &["num_classes"]),
@@ -354,7 +371,10 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
 /// The element type that a word of another program or a misspelling means.
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
-    let word = lower.rsplit(['.', ':']).next().unwrap_or_default();
+    // `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
+    let word = lower.rsplit(['.', ':', '(']).next().unwrap_or_default().trim_end_matches(')');
+    let word = word.strip_prefix("dt_").unwrap_or(word);
+    let word = word.strip_suffix("_t").unwrap_or(word);
     let known = TYPES.iter().find(|(name, _)| *name == word).map(|&(_, ty)| ty);
     let by_width = || {
         let (kind, bits) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);

@@ -29,6 +29,9 @@ const CAUSES: &[Code] = &[
 /// goes.
 pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     explain_misspellings(found);
+    explain_misspelt_elements(found);
+    explain_port_maps(found);
+    join_oversized(found);
     let causes = Causes::new(model);
     causes.explain_versions(found);
     causes.fill_in(found);
@@ -152,7 +155,8 @@ impl<'a> Causes<'a> {
             absorbed.extend(members);
             return;
         }
-        let stale = found.iter().enumerate().filter(|(_, it)| it.code == Code::StalePort && is_of(it));
+        let echoes = [Code::StalePort, Code::OversizedConstant];
+        let stale = found.iter().enumerate().filter(|(_, it)| echoes.contains(&it.code) && is_of(it));
         absorbed.extend(stale.map(|(at, _)| at).collect::<Vec<_>>());
         let cause = found.iter().position(|it| CAUSES.contains(&it.code) && is_of(it) && !is_stray_attribute(it));
         let victims: Vec<_> = members.iter().filter_map(|&at| found[at].layer.clone()).collect();
@@ -187,7 +191,7 @@ impl<'a> Causes<'a> {
 
     /// A value of an attribute with which a layer's outputs would be what its ports declare.
     fn value_as_declared(&self, origin: &Origin) -> Option<String> {
-        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.tensor.layer)
+        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.tensor.layer, None)
     }
 
     /// Adds to an error where the tensor that it is about stopped being what its port declares.
@@ -294,7 +298,12 @@ impl<'a> Causes<'a> {
         };
         let faulty = of(Diagnostic::is_error);
         let repeated = of(|it| it.code == Code::DuplicateLayerId);
-        let misspelt = of(|it| it.code == Code::UnknownAttribute && meant(it).is_some());
+        let misspelt = of(|it| match it.code {
+            Code::UnknownAttribute => meant(it).is_some(),
+            Code::UnknownElement => meant_element(it).is_some(),
+            Code::AssumedAttribute | Code::IncompleteParameter => true,
+            _ => false,
+        });
         let follows = |it: &Diagnostic| {
             let Some(reference) = &it.layer else { return false };
             if it.code == Code::TrailingJunk {
@@ -358,8 +367,12 @@ impl<'a> Causes<'a> {
 
     /// Puts what the ports declare into helps that ask for an attribute.
     fn fill_in(&self, found: &mut [Diagnostic]) {
-        for it in found.iter_mut().filter(|it| it.code == Code::MissingAttribute) {
-            let Some((.., layer)) = it.layer.as_ref().and_then(|layer| self.find(layer)) else { continue };
+        let codes = [Code::MissingAttribute, Code::IncompleteParameter, Code::AssumedAttribute, Code::InvalidValue];
+        for it in found.iter_mut().filter(|it| codes.contains(&it.code)) {
+            let Some((graph, layer)) = it.layer.as_ref().and_then(|layer| self.find(layer)) else { continue };
+            if it.code == Code::AssumedAttribute {
+                self.fill_in_assumed(it, graph, layer);
+            }
             if let Some(set) = ops::revisions(layer.ty()).iter().flat_map(|row| row.opsets()).min() {
                 let help = it.help.iter_mut();
                 help.for_each(|help| *help = help.replace("version=\"…\"", &format!("version=\"opset{set}\"")));
@@ -375,9 +388,22 @@ impl<'a> Causes<'a> {
                     }
                 }
                 if !dims.is_empty() {
+                    if ops::is_constant(layer) && help.starts_with("correct `shape`") {
+                        *help = format!("write shape=\"{shape}\", as its port declares");
+                    }
                     *help = help.replace("shape=\"…\"", &format!("shape=\"{shape}\""));
                 }
             }
+        }
+    }
+
+    /// Puts the value of an assumed attribute into its help with which the outputs of the layer would be as declared.
+    fn fill_in_assumed(&self, it: &mut Diagnostic, graph: &Graph, layer: &Layer) {
+        let Some(name) = it.message.split('`').nth(3) else { return };
+        let is_list = it.help.iter().any(|help| help.ends_with("=\"…\""));
+        if is_list || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
+            let value = value_as_declared(self.model, graph, layer.id(), Some(name));
+            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}")]);
         }
     }
 
@@ -387,6 +413,7 @@ impl<'a> Causes<'a> {
         let mut meant = HashSet::new();
         for it in found.iter_mut() {
             let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
+                || it.code == Code::StalePort && it.message.starts_with("input")
                 || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
             let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
             if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {
@@ -530,6 +557,66 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
             error.help = lint.help.clone();
             found.retain(|it| *it != lint);
         }
+    }
+}
+
+/// Joins what is wrong with a layer for lack of an element with the lint that says how the element is misspelt.
+fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
+    let misspelt: Vec<_> = found.iter().filter(|it| meant_element(it).is_some()).cloned().collect();
+    for lint in misspelt {
+        let codes: &[Code] = match meant_element(&lint) {
+            Some("data") => &[Code::AssumedAttribute, Code::IncompleteParameter, Code::MissingAttribute],
+            Some("input" | "output") => &[Code::UnknownPort],
+            Some("layers") => &[Code::UnreferencedWeights],
+            _ => &[],
+        };
+        let follows = |it: &Diagnostic| it.layer == lint.layer && codes.contains(&it.code);
+        let is_error = found.iter().any(|it| it.is_error() && follows(it));
+        found.retain(|it| !follows(it));
+        if let Some(lint) = found.iter_mut().find(|it| **it == lint).filter(|_| is_error) {
+            lint.severity = Severity::Error;
+        }
+    }
+}
+
+/// The element that a lint about an unknown one says is meant.
+fn meant_element(lint: &Diagnostic) -> Option<&str> {
+    let help = lint.help.first().filter(|_| lint.code == Code::UnknownElement)?;
+    help.strip_prefix("write <")?.split('>').next()
+}
+
+/// Joins outputs that a loop lacks with what its port map lacks.
+fn explain_port_maps(found: &mut Vec<Diagnostic>) {
+    let incomplete: Vec<_> = found.iter().filter(|it| it.code == Code::IncompletePortMap).cloned().collect();
+    for lint in incomplete {
+        let follows = |it: &Diagnostic| it.code == Code::UnknownPort && it.labels.len() == 1 && it.layer == lint.layer;
+        if !found.iter().any(follows) {
+            continue;
+        }
+        found.retain(|it| !follows(it));
+        if let Some(lint) = found.iter_mut().find(|it| **it == lint) {
+            lint.severity = Severity::Error;
+        }
+    }
+}
+
+/// Makes one finding of constants that are all too long for what they say that they are, and drops what their values seem to be.
+fn join_oversized(found: &mut Vec<Diagnostic>) {
+    let oversized: Vec<_> = found.iter().filter(|it| it.code == Code::OversizedConstant).cloned().collect();
+    let layers: HashSet<_> = oversized.iter().filter_map(|it| it.layer.clone()).collect();
+    found.retain(|it| it.code != Code::NonFiniteConstant || it.layer.as_ref().is_none_or(|it| !layers.contains(it)));
+    let [first, others @ ..] = &oversized[..] else { return };
+    if others.is_empty() {
+        return;
+    }
+    let mut joined = first.clone();
+    joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), first.message);
+    joined.victims = oversized.iter().filter_map(|it| it.layer.clone()).collect();
+    let labels = others.iter().take(PLACES).filter_map(|it| Some((it.labels.first()?.span, &it.message)));
+    joined.labels.extend(labels.map(|(span, message)| Label { span, message: message.clone() }));
+    found.retain(|it| !others.contains(it));
+    if let Some(it) = found.iter_mut().find(|it| *it == first) {
+        *it = joined;
     }
 }
 

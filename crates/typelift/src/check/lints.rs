@@ -7,16 +7,20 @@ use crate::diagnostic::{Code, Related};
 use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, Operation};
+use crate::spelling;
 use crate::xml;
 
 /// How many bytes of constants are looked through for values that are not finite, and for those that a Convert destroys.
 pub(super) const BUDGET: u64 = 64 << 20;
 
+/// What an entry of a port map can be for.
+const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
+
 impl<'a> Check<'a> {
     /// Looks at a layer of a known operation, whose tensors are inferred.
     pub(super) fn behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);
-        self.required_attributes(layer, operation);
+        self.required_attributes(layer, operation, &inputs);
         match operation.layer_kind() {
             LayerKind::If => self.condition(layer, &inputs, 0),
             LayerKind::Loop => {
@@ -34,7 +38,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn required_attributes(&mut self, layer: &Layer, operation: &'static Operation) {
+    fn required_attributes(
+        &mut self,
+        layer: &Layer,
+        operation: &'static Operation,
+        inputs: &[Option<(&Layer, &OutputPort)>],
+    ) {
         // Padding that is worked out is not read from the file.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
         for name in operation.required_attributes().iter().filter(|name| padding || !name.starts_with("pads_")) {
@@ -43,10 +52,23 @@ impl<'a> Check<'a> {
             };
             let message = format!("`{}` has no attribute `{name}`, which it requires", layer.ty());
             let span = self.locate(layer, "data", name);
+            let size = || inputs.get(1).copied().flatten()?.1.shape().dims()?.last()?.value();
+            let declared = layer.outputs().first().and_then(|port| port.declared);
             let (label, help) = match (*name, assumed) {
                 ("destination_type", _) => (
                     "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
-                    "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".to_owned(),
+                    match declared.filter(|&ty| ty != ElementType::Dynamic) {
+                        Some(ty) => format!("add destination_type=\"{ty}\", as its port declares"),
+                        None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".to_owned(),
+                    },
+                ),
+                ("hidden_size", _) if size().is_some() => (
+                    format!("OpenVINO assumes {assumed}"),
+                    format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()),
+                ),
+                ("levels", _) => (
+                    format!("OpenVINO assumes {assumed}, and its plugins refuse it"),
+                    "add levels=\"256\" for 8 bits, or the number of levels that is meant".to_owned(),
                 ),
                 (_, "") => ("OpenVINO assumes that it is empty".to_owned(), format!("add {name}=\"…\"")),
                 (_, assumed) => {
@@ -84,8 +106,12 @@ impl<'a> Check<'a> {
 
     fn loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(body) = layer.bodies().first() else { return };
+        self.purposes(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
-        let decides = body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
+        let known = |purpose: Option<&str>| purpose.is_none_or(|purpose| PURPOSES.contains(&purpose));
+        let misspelt = body.port_map().iter().any(|it| !known(it.purpose()));
+        let decides = misspelt
+            || body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
         if ops::kind(layer) == LayerKind::Loop && !decides {
             let message = format!("the port map of `{}` has no execution_condition", layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
@@ -97,6 +123,21 @@ impl<'a> Check<'a> {
         }
         for at in 0..body.back_edges().len() {
             self.back_edge(layer, body, at, inputs);
+        }
+    }
+
+    /// Looks for purposes in a port map that OpenVINO does not know.
+    fn purposes(&mut self, layer: &Layer, body: &Body) {
+        for entry in body.port_map() {
+            let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
+            let message = format!("`{purpose}` is not a purpose: OpenVINO ignores it");
+            let place = layer.span().unwrap_or_default();
+            let span = xml::locate_joint(self.source, place, entry.internal_layer_id).unwrap_or(place);
+            let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "in this entry");
+            let meant =
+                PURPOSES.iter().max_by_key(|known| known.bytes().zip(purpose.bytes()).filter(|(a, b)| a == b).count());
+            let meant = spelling::word(purpose, &PURPOSES).or(meant.copied()).unwrap_or_default();
+            self.diagnostics.push(lint.help(format!("write purpose=\"{meant}\"")));
         }
     }
 

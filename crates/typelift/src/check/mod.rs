@@ -186,7 +186,7 @@ impl<'a> Check<'a> {
     }
 
     fn lints(mut self, model: &'a Model) -> Vec<Diagnostic> {
-        self.graph(&model.graph);
+        self.graph(&model.graph, true);
         self.unknown_operations(Severity::Error);
         self.constants(model);
         self.bare_ampersands(model);
@@ -197,11 +197,12 @@ impl<'a> Check<'a> {
         self.diagnostics
     }
 
-    fn graph(&mut self, graph: &'a Graph) {
+    /// Looks at a graph and its bodies, and compares ports with tensors if what the graph is given is `known`.
+    fn graph(&mut self, graph: &'a Graph, known: bool) {
         self.duplicate_layer_names(graph);
         self.duplicate_tensor_names(graph);
         self.unreachable_layers(graph);
-        self.stale_ports(graph);
+        let unknown = if known { self.stale_ports(graph) } else { FxHashSet::default() };
         for layer in graph.unordered() {
             match ops::lookup(layer.ty(), layer.version()) {
                 Some(operation) => {
@@ -212,7 +213,7 @@ impl<'a> Check<'a> {
             }
             for body in layer.bodies() {
                 self.path.push(format!("{}/{}", layer.name(), body.name()));
-                self.graph(&body.graph);
+                self.graph(&body.graph, known && !unknown.contains(&layer.id()));
                 self.path.pop();
             }
         }
@@ -382,9 +383,9 @@ impl<'a> Check<'a> {
 
     /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
     /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
-    /// has an error, is not compared.
-    fn stale_ports(&mut self, graph: &Graph) {
-        let Ok(order) = graph.topological_order() else { return };
+    /// has an error, is not compared. Gives the layers of which nothing is known.
+    fn stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
+        let Ok(order) = graph.topological_order() else { return FxHashSet::default() };
         // Of the layers that are not sound.
         let mut sources = FxHashMap::<LayerId, Source>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
@@ -423,6 +424,7 @@ impl<'a> Check<'a> {
             }
             self.diagnostics.push(lint);
         }
+        sources.into_iter().filter(|(_, source)| *source == Source::Unknown).map(|(id, _)| id).collect()
     }
 
     /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.

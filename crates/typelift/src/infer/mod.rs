@@ -552,7 +552,10 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
                 .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
                 .unwrap_or(value)
         }
-        None => xml::locate(source, place, "layer", "name"),
+        None => fault
+            .joint
+            .and_then(|id| xml::locate_joint(source, place, id))
+            .unwrap_or_else(|| xml::locate(source, place, "layer", "name")),
     };
     diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
     let feeds = graph.feeds(id);
@@ -634,6 +637,7 @@ fn check_output_count(graph: &Graph, id: LayerId, count: usize, version: IrVersi
     if version == IrVersion::V10 && !used {
         return Ok(());
     }
-    let message = format!("`{}` has {count} outputs here, and {} ports", layer.ty, layer.outputs.len());
+    let outputs = if count == 1 { "output" } else { "outputs" };
+    let message = format!("`{}` has {count} {outputs} here, and {} ports", layer.ty, layer.outputs.len());
     Err(Fault::other(Code::UnknownPort, message).help("remove the extra ports, and edges that start there"))
 }

@@ -117,14 +117,16 @@ fn find_value(
 }
 
 /// The value of an attribute with which the outputs of a layer without bodies would be what its ports declare.
-pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId) -> Option<String> {
+///
+/// `name` is the attribute, if only one can be wrong.
+pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name: Option<&str>) -> Option<String> {
     let layer = graph.layer(id)?;
     let operation = ops::lookup(&layer.ty, &layer.version).filter(|_| !is_constant(layer))?;
     let inputs = graph.tensors(id);
     let (values, _) = AttributeValues::read(layer, operation);
     let subject = Subject { graph, layer, operation, values: &values, given: None };
     let mut probe = Probe::new(&model.source, &model.weights);
-    let names: Vec<_> = operation.attribute_names().collect();
+    let names: Vec<_> = operation.attribute_names().filter(|it| name.is_none_or(|name| name == *it)).collect();
     find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())
 }
 
@@ -169,7 +171,7 @@ fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
                 layer.attribute("strides").and_then(|text| text.split(',').map(|it| it.trim().parse().ok()).collect());
             let repeated = now.first().into_iter().flat_map(|&first| (1..=4).map(move |length| vec![first; length]));
             let cut = (1..now.len()).map(|length| now[..length].to_vec());
-            let all = (1..=7).flat_map(|value| (1..=3).map(move |length| vec![value; length]));
+            let all = (0..=7).flat_map(|value| (1..=3).map(move |length| vec![value; length]));
             lists(other.into_iter().chain(repeated).chain(cut).chain(all).collect())
         }
         _ => Vec::new(),

@@ -104,7 +104,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     for (output, left) in then.outputs.iter().enumerate() {
         let Some(right) = otherwise.outputs.get(output) else {
             return Err(invalid(format!("`else_body` gives nothing for output {output}, and `then_body` does"))
-                .help("give both branches the same outputs"));
+                .help("add the <output> to the <else_port_map>: both branches must give the same outputs"));
         };
         let (left_type, left) = then.value(cx, left.result);
         let (right_type, right) = otherwise.value(cx, right.result);
@@ -252,6 +252,9 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Limit on the layers that a help lists.
+const SHOWN: usize = 8;
+
 /// The layers of a body that some Result needs.
 fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
@@ -324,8 +327,14 @@ impl Joints {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
                 let (parameter, count) = (entrance.parameter, cx.inputs.len());
-                let message = format!("the port map gives Parameter {parameter} an input that is none of the {count}");
-                return Err(invalid(message).rule("`external_port_id` counts the inputs of the layer from 0"));
+                let message = format!(
+                    "the port map gives Parameter {parameter} input {} of the layer, which has {count}",
+                    entrance.input as i64
+                );
+                return Err(invalid(message)
+                    .joint(parameter)
+                    .rule("`external_port_id` counts the inputs of the layer from 0")
+                    .help(format!("write an external_port_id from 0 to {}", count.saturating_sub(1))));
             };
             let shape = shape(entrance, input.shape().clone())?;
             Ok((entrance.parameter, BodyInput { shape, element_type: Some(input.element_type()) }))
@@ -483,8 +492,17 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
         layer => {
             let is =
                 layer.map_or("is not there".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
+            let fitting = body.graph.layers().filter(|layer| kind(layer) == wanted);
+            let fitting: Vec<_> =
+                fitting.map(|layer| format!("{} `{}`", layer.id(), layer.name())).take(SHOWN).collect();
+            let help = match fitting.is_empty() {
+                true => format!("add a {wanted:?} to the body"),
+                false => format!("write the id of a {wanted:?} of the body: {}", fitting.join(", ")),
+            };
             Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
-                .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results"))
+                .joint(id)
+                .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results")
+                .help(help))
         }
     }
 }

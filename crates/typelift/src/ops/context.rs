@@ -31,6 +31,8 @@ pub(crate) struct Fault {
     pub(crate) attribute: Option<&'static str>,
     /// The bytes of the attribute's value that it is about, where they are not all.
     pub(crate) part: Option<Box<Range<usize>>>,
+    /// The layer of a body whose entry in the port map or back edge it is about.
+    pub(crate) joint: Option<LayerId>,
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
@@ -47,6 +49,7 @@ impl Fault {
             inputs: SmallVec::new(),
             attribute: None,
             part: None,
+            joint: None,
             rule: None,
             help: None,
             wants: None,
@@ -91,6 +94,12 @@ impl Fault {
 
     fn about(mut self, inputs: &[usize]) -> Self {
         self.inputs = inputs.into();
+        self
+    }
+
+    /// The same, about the entry of a port map or the back edge that names a layer of a body.
+    pub(crate) fn joint(mut self, id: LayerId) -> Self {
+        self.joint = Some(id);
         self
     }
 
@@ -475,7 +484,11 @@ impl<'a> Context<'a> {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
             let lint = Fault::other(Code::OddDimension, message);
-            self.lint(Fault { attribute: Some(name), part: Some(span.into()), ..lint });
+            let mut lint = Fault { attribute: Some(name), part: Some(span.clone().into()), ..lint };
+            if let Some(meant) = text.get(span).and_then(range_meant) {
+                lint = lint.help(format!("write {meant} if a range is meant"));
+            }
+            self.lint(lint);
         }
         Ok(shape)
     }
@@ -518,8 +531,17 @@ fn as_read(element_type: ElementType, values: Vec<i64>) -> Vec<i64> {
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 
+/// The range that a dim most likely means that is written as `1-8`, `1:8` or `8..1`.
+fn range_meant(dim: &str) -> Option<String> {
+    let (one, other) = ["..", "-", ":"].iter().find_map(|between| dim.trim().split_once(between))?;
+    let (one, other): (u32, u32) = (one.parse().ok()?, other.parse().ok()?);
+    Some(format!("{}..{}", one.min(other), one.max(other)))
+}
+
 /// What to write for a text that is not a shape.
 fn help_with_shape(name: &str, text: &str) -> String {
+    // `(1, 3)` and `[1, 3]` are other programs' lists; `1.0` is a number that was written as a float.
+    let text = text.trim().trim_matches(|c| "()[]{}".contains(c));
     let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
     match by_cross {
         Some(dims) => {
@@ -528,14 +550,17 @@ fn help_with_shape(name: &str, text: &str) -> String {
         }
         None => {
             let dim = |dim: &str| {
+                let dim = dim.trim();
+                let dim = dim.strip_suffix(".0").unwrap_or(dim);
                 if !dim.trim().is_empty() && Shape::parse_lenient(dim).is_ok() {
-                    dim.trim().to_owned()
+                    dim.to_owned()
                 } else {
                     "?".to_owned()
                 }
             };
             let dims: Vec<_> = text.split(',').map(dim).collect();
-            format!("write {name}=\"{}\": `?` is a dim that is not fixed", dims.join(","))
+            let rule = if dims.iter().any(|dim| dim == "?") { ": `?` is a dim that is not fixed" } else { "" };
+            format!("write {name}=\"{}\"{rule}", dims.join(","))
         }
     }
 }

@@ -183,7 +183,8 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
     if cx.operation.name() == "Clamp" {
         let (min, max) = (cx.float("min")?, cx.float("max")?);
         if min > max {
-            return Err(Fault::attribute("min", format!("`min` is {min}, more than `max`, which is {max}")));
+            return Err(Fault::attribute("min", format!("`min` is {min}, more than `max`, which is {max}"))
+                .help("exchange min and max, or correct one of them"));
         }
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());

@@ -152,8 +152,17 @@ impl Network {
         batch = merge(cx, "the batch size", batch, 1 + self.states, 0)?;
         let directions = if cx.word("direction")? == "bidirectional" { 2 } else { 1 };
         let states = (1..=self.states).map(|input| (input, 1));
+        let tensors: Vec<_> = states.chain((weights..weights + 3).map(|input| (input, 0))).collect();
+        let other = |&&(input, axis): &&(usize, usize)| (Dim::fixed(directions) & dim(cx, input, axis)).is_none();
+        let others: Vec<_> = tensors.iter().filter(other).map(|(input, _)| *input).collect();
+        if others.len() == tensors.len() {
+            let word = cx.word("direction")?;
+            let message =
+                format!("`direction` is {word}, which is {directions} directions, and the weights have another number");
+            return Err(Fault { attribute: Some("direction"), inputs: others.into(), ..Fault::shapes(&[], message) });
+        }
         let mut merged = Dim::fixed(directions);
-        for (input, axis) in states.chain((weights..weights + 3).map(|input| (input, 0))) {
+        for (input, axis) in tensors {
             merged = merge(cx, "the number of directions", merged, input, axis)?;
         }
         let steps = dim(cx, 0, 1);
@@ -263,5 +272,5 @@ fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
 /// What a size, called `name`, is when the dim of an input says it too.
 fn merge(cx: &Context, name: &str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
     let found = dim(cx, input, axis);
-    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, and by input {input} {found}")))
+    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, and {found} in input {input}")))
 }

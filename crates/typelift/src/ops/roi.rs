@@ -28,11 +28,13 @@ pub(super) const ROWS: &[Operation] = &[
     ]),
     Operation::new("ROIAlign", 3, roi_align)
         .until(8)
+        .requires(&["pooled_h", "pooled_w"])
         .inputs(3, 3)
         .ties(Ties::Inputs(&[0, 1]))
         .accepts(Accepts::Real)
         .attributes(before("aligned_mode", ALIGN)),
     Operation::new("ROIAlign", 9, roi_align)
+        .requires(&["pooled_h", "pooled_w"])
         .inputs(3, 3)
         .ties(Ties::Inputs(&[0, 1]))
         .accepts(Accepts::Real)

@@ -40,12 +40,17 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
             .help("add <data shape=\"…\" element_type=\"…\"/>; `?` stands for a dim that is not fixed"));
     }
-    let element_type = cx.type_attribute("element_type")?;
-    let mut shape = cx.partial_shape("shape")?;
+    let (element_type, shape) = (cx.type_attribute("element_type"), cx.partial_shape("shape"));
+    if let (Err(_), Err(fault)) = (&element_type, &shape) {
+        cx.around.lint(cx.graph, cx.layer.id(), fault);
+    }
+    let (element_type, mut shape) = (element_type?, shape?);
     for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
         if !cx.has_attribute(attribute) {
             let message = format!("a Parameter without `{attribute}` is {becomes}");
-            cx.lint(Fault::other(Code::IncompleteParameter, message));
+            cx.lint(
+                Fault::other(Code::IncompleteParameter, message).help(format!("add {attribute}=\"…\" to its <data>")),
+            );
         }
     }
     let mut element_type = element_type;
@@ -98,7 +103,10 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
             // Writers give an empty constant one byte.
             if needed.max(1) < size.into() && element_type.bits() > 0 {
                 let message = format!("{element_type}{shape} needs {needed} bytes, and `size` is {size}");
-                cx.lint(Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) });
+                let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
+                cx.lint(lint.help(
+                    "correct the element type or the shape if they were changed, or write the size that they need",
+                ));
             }
         }
         needed => {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use read::{Reading, parse};
 pub(crate) use read::{
-    declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_port, matches_dims, means,
+    declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
 };
 
 use thiserror::Error;

@@ -186,6 +186,30 @@ pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Spa
     layer.tag_span
 }
 
+/// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
+#[cold]
+pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
+    let mut tokens = Tokens::new(source, span);
+    let layer = tokens.child(None).ok()??;
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let joins = child.name().contains("port_map") || child.name() == "back_edges";
+        while let Some(entry) = tokens.child(Some(&child)).ok()?.filter(|_| joins) {
+            let mut names = Tokens::attributes(&entry).flatten();
+            let is_it = |(name, value): (&str, &str)| {
+                ["internal_layer_id", "from-layer", "to-layer"].contains(&name) && value.trim().parse() == Ok(id.0)
+            };
+            if names.any(is_it) {
+                return Some(entry.tag_span);
+            }
+            tokens.skip(&entry).ok()?;
+        }
+        if !joins {
+            tokens.skip(&child).ok()?;
+        }
+    }
+    None
+}
+
 /// Whether a port with these dims says this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
@@ -507,7 +531,7 @@ impl<'a> Read<'a> {
                         if element.name() == "layer" {
                             self.layer(&element, &mut graph)?;
                         } else {
-                            self.unknown_element(&element)?;
+                            self.unknown_element(&element, None)?;
                         }
                     }
                     self.index_layers(&mut graph);
@@ -527,7 +551,7 @@ impl<'a> Read<'a> {
                         extras.push(span);
                     }
                 }
-                _ => self.unknown_element(&child)?,
+                _ => self.unknown_element(&child, None)?,
             }
         }
         graph.span = Some(self.tokens.span_since(parent));
@@ -579,7 +603,17 @@ impl<'a> Read<'a> {
             }
         };
         layer.id = LayerId(id.unwrap_or(u64::MAX));
-        for &(name, value) in unknown.iter().take(SHOWN) {
+        // An attribute that is missing is said to be misspelt so.
+        let missing = |name: &str| {
+            let named = [
+                ("id", id.is_none()),
+                ("name", layer.name.is_empty()),
+                ("type", ty.is_none()),
+                ("version", version.is_none()),
+            ];
+            named.iter().any(|(known, missing)| *missing && name.eq_ignore_ascii_case(known))
+        };
+        for &(name, value) in unknown.iter().filter(|(name, _)| !missing(name)).take(SHOWN) {
             let message = format!("attribute `{name}` of <layer> is ignored");
             let lint =
                 Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
@@ -651,7 +685,7 @@ impl<'a> Read<'a> {
                         rejoined: false,
                     });
                 }
-                _ => self.unknown_element(&child)?,
+                _ => self.unknown_element(&child, Some(&*layer))?,
             }
         }
         for body in &mut layer.bodies {
@@ -731,7 +765,7 @@ impl<'a> Read<'a> {
         previous: Option<&InputPort>,
     ) -> Result<Option<InputPort>, Fatal> {
         if element.name() != "port" {
-            return self.unknown_element(element).map(|()| None);
+            return self.unknown_element(element, None).map(|()| None);
         }
         let [id, precision] = self.known_attributes(element, ["id", "precision"], |_, _| {})?;
         let id = self.port_id(element, id, previous.map(|port| port.id));
@@ -750,7 +784,7 @@ impl<'a> Read<'a> {
 
     fn output_port(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Option<OutputPort>, Fatal> {
         if element.name() != "port" {
-            return self.unknown_element(element).map(|()| None);
+            return self.unknown_element(element, None).map(|()| None);
         }
         let [id, precision, names] = self.known_attributes(element, ["id", "precision", "names"], |_, _| {})?;
         let id = self.port_id(element, id, layer.outputs.last().map(|port| port.id));
@@ -802,7 +836,7 @@ impl<'a> Read<'a> {
             match child.name() {
                 "dim" => dims.push(self.dim(&child)?),
                 "rt_info" if rt_info.is_none() => rt_info = Some(self.tokens.skip(&child)?),
-                _ => self.unknown_element(&child)?,
+                _ => self.unknown_element(&child, None)?,
             }
         }
         // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
@@ -856,7 +890,7 @@ impl<'a> Read<'a> {
                 "input" => Direction::Input,
                 "output" => Direction::Output,
                 _ => {
-                    self.unknown_element(&child)?;
+                    self.unknown_element(&child, None)?;
                     continue;
                 }
             };
@@ -915,7 +949,7 @@ impl<'a> Read<'a> {
             }
             match self.tokens.child(Some(parent))? {
                 Some(element) if element.name() == "edge" => edges.extend(self.edge(&element)?),
-                Some(element) => self.unknown_element(&element)?,
+                Some(element) => self.unknown_element(&element, None)?,
                 None => return Ok(()),
             }
         }
@@ -1177,6 +1211,10 @@ impl<'a> Read<'a> {
             _ => false,
         };
         if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| about_id(found)) {
+            // `Id` says which it is.
+            if found.help.iter().any(|help| help.starts_with("write `id` for ")) {
+                return;
+            }
             found.help = vec![format!("write id=\"{id}\", which edges name and no layer has")];
         }
     }
@@ -1378,23 +1416,27 @@ impl<'a> Read<'a> {
 
     fn no_children(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
         while let Some(child) = self.tokens.child(Some(element))? {
-            self.unknown_element(&child)?;
+            self.unknown_element(&child, None)?;
         }
         Ok(())
     }
 
     #[cold]
-    fn unknown_element(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
+    fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
         let name = element.name();
         let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
         let lint = lint.at(element.tag_span, "not in the format here");
-        self.report(match name.contains('\u{a0}') {
+        let lint = match name.contains('\u{a0}') {
             true => lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name"),
             false => match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
                 Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
                 None => lint.help("remove it, or put it where the format has it"),
             },
-        });
+        };
+        match owner {
+            Some(layer) => self.report_of(layer, lint),
+            None => self.report(lint),
+        }
         self.tokens.skip(element).map(|_| ())
     }
 
