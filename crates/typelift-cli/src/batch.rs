@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use walkdir::{DirEntry, WalkDir};
 
 use crate::Status;
 use crate::failure::Failure;
@@ -92,7 +93,7 @@ impl Inputs {
         let mut models = Vec::new();
         for path in &self.paths {
             if path.is_dir() {
-                let found = find(path, directory).map_err(|(path, error)| Failure::io("read", &path, &error))?;
+                let found = find(path, directory).map_err(|error| unreadable(path, error))?;
                 if found.is_empty() {
                     return Err(Failure::new(format!("there is no .xml in the directory `{}`", path.display())));
                 }
@@ -246,29 +247,24 @@ fn many_fit(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A directory, or one beneath it, that cannot be read.
+fn unreadable(directory: &Path, error: walkdir::Error) -> Failure {
+    let place = error.path().unwrap_or(directory).to_owned();
+    Failure::io("read", &place, &error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into()))
+}
+
 /// Every .xml beneath a directory, sorted, but for those beneath `except`: what one run writes is nothing for the next to
 /// read. Links to files are followed, and links to directories are not.
-fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
-    let mut found = Vec::new();
-    let mut pending = vec![directory.to_owned()];
-    while let Some(directory) = pending.pop() {
-        let entries = fs::read_dir(&directory).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
-        for entry in entries.map_err(|error| (directory, error))? {
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if !except.is_some_and(|except| same_file(except, &path)) {
-                    pending.push(path);
-                }
-            } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
-                // A link that leads nowhere is reported when it is read.
-                && fs::metadata(&path).is_ok_and(|found| found.is_file()) | !path.exists()
-            {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, walkdir::Error> {
+    let is_read =
+        |entry: &DirEntry| !entry.file_type().is_dir() || except.is_none_or(|except| !same_file(except, entry.path()));
+    let is_model = |entry: &DirEntry| {
+        let is_xml = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        // A link that leads nowhere is reported when it is read.
+        is_xml && fs::metadata(entry.path()).map_or(true, |found| found.is_file())
+    };
+    let entries = WalkDir::new(directory).min_depth(1).sort_by_file_name().into_iter().filter_entry(is_read);
+    entries.filter(|entry| entry.as_ref().map_or(true, is_model)).map(|entry| Ok(entry?.into_path())).collect()
 }
 
 /// Fails where two models would be written to one file, or their weights.

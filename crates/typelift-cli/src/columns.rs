@@ -1,6 +1,7 @@
 //! Text in columns, and numbers as people read them.
 
 use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
 
 /// The space between two columns.
 const GAP: usize = 2;
@@ -30,13 +31,13 @@ impl<const N: usize> Columns<N> {
 
     /// The lines, each with an end of line.
     pub(crate) fn print(&self) -> String {
-        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].chars().count()).max().unwrap_or(0);
+        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
         let widths: [usize; N] = std::array::from_fn(width);
         let mut text = String::new();
         for (style, row) in &self.rows {
             let mut line = String::new();
             for ((side, cell), width) in self.sides.iter().zip(row).zip(widths) {
-                let room = " ".repeat(width - cell.chars().count());
+                let room = " ".repeat(width - cell.width());
                 line += &match side {
                     Side::Left => format!("{cell}{room}"),
                     Side::Right => format!("{room}{cell}"),
@@ -81,5 +82,13 @@ mod tests {
         columns.push(Style::new(), ["type".to_owned(), "bytes".to_owned()]);
         columns.push(Style::new(), ["boolean".to_owned(), grouped(1_234_567)]);
         assert_eq!(columns.print(), "type         bytes\nboolean  1,234,567\n");
+    }
+
+    #[test]
+    fn columns_count_what_a_terminal_shows() {
+        let mut columns = Columns::new([Side::Left, Side::Left]);
+        columns.push(Style::new(), ["入力".to_owned(), "f32".to_owned()]);
+        columns.push(Style::new(), ["e\u{301}".to_owned(), "f16".to_owned()]);
+        assert_eq!(columns.print(), "入力  f32\ne\u{301}     f16\n");
     }
 }

@@ -9,6 +9,7 @@ use typelift::passes::{Action, Change};
 use typelift::rewrite::Site;
 use typelift::target::Retargeted;
 use typelift::{Diagnostic, LayerId, Model};
+use unicode_width::UnicodeWidthStr;
 
 use crate::listing::Clean;
 
@@ -216,13 +217,13 @@ impl Display for Plan {
             if !path.is_empty() {
                 writeln!(f, "in {}:", Clean(path))?;
             }
-            let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
             let widths = [width(0), width(1), width(2)];
             let mut above = "";
             for row in &rows {
                 let mut line = String::new();
                 for (text, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
-                    write!(line, "{text:width$}  ")?;
+                    write!(line, "{text}{:1$}  ", "", width - text.width())?;
                 }
                 let reason = row[3].as_str();
                 writeln!(f, "  {line}{}", if reason == above { "as above" } else { reason })?;

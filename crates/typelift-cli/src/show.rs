@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Color, Style};
 use typelift::notation::{self, Line};
 use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, Model};
+use unicode_width::UnicodeWidthStr;
 
 use crate::Status;
 use crate::failure::Failure;
@@ -69,8 +70,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             terminal.print(&model.to_string())?;
         }
         (Some((model, selection)), Format::Text) => {
-            let mut rows = Rows { model, selection, rows: Vec::new() };
-            rows.add(selection.graph, 0);
+            let rows = Rows::new(model, selection);
             if rows.rows.is_empty() && !selection.is_all() {
                 terminal.say("note: no layer of the model is shown by these options\n");
             }
@@ -95,7 +95,18 @@ enum Row {
     Body(usize, String),
 }
 
-impl Rows<'_> {
+/// The listing of the layers that are shown, for scripts.
+pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
+    Rows::new(model, selection).lines()
+}
+
+impl<'a> Rows<'a> {
+    fn new(model: &'a Model, selection: &'a Selection<'a>) -> Self {
+        let mut rows = Self { model, selection, rows: Vec::new() };
+        rows.add(selection.graph, 0);
+        rows
+    }
+
     fn add(&mut self, graph: &Graph, indent: usize) {
         for layer in self.selection.layers(graph) {
             let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
@@ -136,7 +147,7 @@ impl Rows<'_> {
             widths.filter(|&width| width <= WIDEST).max().unwrap_or(0)
         };
         let ids = widest(|indent, line| indent + line.id.to_string().len());
-        let names = widest(|_, line| line.name.chars().count());
+        let names = widest(|_, line| line.name.width());
         let calls = widest(|_, line| call_width(line));
         let mut text = String::new();
         for row in &self.rows {
@@ -144,7 +155,7 @@ impl Rows<'_> {
                 Row::Body(indent, line) => writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", ""),
                 Row::Layer(indent, line, emphasis, color) => {
                     let id = format!("{:indent$}{}", "", line.id);
-                    let after_name = " ".repeat(names.saturating_sub(line.name.chars().count()));
+                    let after_name = " ".repeat(names.saturating_sub(line.name.width()));
                     let after_call = " ".repeat(calls.saturating_sub(call_width(line)));
                     let attributes = match line.attributes.as_str() {
                         "" => String::new(),
@@ -166,7 +177,7 @@ impl Rows<'_> {
 /// The width of the operation with its arguments and attributes.
 fn call_width(line: &Line) -> usize {
     let gap = usize::from(!line.attributes.is_empty());
-    line.operation.chars().count() + line.arguments.chars().count() + gap + line.attributes.chars().count()
+    line.operation.width() + line.arguments.width() + gap + line.attributes.width()
 }
 
 const FAINT: Style = Style::new().dimmed();

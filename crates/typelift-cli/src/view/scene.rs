@@ -6,6 +6,7 @@ use serde::Serialize;
 use typelift::ops::{self, LayerKind};
 use typelift::span::Lines;
 use typelift::{Graph, Layer, LayerId, Model};
+use unicode_width::UnicodeWidthStr;
 
 use super::block;
 use super::layout::{self, Picture};
@@ -282,7 +283,7 @@ fn node(source: &Source<'_>, graph: &Graph, layer: &Layer, prefix: &str, inputs:
         Some((from, to, lost)) => from.len() + to.len() + lost.len() + 5,
         None => outputs.first().map_or(0, |(ty, shape)| ty.len() + shape.chars().count()),
     };
-    let widest = types.max(layer.ty().chars().count() * 9 / 8 + 2).max(short(layer.name()).chars().count());
+    let widest = types.max(layer.ty().chars().count() * 9 / 8 + 2).max(short(layer.name()).width());
     Node {
         id: Some(layer.id()),
         name: layer.name().to_owned(),
@@ -316,7 +317,7 @@ fn of_block(name: &str, layers: usize, scene: usize) -> Node {
         line: None,
         x: 0.0,
         y: 0.0,
-        w: (name.chars().count() as f64 * 7.2 + 40.0).clamp(140.0, 280.0),
+        w: (name.width() as f64 * 7.2 + 40.0).clamp(140.0, 280.0),
         h: 66.0,
         outputs: Vec::new(),
         inputs: Vec::new(),

@@ -1,6 +1,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
+use unicode_width::UnicodeWidthStr;
+
 /// A text that is not in the notation: what is wrong, where, and what may have been meant.
 ///
 /// Printed, it shows the line with a caret under the fault:
@@ -85,8 +87,8 @@ pub(crate) fn pointer(text: &str, span: Range<usize>, label: &str) -> String {
     let before = format!("{cut}{}", before.iter().collect::<String>());
     let rest = clean(&text[start..line_end]);
     let after: String = rest.chars().take(2 * MOST).collect();
-    let width = text[start..end].chars().count().clamp(1, 2 * MOST);
+    let width = text[start..end].width().clamp(1, 2 * MOST);
     let carets = "^".repeat(width);
     let label = if label.is_empty() { String::new() } else { format!(" {label}") };
-    format!("\n  {before}{}\n  {:2$}{carets}{label}", after.trim_end(), "", before.chars().count())
+    format!("\n  {before}{}\n  {:2$}{carets}{label}", after.trim_end(), "", before.width())
 }
