@@ -4,7 +4,6 @@
 //! `docs/benchmarks.md`.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
-#[path = "../../typelift/benches/common/mod.rs"]
 mod common;
 
 use std::fs;
