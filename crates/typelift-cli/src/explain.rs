@@ -24,12 +24,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let text = match args.code {
+    terminal.print(&text(args.code))?;
+    Ok(Status::Done)
+}
+
+/// What a code means or, without one, a line on each.
+pub(crate) fn text(code: Option<Code>) -> String {
+    match code {
         Some(code) => section(code).unwrap_or_default().to_owned() + "\n",
         None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", summary(code))).collect(),
-    };
-    terminal.print(&text)?;
-    Ok(Status::Done)
+    }
 }
 
 /// The section of the page on a code, with its heading.

@@ -8,6 +8,7 @@ use anstream::adapter::strip_str;
 use serde::Serialize;
 use typelift::convert::Converted;
 use typelift::diff::Diff;
+use typelift::stats::Stats;
 use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
 
@@ -17,7 +18,9 @@ use crate::input::{self, Input};
 use crate::plan::Plan;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::{diff, promote, view, why};
+use crate::{check, diff, dot, explain, promote, show, stats, view, why};
+
+pub use crate::selection::SelectionArgs;
 
 /// Why there is no report, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,13 +111,49 @@ pub fn promotion(
     Ok(promote::json(operands, rules, operation, settings)?)
 }
 
-/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it. A model that was not read
-/// from a file goes by its name.
+/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and, with the name of
+/// another model, how it differs from that one. A model that was not read from a file goes by its name.
 ///
 /// # Errors
 /// [`Refusal`] if the model cannot be printed as JSON.
-pub fn page(model: &Model, file: Option<&Path>, found: &[Diagnostic]) -> Result<String, Refusal> {
-    Ok(view::draw(model, file.unwrap_or(Path::new("-")), None, found)?)
+pub fn page(
+    model: &Model,
+    file: Option<&Path>,
+    before: Option<(String, Diff)>,
+    found: &[Diagnostic],
+) -> Result<String, Refusal> {
+    Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found)?)
+}
+
+/// The layers of an inferred model, as `show` prints them for scripts.
+///
+/// # Errors
+/// [`Refusal`] if no layer has a name or an operation that is asked for.
+pub fn listing(model: &Model, shown: &SelectionArgs) -> Result<String, Refusal> {
+    Ok(show::text(model, &shown.find(model)?))
+}
+
+/// The layers of an inferred model as a graph for Graphviz, as `show --format dot` prints them.
+///
+/// # Errors
+/// As [`listing`].
+pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, Refusal> {
+    Ok(dot::print(model, &shown.find(model)?))
+}
+
+/// What a model consists of, as `stats` prints it.
+#[must_use]
+pub fn stats_text(file: &str, stats: &Stats) -> String {
+    strip_str(&stats::text(file, stats)).to_string()
+}
+
+/// What a finding means, as `explain` prints it; without its code, a line on each.
+///
+/// # Errors
+/// [`Refusal`] if no finding has this code.
+pub fn explanation(code: Option<&str>) -> Result<String, Refusal> {
+    let code = code.map(check::find_code).transpose().map_err(|message| Refusal { message, help: None })?;
+    Ok(explain::text(code))
 }
 
 /// The layer or tensor whose name is closest to one that a model does not have.

@@ -10,20 +10,20 @@ use crate::failure::Failure;
 use crate::input;
 
 /// Which layers to show.
-#[derive(clap::Args)]
-pub(crate) struct SelectionArgs {
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct SelectionArgs {
     /// Show a layer and what is near it: a name, an id, or `loop/body/x` for a layer in a body
     #[arg(long, value_name = "NAME")]
-    around: Option<String>,
+    pub around: Option<String>,
     /// How many layers before and after the one of --around
     #[arg(long, value_name = "N", default_value_t = 2, requires = "around")]
-    depth: usize,
+    pub depth: usize,
     /// Show only layers of these operations, such as Convert
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
-    only: Vec<String>,
+    pub only: Vec<String>,
     /// Show constants where they are used instead of on their own: Add(0, 1.5)
     #[arg(long)]
-    fold_constants: bool,
+    pub fold_constants: bool,
 }
 
 /// The layers of a model that are shown.

@@ -77,7 +77,7 @@ const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 const FAINT: Style = Style::new().dimmed();
 
-fn text(file: &str, stats: &Stats) -> String {
+pub(crate) fn text(file: &str, stats: &Stats) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}: ", Clean(file));
     if !stats.name.is_empty() {
         text += &format!("{}, ", Clean(&stats.name));

@@ -18,7 +18,7 @@ use crate::model::Model;
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
-    use super::{Layer, Model, diff, promote, run};
+    use super::{Layer, Model, diff, explain, promote, run};
 
     use pyo3::prelude::*;
 
@@ -47,6 +47,12 @@ fn promote(
     let operands: Vec<_> = operands.iter().map(String::as_str).collect();
     typelift_cli::report::promotion(&operands, rules, operation, &settings)
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
+}
+
+/// What a finding means or, without its code, a line on each.
+#[pyfunction]
+fn explain(py: Python<'_>, code: Option<&str>) -> PyResult<String> {
+    typelift_cli::report::explanation(code).map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
 /// What differs between two models: as text, as text with everything, and as JSON.

@@ -449,20 +449,44 @@ impl Model {
         .map_err(|failure: Failure| failure.raise(py))
     }
 
-    /// The page that `typelift view` draws.
-    fn page(&self, py: Python<'_>) -> PyResult<String> {
+    /// What the model consists of: as text and as JSON.
+    fn stats(&self, py: Python<'_>) -> PyResult<(String, String)> {
         let state = self.state();
         py.detach(|| {
-            let found = state.check(None).list;
-            report::page(&state.model, state.path.as_deref(), &found).map_err(|refusal| Failure::Fault(refusal.message))
+            let stats = typelift::stats(&state.model);
+            Ok((report::stats_text(&state.file, &stats), failure::json(&stats)?))
         })
         .map_err(|failure: Failure| failure.raise(py))
     }
 
-    /// The listing that `typelift show` prints.
-    fn to_text(&self, py: Python<'_>) -> String {
+    /// The page that `typelift view` draws, with how the model differs from another one.
+    fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>) -> PyResult<String> {
+        let (state, before) = (self.state(), before.map(|before| before.get().state()));
+        py.detach(|| {
+            let before = before.map(|before| (before.file.clone(), typelift::diff(&before.model, &state.model)));
+            report::page(&state.model, state.path.as_deref(), before, &state.check(None).list)
+                .map_err(|refusal| Failure::Fault(refusal.message))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// The listing that `typelift show` prints, or its picture for Graphviz.
+    fn listing(
+        &self,
+        py: Python<'_>,
+        around: Option<String>,
+        depth: usize,
+        only: Vec<String>,
+        fold_constants: bool,
+        dot: bool,
+    ) -> PyResult<String> {
         let state = self.state();
-        py.detach(|| state.model.to_string())
+        let shown = report::SelectionArgs { around, depth, only, fold_constants };
+        py.detach(|| {
+            let print = if dot { report::dot } else { report::listing };
+            print(&state.model, &shown).map_err(|refusal| Failure::Unknown(refusal.to_string()))
+        })
+        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// The graph and the weights as files would hold them.

@@ -89,10 +89,13 @@ def compare(core: Any, path: Path) -> Outcome:
     inputs, expected, reason = first_that_runs(core, path)
     if inputs is None:
         return Outcome(None, reason, 0)
-    model = typelift.open(path)
-    if errors := model.check().errors:
-        return Outcome(f"refused: {errors[0]}", None, 0)
-    changes = len(model.convert()) + len(model.rewrite(use=RULES))
+    try:
+        model = typelift.open(path)
+        if errors := model.check().errors:
+            return Outcome(f"refused: {errors[0]}", None, 0)
+        changes = len(model.convert()) + len(model.rewrite(use=RULES))
+    except (typelift.ModelError, typelift.RuleError) as error:
+        return Outcome(f"refused: {error}", None, 0)
     # OpenVINO does not copy the weights that it is given: they must live as long as the model.
     text, weights = model.to_bytes()
     actual = outputs(core, core.read_model(text, weights), inputs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Union
 
 import pytest
 
@@ -293,15 +295,67 @@ def test_threads_share_a_model() -> None:
     assert not faults and model.check().errors == []
 
 
-def test_the_program_comes_along(tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "typelift", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*arguments: Union[str, Path]) -> subprocess.CompletedProcess[str]:
+    """Runs the program."""
+    command = [sys.executable, "-m", "typelift", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
+
+@pytest.mark.parametrize("name", ["realcpt_chain", "loop_py", "bert.promote"])
+def test_the_package_has_what_the_program_prints(name: str) -> None:
+    path = MODELS / f"{name}.xml"
+    model = typelift.open(path)
+    assert model.to_text() == run("show", path).stdout
+    assert model.to_text(only=["Add", "Convert"], fold_constants=True) == run(
+        "show", "--only", "Add,Convert", "--fold-constants", path
+    ).stdout
+    near = model.layers[len(model) // 2].name
+    assert model.to_dot(near, depth=1) == run("show", "--around", near, "--depth", "1", "--format", "dot", path).stdout
+    assert str(model.stats()) == run("stats", path).stdout
+    assert model.to_html() == run("view", path, "-o", "-").stdout
+    reference = path.with_suffix(".ref.xml")
+    if reference.exists():
+        assert typelift.open(reference).to_html(path) == run("view", path, reference, "-o", "-").stdout
+        assert str(typelift.diff(path, reference)) == run("diff", path, reference).stdout
+
+
+def test_stats_are_data() -> None:
+    stats = typelift.open(CHAIN).stats()
+    document = json.loads(run("stats", "--format", "json", CHAIN).stdout)
+    assert (stats.name, stats.version, stats.layers, stats.bodies) == tuple(
+        document[key] for key in ("name", "version", "layers", "bodies")
+    )
+    assert [list(weight) for weight in stats.weights] == [list(weight.values()) for weight in document["weights"]]
+    assert {of.type: of.layers for of in stats.operations} == {of["type"]: of["count"] for of in document["operations"]}
+    assert [tensor.name for tensor in stats.inputs] == [tensor["name"] for tensor in document["inputs"]]
+    assert stats.tensors == document["tensors"] and stats.weight_bytes == document["weight_bytes"]
+
+
+def test_what_is_asked_for_and_is_not_there() -> None:
+    model = typelift.from_text(MIXED)
+    with pytest.raises(KeyError, match="did you mean `y`"):
+        model.to_text("yy")
+    with pytest.raises(KeyError, match="`Ad` is not an operation"):
+        model.to_dot(only=["Ad"])
+    assert typelift.explain("stale-port") == run("explain", "stale-port").stdout
+    assert typelift.explain() == run("explain").stdout
+    with pytest.raises(ValueError, match="did you mean `stale-port`"):
+        typelift.explain("stale-ports")
+
+
+def test_a_converted_constant_is_audited() -> None:
+    model = typelift.from_text("x = Parameter : f32[2]\nc = Const([1, 0.1]) : f32[2]\ny = Add(x, c)\nr = Result(y)")
+    done = model.convert("pytorch", set_types={"c": "f16"})
+    (change,) = (change for change in done if change.action == "converted")
+    assert change.layer == "c" and change.audit is not None
+    assert (change.audit["values"], change.audit["rounded"]) == (2, 1)
+
+
+def test_the_program_comes_along(tmp_path: Path) -> None:
     assert run("--version").stdout == f"typelift {typelift.__version__}\n"
     out = tmp_path / "out.xml"
-    assert run("convert", str(CHAIN), "-o", str(out)).returncode == 0 and out.exists()
-    assert run("check", str(tmp_path / "none.xml")).returncode == 2
+    assert run("convert", CHAIN, "-o", out).returncode == 0 and out.exists()
+    assert run("check", tmp_path / "none.xml").returncode == 2
 
 
 def test_the_library_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ type-mismatch y
 """
 
 import json as _json
+from typing import Optional as _Optional
 from typing import Union as _Union
 
 from typelift import _typelift
@@ -28,13 +29,18 @@ from typelift._data import (
     Changes,
     Conversion,
     Conversions,
+    DecompressedStats,
     Derivation,
     Diagnostic,
     Diagnostics,
     Dim,
+    OperationStats,
     Promotion,
     Shape,
+    Stats,
     Step,
+    TensorStats,
+    WeightStats,
 )
 from typelift._errors import ModelError, RuleError, UnknownNameError
 from typelift._model import Interface, Layer, Model, Tensor, check, diff, from_text, loads, open
@@ -48,6 +54,7 @@ __all__ = [
     "Changes",
     "Conversion",
     "Conversions",
+    "DecompressedStats",
     "Derivation",
     "Diagnostic",
     "Diagnostics",
@@ -56,20 +63,38 @@ __all__ = [
     "Layer",
     "Model",
     "ModelError",
+    "OperationStats",
     "Promotion",
     "RuleError",
     "Shape",
+    "Stats",
     "Step",
     "Tensor",
+    "TensorStats",
     "UnknownNameError",
+    "WeightStats",
     "__version__",
     "check",
     "diff",
+    "explain",
     "from_text",
     "loads",
     "open",
     "promote",
 ]
+
+
+def explain(code: _Optional[str] = None) -> str:
+    """What a finding means, with an example that is wrong and one that is right; without its code, a line on each.
+
+    >>> import typelift
+    >>> print(typelift.explain("type-mismatch").splitlines()[0])
+    ## type-mismatch
+
+    Raises:
+        ValueError: No finding has this code.
+    """
+    return _typelift.explain(code)
 
 
 def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings: _Union[str, bool]) -> Promotion:

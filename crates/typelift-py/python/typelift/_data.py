@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
 
 T = TypeVar("T")
@@ -228,7 +228,7 @@ class Conversion:
     """What a conversion did to one layer."""
 
     action: str
-    """``inserted``, ``removed``, ``used``, ``corrected`` or ``retyped``."""
+    """``inserted``, ``removed``, ``used``, ``corrected``, ``retyped`` or, of a constant, ``converted``."""
     layer: str
     """The Convert, the layer that is used instead, or the input or output."""
     from_type: str
@@ -241,6 +241,8 @@ class Conversion:
     """The layer whose tensor an inserted Convert converts."""
     can_lose: Optional[tuple[str, ...]] = None
     """What values can lose, by their types alone; ``None`` where that is not known."""
+    audit: Optional[dict[str, float]] = None
+    """What became of the values of a constant, as ``convert --report`` counts it; ``None`` where no constant was converted."""
 
 
 class Conversions(_List[Conversion]):
@@ -270,6 +272,7 @@ class Conversions(_List[Conversion]):
             reason=entry["reason"],
             source=None if source is None else _path(source),
             can_lose=None if losses is None else tuple(losses),
+            audit=entry.get("audit"),
         )
 
     def _repr_html_(self) -> str:
@@ -412,6 +415,115 @@ class Changes(_List[Change]):
     def _repr_html_(self) -> str:
         rows = ((c.kind, c.layer, c.subject or "", c.before or "", c.after or "") for c in self)
         return table(("", "layer", "what", "before", "after"), rows)
+
+
+class TensorStats(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    """The name of its tensor, or of its layer where the tensor has none."""
+    element_type: str
+    """Its element type."""
+    shape: Shape
+    """Its shape."""
+
+
+class WeightStats(NamedTuple):
+    """The constants of one element type."""
+
+    element_type: str
+    """The element type."""
+    constants: int
+    """How many constants there are."""
+    values: int
+    """How many values they have, those that constants share counted once."""
+    bytes: int
+    """How many bytes they take, those that constants share counted once."""
+
+
+class DecompressedStats(NamedTuple):
+    """Constants that are stored narrower than they are computed with: only Converts to a wider float use them."""
+
+    from_type: str
+    """How they are stored."""
+    to_type: str
+    """What they are computed with."""
+    constants: int
+    """How many constants there are."""
+    bytes: int
+    """How many bytes they take, those that constants share counted once."""
+
+
+class OperationStats(NamedTuple):
+    """The layers of one operation."""
+
+    type: str
+    """The operation as the file spells it."""
+    layers: int
+    """How many there are."""
+    element_types: dict[str, int]
+    """How many of them have a first output of each element type, the most first."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a model consists of, its bodies included. As text, what ``typelift stats`` prints."""
+
+    name: str
+    """The name of the model."""
+    version: int
+    """The version of the IR."""
+    layers: int
+    """How many layers there are."""
+    bodies: int
+    """How many bodies there are."""
+    inputs: tuple[TensorStats, ...]
+    """The inputs, in order."""
+    outputs: tuple[TensorStats, ...]
+    """The outputs, in order."""
+    weight_bytes: int
+    """The bytes of all constants, those that constants share counted once."""
+    weights: tuple[WeightStats, ...]
+    """The constants by element type, the most bytes first."""
+    decompressed: tuple[DecompressedStats, ...]
+    """Weights that Converts widen before they are used, the most bytes first."""
+    tensors: dict[str, int]
+    """How many tensors there are of each element type, constants apart, the most first."""
+    operations: tuple[OperationStats, ...]
+    """The operations, the most frequent first."""
+    text: str = field(repr=False, compare=False)
+    """What ``typelift stats`` prints."""
+
+    @classmethod
+    def from_json(cls, text: str, document: str) -> Stats:
+        """From the document that ``stats --format json`` prints, and the text that goes with it."""
+        record = json.loads(document)
+
+        def tensors(entries: list[dict[str, str]]) -> tuple[TensorStats, ...]:
+            return tuple(TensorStats(of["name"], of["element_type"], Shape.parse(of["shape"])) for of in entries)
+
+        return cls(
+            name=record["name"],
+            version=record["version"],
+            layers=record["layers"],
+            bodies=record["bodies"],
+            inputs=tensors(record["inputs"]),
+            outputs=tensors(record["outputs"]),
+            weight_bytes=record["weight_bytes"],
+            weights=tuple(WeightStats(**weight) for weight in record["weights"]),
+            decompressed=tuple(
+                DecompressedStats(of["from"], of["to"], of["constants"], of["bytes"]) for of in record["decompressed"]
+            ),
+            tensors=record["tensors"],
+            operations=tuple(OperationStats(of["type"], of["count"], of["element_types"]) for of in record["operations"]),
+            text=text,
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
 
 class Promotion(str):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
 from typelift import _typelift
-from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, table
+from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
 from typelift._errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -545,13 +545,58 @@ class Model:
         """What differs in meaning in another model: :func:`typelift.diff`."""
         return diff(self, other, ignore=ignore)
 
-    def to_text(self) -> str:
-        """The graph as a listing, a line a layer, in the notation of rules: what ``typelift show`` prints."""
-        return self._native.to_text()
+    def stats(self) -> Stats:
+        """What the model consists of: bytes of weights, tensors and operations by element type.
 
-    def to_html(self) -> str:
-        """The model as one page for a browser that needs nothing from elsewhere: what ``typelift view`` writes."""
-        return self._native.page()
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const([1, 2, 3]) : f16[3]\\n"
+        ...     "d = Convert(c) {destination_type=f32}\\ny = Add(x, d)\\nr = Result(y)")
+        >>> stats = model.stats()
+        >>> stats.layers, stats.weight_bytes, stats.weights[0].element_type
+        (5, 6, 'f16')
+        >>> [(d.from_type, d.to_type, d.constants) for d in stats.decompressed]
+        [('f16', 'f32', 1)]
+        """
+        return Stats.from_json(*self._native.stats())
+
+    def to_text(
+        self, around: Optional[str] = None, *, depth: int = 2, only: Iterable[str] = (), fold_constants: bool = False
+    ) -> str:
+        """The graph as a listing, a line a layer, in the notation of rules: what ``typelift show`` prints.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const(2) : f32[]\\ny = Add(x, c)\\nz = Relu(y)\\nr = Result(z)")
+        >>> print(model.to_text(only=["Add"], fold_constants=True), end="")
+        2 y = Add(0, 2) : f32[3]
+        >>> print(model.to_text("z", depth=1), end="")
+        2 y = Add(0, 1) : f32[3]
+        3 z = ReLU(2) : f32[3]
+        4 r = Result(3)
+
+        Args:
+            around: Only this layer and what is near it.
+            depth: How many layers before and after that one.
+            only: Only layers of these operations.
+            fold_constants: Constants where they are used instead of on their own.
+
+        Raises:
+            KeyError: There is no such layer or operation.
+        """
+        return self._native.listing(around, depth, [only] if isinstance(only, str) else list(only), fold_constants, False)
+
+    def to_dot(
+        self, around: Optional[str] = None, *, depth: int = 2, only: Iterable[str] = (), fold_constants: bool = False
+    ) -> str:
+        """The graph for Graphviz, with the layers that :meth:`to_text` shows."""
+        return self._native.listing(around, depth, [only] if isinstance(only, str) else list(only), fold_constants, True)
+
+    def to_html(self, before: Union[Model, PathOrStr, None] = None) -> str:
+        """The model as one page for a browser that needs nothing from elsewhere: what ``typelift view`` writes.
+
+        Args:
+            before: Another model, to show how this one differs from it.
+        """
+        return self._native.page(None if before is None else _model(before)._native)
 
     def to_bytes(self, *, canonical: bool = False) -> tuple[bytes, bytes]:
         """The graph and the weights, for ``openvino.Core().read_model(*model.to_bytes())`` and :func:`typelift.loads`.
@@ -695,8 +740,12 @@ def diff(before: Union[Model, PathOrStr], after: Union[Model, PathOrStr], *, ign
         OSError: A file cannot be read.
         ModelError: A file is not a model.
     """
-    first, second = (model if isinstance(model, Model) else open(model) for model in (before, after))
-    return Changes.from_json(*_typelift.diff(first._native, second._native, list(ignore)))
+    return Changes.from_json(*_typelift.diff(_model(before)._native, _model(after)._native, list(ignore)))
+
+
+def _model(model: Union[Model, PathOrStr]) -> Model:
+    """A model, or the one in a file."""
+    return model if isinstance(model, Model) else open(model)
 
 
 def check(path: PathOrStr, *, target: Optional[str] = None) -> Diagnostics:
