@@ -274,22 +274,27 @@ impl Graph {
             let (from, _) = graph.storage.edge_endpoints(edge)?;
             Some((from, graph.storage.edge_weight(edge)?.from_port))
         };
-        let mut places = FxHashMap::<_, Vec<(Span, EdgeIndex)>>::default();
-        for &edge in gone {
-            let span = self.storage.edge_weight(edge).and_then(|wire| wire.span);
-            if let Some((start, span)) = start(self, edge).zip(span) {
-                places.entry(start).or_default().push((span, edge));
+        let place = |&edge: &EdgeIndex| {
+            let span = self.storage.edge_weight(edge)?.span?;
+            Some((start(self, edge)?, span, edge))
+        };
+        let mut places: Vec<_> = gone.iter().filter_map(place).collect();
+        let homeless = |step: &Step| match *step {
+            Step::Wired(edge) => {
+                let wire = self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none());
+                wire.and_then(|_| Some((start(self, edge)?, edge)))
             }
-        }
-        places.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
-        for step in steps {
-            let &Step::Wired(edge) = step else { continue };
-            if self.storage.edge_weight(edge).is_none_or(|wire| wire.gone || wire.span.is_some()) {
-                continue;
-            }
-            let place = start(self, edge).and_then(|start| places.get_mut(&start)?.pop());
-            let Some((span, old)) = place else { continue };
-            for (edge, span) in [(old, None), (edge, Some(span))] {
+            _ => None,
+        };
+        let mut homeless: Vec<_> = steps.iter().filter_map(homeless).collect();
+        places.sort_unstable();
+        // Those that came first get the first places.
+        homeless.sort_by_key(|(start, _)| *start);
+        let mut places = places.into_iter().peekable();
+        for (start, new) in homeless {
+            while places.next_if(|(other, ..)| *other < start).is_some() {}
+            let Some((_, span, old)) = places.next_if(|(other, ..)| *other == start) else { continue };
+            for (edge, span) in [(old, None), (new, Some(span))] {
                 if let Some(wire) = self.storage.edge_weight_mut(edge) {
                     wire.span = span;
                 }

@@ -1,13 +1,10 @@
-use std::fmt::Write as _;
-
-use compact_str::format_compact;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::names_a_result;
 use super::{Action, Changes, remove_unused};
-use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
+use crate::graph::{Attribute, Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
 /// Two Converts for each ConvertPromoteTypes.
@@ -39,8 +36,9 @@ fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, with_noops: bool) -> Res
     }
     let shared = if with_noops { HashMap::default() } else { added_converts(graph) };
     let mut lowered = HashMap::<LayerId, StandIns>::default();
+    let mut rule = Rule::default();
     for promotion in &promotions {
-        let stand_ins = lower(graph, promotion, (&lowered, &shared), changes)?;
+        let stand_ins = lower(graph, promotion, (&lowered, &shared), &mut rule, changes)?;
         lowered.insert(promotion.id, stand_ins);
     }
     let mut wires = Vec::new();
@@ -66,6 +64,7 @@ fn lower(
     graph: &mut Edit<'_>,
     &Promotion { id, operands, passes }: &Promotion,
     (lowered, shared): (&HashMap<LayerId, StandIns>, &Shared),
+    rule: &mut Rule,
     changes: &mut Changes,
 ) -> Result<StandIns, EditError> {
     let mut stand_ins = [None; 2];
@@ -83,7 +82,7 @@ fn lower(
         let stand_in = match held {
             Some(held) => held,
             None => {
-                let reason = reason.get_or_insert_with(|| self::reason(graph, id)).clone();
+                let reason = reason.get_or_insert_with(|| self::reason(graph, id, rule)).clone();
                 add_convert(graph, (source, promoted), ty, reason, changes)?
             }
         };
@@ -105,7 +104,8 @@ fn add_convert(
     let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
     let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
     let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
-    let convert = NewLayer::convert(ty).named(&format_compact!("{}/{name}.{port}", producer.name()));
+    let name = [producer.name(), "/", name, if port == 0 { ".0" } else { ".1" }].concat();
+    let convert = NewLayer { name: Some(name.into()), ..NewLayer::convert(ty) };
     let convert = graph.add(convert, &[source])?;
     graph.copy_metadata(id, convert)?;
     graph.copy_tensor_metadata(promoted, convert.output(0))?;
@@ -116,21 +116,40 @@ fn add_convert(
 }
 
 /// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
-fn reason(graph: &Graph, id: LayerId) -> String {
+fn reason(graph: &Graph, id: LayerId, rule: &mut Rule) -> String {
     let Some(layer) = graph.layer(id) else { return String::new() };
-    let mut reason = format!("ConvertPromoteTypes {id} `{}` takes ", layer.name());
+    let mut reason = ["ConvertPromoteTypes ", itoa::Buffer::new().format(id.0), " `", layer.name(), "` takes "].concat();
     let mut ports = SmallVec::<[&OutputPort; 2]>::new();
     for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
         let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
         let separator = if ports.is_empty() { "" } else { " and " };
-        let _ = write!(reason, "{separator}{} from `{}`", port.element_type(), producer.name());
+        reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
         ports.push(port);
     }
-    let rule = ops::lookup(layer.ty(), layer.version()).and_then(|row| ops::promotion_rule(layer, row, &ports));
-    if let Some(rule) = rule {
-        let _ = write!(reason, ": {rule}");
-    }
+    reason += rule.of(layer, &ports);
     reason
+}
+
+/// The clause on the rule by which a ConvertPromoteTypes gets its type, kept because the next one is most likely like it.
+#[derive(Default)]
+struct Rule {
+    /// What it follows from: the attributes, and the types and ranks that come in.
+    attributes: Vec<Attribute>,
+    operands: Vec<(ElementType, Option<usize>)>,
+    clause: String,
+}
+
+impl Rule {
+    fn of(&mut self, layer: &Layer, ports: &[&OutputPort]) -> &str {
+        let operands = || ports.iter().map(|port| (port.element_type(), port.shape().rank()));
+        if !operands().eq(self.operands.iter().copied()) || layer.attributes() != self.attributes {
+            let rule = ops::lookup(layer.ty(), layer.version()).and_then(|row| ops::promotion_rule(layer, row, ports));
+            self.clause = rule.map(|rule| format!(": {rule}")).unwrap_or_default();
+            self.operands = operands().collect();
+            self.attributes = layer.attributes().to_vec();
+        }
+        &self.clause
+    }
 }
 
 /// What the Converts make that alignment put in, by the tensor and the type: one of a tensor to a type is enough.
