@@ -108,7 +108,7 @@ impl<'a> Selection<'a> {
 
 /// Whether a layer has an operation of this name, in the spelling of the file or of OpenVINO.
 fn is_operation(layer: &Layer, ty: &str) -> bool {
-    let canonical = ops::lookup(layer.ty(), layer.version()).map(ops::Operation::name);
+    let canonical = layer.operation().map(ops::Operation::name);
     layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))
 }
 

@@ -396,7 +396,7 @@ impl Model {
                 }
                 let Some(port) = layer.outputs().first() else { continue };
                 let (Some(was), is) = (port.declared, port.element_type) else { continue };
-                let wraps = ops::lookup(layer.ty(), layer.version()).is_some_and(ops::Operation::can_wrap);
+                let wraps = layer.operation().is_some_and(ops::Operation::can_wrap);
                 if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
                     computed.push((layer, path.clone(), was, is));
                 } else if was.is_integer()

@@ -428,7 +428,7 @@ impl<'a> Search<'a> {
     /// What decides the type of an output, and the tensors that have a say in it.
     fn decide(&mut self, room: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
         let graph = self.rooms[room].graph;
-        let Some(operation) = ops::lookup(layer.ty(), layer.version()) else { return (Rule::Declared, Vec::new()) };
+        let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
         match operation.layer_kind() {
             LayerKind::Parameter => {
                 if let Some((outside, input, tensor)) = self.given(room, layer.id()) {

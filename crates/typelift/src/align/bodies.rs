@@ -118,7 +118,8 @@ impl Entrance<'_> {
         outside: Operand,
         declared: &[ElementType],
     ) -> Result<Option<(ElementType, String)>, Fault> {
-        let &Self { layer: Layer { id, name, ty, .. }, input, given } = self;
+        let &Self { layer: layer @ Layer { id, name, .. }, input, given } = self;
+        let ty = layer.ty();
         let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
         let mut operands = vec![outside];
         for &element_type in declared {

@@ -191,7 +191,7 @@ impl Room<'_> {
 
 fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::Attr> {
     let layer = layer.filter(|layer| ![LayerKind::Parameter, LayerKind::Constant].contains(&kind(layer)));
-    let operation = layer.and_then(|layer| ops::lookup(layer.ty(), layer.version()));
+    let operation = layer.and_then(|layer| layer.operation());
     operation.into_iter().flat_map(Operation::type_attributes)
 }
 
@@ -355,7 +355,7 @@ impl<'a> Search<'a> {
         let Ok(order) = graph.topological_order() else { return };
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };
-            let operation = ops::lookup(layer.ty(), layer.version());
+            let operation = layer.operation();
             match (operation, kind(layer)) {
                 _ if !layer.bodies().is_empty() => self.settle_owner(room, layer),
                 (Some(_), _) if layer.inputs().is_empty() => self.settle_source(room, layer),
@@ -867,7 +867,7 @@ impl<'a> Search<'a> {
             let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
             other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
             let other = other.with_attribute(attribute.name, to.name());
-            let operation = ops::lookup(layer.ty(), layer.version());
+            let operation = layer.operation();
             let made = operation.and_then(|operation| {
                 let case = self.case(room, layer, operation)?;
                 let case = Case { layer: &other, ..case };
@@ -887,7 +887,7 @@ impl<'a> Search<'a> {
         if kind(layer) == LayerKind::Result {
             return layer.inputs().first().is_some_and(|port| port.declared == Some(to));
         }
-        let operation = ops::lookup(layer.ty(), layer.version()).filter(|_| layer.bodies().is_empty());
+        let operation = layer.operation().filter(|_| layer.bodies().is_empty());
         let Some(case) = operation.and_then(|operation| self.case(room, layer, operation)) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))

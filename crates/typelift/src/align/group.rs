@@ -159,7 +159,7 @@ impl Group<'_> {
             Some(format!("{} from `{name}`", self.operands.get(input)?.element_type))
         };
         let origins = list(inputs.iter().filter_map(origin).collect(), "and");
-        format!("{} {} `{}` takes {origins}", layer.ty, layer.id, layer.name)
+        format!("{} {} `{}` takes {origins}", layer.ty(), layer.id, layer.name)
     }
 
     /// The types of the inputs, each once: `f16 and f32`.
@@ -186,7 +186,7 @@ impl Group<'_> {
 
     #[cold]
     pub(super) fn fault(&self, rules: &RuleSet, trouble: &Trouble) -> Fault {
-        let ty = &self.subject.layer.ty;
+        let ty = &self.subject.layer.ty();
         let message = match trouble {
             Trouble::Refused(refusal) => refusal.to_string(),
             Trouble::NotTaken(common) => format!(

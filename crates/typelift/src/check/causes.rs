@@ -343,7 +343,7 @@ impl<'a> Causes<'a> {
                     let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
                     known && row.input_counts().contains(&inputs)
                 };
-                let current = ops::lookup(layer.ty(), layer.version())?;
+                let current = layer.operation()?;
                 let mut rows = ops::revisions(layer.ty()).iter().copied();
                 if has_all(current) {
                     return None;

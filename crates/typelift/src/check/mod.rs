@@ -204,7 +204,7 @@ impl<'a> Check<'a> {
         self.unreachable_layers(graph);
         let unknown = if known { self.stale_ports(graph) } else { FxHashSet::default() };
         for layer in graph.unordered() {
-            match ops::lookup(layer.ty(), layer.version()) {
+            match layer.operation() {
                 Some(operation) => {
                     self.operation(graph, layer, operation);
                     self.behavior(graph, layer, operation);
@@ -221,7 +221,7 @@ impl<'a> Check<'a> {
 
     /// Records a layer of an operation that OpenVINO does not have. One without type or version was reported when it was read.
     fn stranger(&mut self, layer: &'a Layer) {
-        let unknown = ops::lookup(layer.ty(), layer.version()).is_none();
+        let unknown = layer.operation().is_none();
         if unknown && !layer.ty().is_empty() && !layer.version().is_empty() {
             let place = self.place(layer);
             self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
@@ -447,7 +447,7 @@ impl<'a> Check<'a> {
                 lints.push(self.stale_port(layer, Direction::Input, at, message, &label));
             }
         }
-        let inferred = ops::lookup(layer.ty(), layer.version()).is_some();
+        let inferred = layer.operation().is_some();
         for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
             let declared = Declared::read(self.source, port.declared, port.content);
             if declared.contradicts(port, self.has_values) {
@@ -794,7 +794,7 @@ fn tensor(port: &OutputPort) -> String {
 
 /// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.
 fn is_kept(layer: &Layer) -> bool {
-    match ops::lookup(layer.ty(), layer.version()) {
+    match layer.operation() {
         Some(_) => ops::start(layer).is_some(),
         None => layer.outputs().is_empty(),
     }

@@ -87,7 +87,7 @@ fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, 
 
 /// Which operation set has the operation for the target, as the same revision or as an earlier one.
 fn older(layer: &Layer, target: Release) -> Option<String> {
-    let own = ops::lookup(layer.ty(), layer.version())?;
+    let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();
     let reads = |row: &Operation, opset| Release::of_operation(row, opset).is_some_and(|release| release <= target);
     let (row, opset) = rows

@@ -54,7 +54,7 @@ impl<'a> Side<'a> {
                 }
             }
         }
-        let operations = layers.iter().map(|layer| ops::lookup(layer.ty(), layer.version())).collect();
+        let operations = layers.iter().map(|layer| layer.operation()).collect();
         let mut side = Self {
             weights,
             operations,

@@ -16,7 +16,8 @@ use typelift_promote::ElementType;
 
 use super::kind::LayerKind;
 use super::{
-    Body, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place,
+    Body, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, OperationName, Output,
+    OutputPort, Place,
 };
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -338,8 +339,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_operation(&mut self, id: LayerId, ty: &str, version: &str) -> Result<(), EditError> {
-        let layer = self.changed(id)?;
-        (layer.ty, layer.version) = (ty.into(), version.into());
+        self.changed(id)?.operation_name = OperationName::new(ty, version);
         self.refresh_outputs(id)
     }
 
@@ -528,7 +528,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
-        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names));
+        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names).into());
         Ok(())
     }
 
@@ -594,12 +594,12 @@ impl Graph {
 
     /// Adds a layer whose inputs nothing feeds yet.
     pub(super) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
-        let mut layer = Layer::new(&new.ty, &new.version, new.name.as_deref().unwrap_or_default());
+        let mut layer = Layer::of(new.operation_name.clone(), new.name.clone().unwrap_or_default());
         layer.attributes = new.attributes.clone();
         layer.bodies = new.bodies.iter().map(|name| Body::empty(name)).collect();
         let id = self.put(layer, inputs);
         if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
-            layer.name = format_compact!("{}_{id}", new.ty);
+            layer.name = format_compact!("{}_{id}", layer.ty());
         }
         id
     }

@@ -1,6 +1,9 @@
 //! One layer: what the file says of it, as plain data.
 
+use std::any::Any;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use compact_str::{CompactString, format_compact};
 use rustc_hash::FxHashSet;
@@ -19,10 +22,9 @@ use crate::span::Span;
 pub struct Layer {
     pub(crate) id: LayerId,
     pub(crate) name: CompactString,
-    pub(crate) ty: CompactString,
-    pub(crate) version: CompactString,
-    pub(crate) output_names: Option<CompactString>,
-    pub(crate) attributes: SmallVec<[Attribute; 1]>,
+    pub(crate) operation_name: Arc<OperationName>,
+    pub(crate) output_names: Option<Box<str>>,
+    pub(crate) attributes: AttributeList,
     pub(crate) inputs: SmallVec<[InputPort; 2]>,
     pub(crate) outputs: SmallVec<[OutputPort; 1]>,
     pub(crate) bodies: Vec<Body>,
@@ -44,13 +46,17 @@ pub struct Layer {
 
 impl Layer {
     pub(crate) fn new(ty: &str, version: &str, name: &str) -> Self {
+        Self::of(OperationName::new(ty, version), name.into())
+    }
+
+    /// A layer of this operation, without anything.
+    pub(crate) fn of(operation_name: Arc<OperationName>, name: CompactString) -> Self {
         Self {
             id: LayerId(0),
-            name: name.into(),
-            ty: ty.into(),
-            version: version.into(),
+            name,
+            operation_name,
             output_names: None,
-            attributes: SmallVec::new(),
+            attributes: AttributeList::default(),
             inputs: SmallVec::new(),
             outputs: SmallVec::new(),
             bodies: Vec::new(),
@@ -67,7 +73,7 @@ impl Layer {
     /// The same with one more attribute.
     #[must_use]
     pub(crate) fn with_attribute(mut self, name: &str, value: &str) -> Self {
-        self.attributes.push(Attribute { name: name.into(), value: value.into() });
+        self.attributes.to_mut().push(Attribute { name: name.into(), value: value.into() });
         self
     }
 
@@ -90,12 +96,12 @@ impl Layer {
 
     /// The operation as the file spells it: `Add`, `Const`, `ReLU`.
     pub fn ty(&self) -> &str {
-        &self.ty
+        self.operation_name.ty()
     }
 
     /// The operation set as the file spells it: `opset1`, `extension`.
     pub fn version(&self) -> &str {
-        &self.version
+        &self.operation_name.version
     }
 
     /// The names of the model output that a Result stands for, as the file writes them.
@@ -156,7 +162,7 @@ impl Layer {
 /// Operation, id, name, and what comes out of it.
 impl fmt::Debug for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{} {} `{}`", self.ty, self.version, self.id, self.name)?;
+        write!(f, "{} {} `{}`", self.operation_name, self.id, self.name)?;
         self.outputs
             .iter()
             .enumerate()
@@ -164,14 +170,88 @@ impl fmt::Debug for Layer {
     }
 }
 
+/// An operation as a file names it, which layers that do the same share.
+#[derive(Debug)]
+pub(crate) struct OperationName {
+    ty: CompactString,
+    version: CompactString,
+    /// What is known of the operation, once somebody asked: the graph knows none.
+    known: OnceLock<Option<&'static (dyn Any + Send + Sync)>>,
+}
+
+impl OperationName {
+    pub(crate) fn new(ty: &str, version: &str) -> Arc<Self> {
+        Arc::new(Self { ty: ty.into(), version: version.into(), known: OnceLock::new() })
+    }
+
+    pub(super) fn ty(&self) -> &str {
+        &self.ty
+    }
+
+    /// What `look_up` finds for type and version, which is asked once.
+    pub(crate) fn known<T: Any + Send + Sync>(
+        &self,
+        look_up: impl FnOnce(&str, &str) -> Option<&'static T>,
+    ) -> Option<&'static T> {
+        let known = self.known.get_or_init(|| look_up(&self.ty, &self.version).map(|found| found as _));
+        known.and_then(|known| known.downcast_ref())
+    }
+}
+
+/// `Add-opset1`.
+impl fmt::Display for OperationName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.ty, self.version)
+    }
+}
+
+impl PartialEq for OperationName {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.ty, &self.version) == (&other.ty, &other.version)
+    }
+}
+
+/// The attributes of a layer, which others share that have the same ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct AttributeList(Option<Arc<Attributes>>);
+
+/// A constant has four.
+type Attributes = SmallVec<[Attribute; 4]>;
+
+impl AttributeList {
+    /// Those of this layer alone, to be changed.
+    pub(super) fn to_mut(&mut self) -> &mut Attributes {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl Deref for AttributeList {
+    type Target = [Attribute];
+
+    fn deref(&self) -> &[Attribute] {
+        self.0.as_deref().map_or(&[], Attributes::as_slice)
+    }
+}
+
+impl FromIterator<Attribute> for AttributeList {
+    fn from_iter<I: IntoIterator<Item = Attribute>>(attributes: I) -> Self {
+        Attributes::from_iter(attributes).into()
+    }
+}
+
+impl From<Attributes> for AttributeList {
+    fn from(attributes: Attributes) -> Self {
+        Self((!attributes.is_empty()).then(|| Arc::new(attributes)))
+    }
+}
+
 /// What a layer that is not there yet does: an operation with its attributes, to [`add`](super::Edit::add) to a graph, or
 /// for a layer to [`morph`](super::Edit::morph) into.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewLayer {
-    pub(crate) ty: CompactString,
-    pub(crate) version: CompactString,
+    pub(crate) operation_name: Arc<OperationName>,
     pub(crate) name: Option<CompactString>,
-    pub(crate) attributes: SmallVec<[Attribute; 1]>,
+    pub(crate) attributes: AttributeList,
     pub(crate) outputs: SmallVec<[(ElementType, Shape); 1]>,
     pub(crate) bodies: Vec<CompactString>,
 }
@@ -181,10 +261,9 @@ impl NewLayer {
     #[must_use]
     pub fn new(ty: &str, version: &str) -> Self {
         Self {
-            ty: ty.into(),
-            version: version.into(),
+            operation_name: OperationName::new(ty, version),
             name: None,
-            attributes: SmallVec::new(),
+            attributes: AttributeList::default(),
             outputs: SmallVec::new(),
             bodies: Vec::new(),
         }
@@ -207,7 +286,7 @@ impl NewLayer {
     /// The same with one more attribute.
     #[must_use]
     pub fn with_attribute(mut self, name: &str, value: impl fmt::Display) -> Self {
-        self.attributes.push(Attribute { name: name.into(), value: format_compact!("{value}") });
+        self.attributes.to_mut().push(Attribute { name: name.into(), value: format_compact!("{value}") });
         self
     }
 

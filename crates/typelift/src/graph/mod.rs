@@ -26,7 +26,7 @@ pub use edit::{Edit, EditError};
 pub(crate) use edit::{Operations, Origin};
 pub use find::{FindError, ParsePlaceError, Place};
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
-pub(crate) use layer::{join_names, split_names};
+pub(crate) use layer::{AttributeList, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
 pub use verbs::Element;

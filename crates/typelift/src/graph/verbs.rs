@@ -75,14 +75,15 @@ impl Edit<'_> {
                 return Err(EditError::Joined { layer: id, reason: format!("a body takes its input {lost}") });
             }
             let layer = edit.changed(id)?;
-            layer.ty = new.ty.clone();
-            layer.version = new.version.clone();
+            layer.operation_name = new.operation_name.clone();
             // Those that were there keep their places.
             let place = |attribute: &Attribute| {
                 layer.attributes.iter().position(|old| old.name == attribute.name).unwrap_or(usize::MAX)
             };
             let mut attributes = new.attributes.clone();
-            attributes.sort_by_cached_key(place);
+            if !attributes.is_sorted_by_key(place) {
+                attributes.to_mut().sort_by_cached_key(place);
+            }
             layer.attributes = attributes;
             if let Some(name) = &new.name {
                 layer.name = name.clone();
@@ -284,9 +285,10 @@ impl Edit<'_> {
         self.attempt(|edit| {
             let layer = edit.changed(id)?;
             let value = format_compact!("{value}");
-            match layer.attributes.iter_mut().find(|attribute| attribute.name == name) {
+            let attributes = layer.attributes.to_mut();
+            match attributes.iter_mut().find(|attribute| attribute.name == name) {
                 Some(attribute) => attribute.value = value,
-                None => layer.attributes.push(Attribute { name: name.into(), value }),
+                None => attributes.push(Attribute { name: name.into(), value }),
             }
             edit.refresh_outputs(id)
         })
@@ -549,9 +551,11 @@ impl Edit<'_> {
         }
         let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
-            Some(Err(reason)) => return Err(EditError::Refused { operation: new.ty.into(), reason }),
+            Some(Err(reason)) => {
+                return Err(EditError::Refused { operation: new.operation_name.ty().to_owned(), reason });
+            }
             None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
-            None if new.outputs.is_empty() => return Err(EditError::NoRule(format!("{}-{}", new.ty, new.version))),
+            None if new.outputs.is_empty() => return Err(EditError::NoRule(new.operation_name.to_string())),
             None => new.outputs.into_iter().collect(),
         };
         self.graph.set_outputs(id, outputs)

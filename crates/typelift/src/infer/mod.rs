@@ -234,11 +234,11 @@ impl<'a> Walk<'a> {
 
     fn infer_layer(&mut self, graph: &mut Graph, id: LayerId) {
         let Some(layer) = graph.layer(id) else { return };
-        let operation = ops::lookup(&layer.ty, &layer.version);
+        let operation = layer.operation();
         if operation.is_none() {
             // What is missing in the file was reported when it was read.
-            if !self.scope.is_given && !layer.ty.is_empty() && !layer.version.is_empty() {
-                let operation = format!("{} ({})", layer.ty, layer.version);
+            if !self.scope.is_given && !layer.ty().is_empty() && !layer.version().is_empty() {
+                let operation = format!("{} ({})", layer.ty(), layer.version());
                 if !self.report_stranger(graph, id) {
                     let layer = (self.place().collect(), id);
                     self.declared.entry(operation).or_default().insert(layer);
@@ -396,7 +396,7 @@ impl<'a> Walk<'a> {
     #[cold]
     fn report_stranger(&mut self, graph: &Graph, id: LayerId) -> bool {
         let Some(layer) = graph.layer(id) else { return false };
-        let Stranger { code, attribute, message, help } = ops::describe_stranger(&layer.ty, &layer.version);
+        let Stranger { code, attribute, message, help } = ops::describe_stranger(layer.ty(), layer.version());
         if code == Code::UnknownOperation || !layer.outputs.is_empty() && !self.is_read(graph, id) {
             return false;
         }
@@ -564,7 +564,11 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
         let Some(output) = producer.outputs.get(port) else { continue };
         let message = format!(
             "input {input} is {}{} from {} {} `{}`",
-            output.element_type, output.shape, producer.ty, producer.id, producer.name
+            output.element_type,
+            output.shape,
+            producer.ty(),
+            producer.id,
+            producer.name
         );
         diagnostic.related.push(Related {
             layer: LayerRef { id: producer.id, name: producer.name.to_string(), path: path.to_owned() },
@@ -625,7 +629,8 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         1 => "1 is".to_owned(),
         count => format!("{count} are"),
     };
-    let fault = Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty));
+    let fault =
+        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty()));
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 
@@ -638,6 +643,6 @@ fn check_output_count(graph: &Graph, id: LayerId, count: usize, version: IrVersi
         return Ok(());
     }
     let outputs = if count == 1 { "output" } else { "outputs" };
-    let message = format!("`{}` has {count} {outputs} here, and {} ports", layer.ty, layer.outputs.len());
+    let message = format!("`{}` has {count} {outputs} here, and {} ports", layer.ty(), layer.outputs.len());
     Err(Fault::other(Code::UnknownPort, message).help("remove the extra ports, and edges that start there"))
 }

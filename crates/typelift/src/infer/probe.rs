@@ -8,7 +8,7 @@ use super::value::{Evaluator, Values};
 use super::{Walk, check_input_count};
 use crate::graph::{Graph, Layer, LayerId, Origin, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{self, AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings, Variable};
+use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings, Variable};
 use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
@@ -28,7 +28,7 @@ pub(crate) struct Probe {
 /// Why the operation refuses its inputs, attributes or bodies.
 pub(crate) fn outputs_of(graph: &mut Graph, id: LayerId, origin: Origin) -> Option<Result<Outputs, String>> {
     let layer = graph.layer_mut(id)?;
-    let operation = ops::lookup(&layer.ty, &layer.version)?;
+    let operation = layer.operation()?;
     let outputs = if layer.bodies.is_empty() {
         ask_alone(graph, id, operation, origin)
     } else {

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 use super::recover::declared;
 use super::{Probe, Walk};
 use crate::graph::{Attribute, Graph, Layer, LayerId, Model, OutputPort};
-use crate::ops::{self, Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
+use crate::ops::{Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
 use crate::shape::{Dim, Shape};
 
 /// How many errors of a model get a remedy that takes trying.
@@ -100,8 +100,9 @@ fn find_value(
     for attribute in names.iter().filter_map(|name| subject.operation.attribute(name)) {
         for value in candidates(attribute, subject.layer) {
             let mut layer = subject.layer.clone();
-            layer.attributes.retain(|written| written.name != attribute.name);
-            layer.attributes.push(Attribute { name: attribute.name.into(), value: value.as_str().into() });
+            let others = subject.layer.attributes.iter().filter(|written| written.name != attribute.name).cloned();
+            let new = Attribute { name: attribute.name.into(), value: value.as_str().into() };
+            layer.attributes = others.chain([new]).collect();
             let (values, _) = AttributeValues::read(&layer, subject.operation);
             let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
@@ -121,7 +122,7 @@ fn find_value(
 /// `name` is the attribute, if only one can be wrong.
 pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name: Option<&str>) -> Option<String> {
     let layer = graph.layer(id)?;
-    let operation = ops::lookup(&layer.ty, &layer.version).filter(|_| !is_constant(layer))?;
+    let operation = layer.operation().filter(|_| !is_constant(layer))?;
     let inputs = graph.tensors(id);
     let (values, _) = AttributeValues::read(layer, operation);
     let subject = Subject { graph, layer, operation, values: &values, given: None };

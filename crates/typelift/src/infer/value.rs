@@ -179,7 +179,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
 fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
     let count = layer.outputs.get(tensor.port)?.shape.element_count();
-    let operation = ops::lookup(&layer.ty, &layer.version)?;
+    let operation = layer.operation()?;
     match operation.evaluator() {
         _ if count.is_some_and(|count| count > MAX_ELEMENTS as u64) => None,
         Evaluate::Never => None,

@@ -235,7 +235,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
 
 /// The attributes that say more than their defaults and the types do.
 fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
-    let operation = ops::lookup(layer.ty(), layer.version());
+    let operation = layer.operation();
     let implied: &[&str] = match ops::kind(layer) {
         LayerKind::Parameter => &["shape", "element_type"],
         LayerKind::Constant => &["shape", "element_type", "offset", "size"],

@@ -619,7 +619,7 @@ impl Builder<'_> {
         for (output, declared) in layer.outputs.iter_mut().zip(declared) {
             output.names = (!declared.names.is_empty()).then(|| join_names(declared.names.clone()));
         }
-        layer.output_names = (!line.output_names.is_empty()).then(|| join_names(line.output_names.clone()));
+        layer.output_names = (!line.output_names.is_empty()).then(|| join_names(line.output_names.clone()).into());
         let inputs = line.inputs.len() as u64;
         layer.inputs = (0..inputs).map(|id| InputPort { id, declared: None, content: Default::default() }).collect();
         for (id, output) in (inputs..).zip(&mut layer.outputs) {

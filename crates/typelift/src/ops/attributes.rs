@@ -320,7 +320,7 @@ impl AttributeValues {
         let mut read = Self { values: SmallVec::from_elem(Value::Unread, rows.len()), lists: Lists::default() };
         let mut findings = Vec::new();
         let mut next = 0;
-        for attribute in &layer.attributes {
+        for attribute in layer.attributes.iter() {
             // Files list them in the order of the rows, as a rule.
             let is_it = |row: &Attr| row.name == attribute.name;
             let found = match rows.get(next) {
@@ -460,7 +460,7 @@ impl<'a> Attributes<'a> {
                 let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
                 let quoted = list(missing.iter().map(|name| format!("`{name}`")).collect(), "and");
                 let attributes = if missing.len() > 1 { "attributes" } else { "attribute" };
-                let message = format!("`{}` needs the {attributes} {quoted}", self.layer.ty);
+                let message = format!("`{}` needs the {attributes} {quoted}", self.layer.ty());
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
                 let near = near.clone().find(|near| spelling::attribute(near, [name].into_iter()).is_some());
                 let help = match near {

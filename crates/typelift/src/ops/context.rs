@@ -298,9 +298,12 @@ impl<'a> Context<'a> {
         types.retain(|&ty| ty != ElementType::Dynamic);
         types.dedup();
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        Fault::types(inputs, format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty))
-            .rule("OpenVINO does not convert types implicitly")
-            .help("put a Convert before the input whose type should change")
+        Fault::types(
+            inputs,
+            format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty()),
+        )
+        .rule("OpenVINO does not convert types implicitly")
+        .help("put a Convert before the input whose type should change")
     }
 
     /// Refuses a type that the row does not take in this input.
@@ -309,7 +312,7 @@ impl<'a> Context<'a> {
         if accepts.takes(ty) {
             return Ok(());
         }
-        let message = format!("`{}` takes {}, and gets {ty}", self.layer.ty, accepts.description());
+        let message = format!("`{}` takes {}, and gets {ty}", self.layer.ty(), accepts.description());
         let types: SmallVec<[ElementType; 4]> = self.inputs.iter().map(|port| port.element_type).collect();
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();
@@ -434,7 +437,7 @@ impl<'a> Context<'a> {
             ty => ty.bits() <= 8 && ty.is_float() && ty != T::Nf4,
         };
         if unreadable && (known || self.is_constant(input)) {
-            let message = format!("`{}` reads the values of input {input}, and cannot as {ty}", self.layer.ty);
+            let message = format!("`{}` reads the values of input {input}, and cannot as {ty}", self.layer.ty());
             return Err(Fault::unsupported(input, message).help("make it i64"));
         }
         Ok(())

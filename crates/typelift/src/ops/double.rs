@@ -7,7 +7,7 @@ use std::rc::Rc;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
-use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings, Variable, lookup};
+use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings, Variable};
 use crate::array::Array;
 
 use crate::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
@@ -77,7 +77,7 @@ impl Case<'_> {
 impl Double {
     fn ask(&mut self, graph: &Graph, id: LayerId, inputs: &[&OutputPort]) -> Result<Outputs, Fault> {
         let layer = graph.layer(id).expect("the layer was added");
-        let operation = lookup(layer.ty(), layer.version()).expect("a known operation");
+        let operation = layer.operation().expect("a known operation");
         let (values, findings) = AttributeValues::read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;

@@ -1,6 +1,5 @@
 //! What a layer is to the graph that it lies in.
 
-use super::lookup;
 use crate::graph::Layer;
 pub use crate::graph::kind::{LayerKind, start};
 
@@ -10,7 +9,7 @@ pub use crate::graph::kind::{LayerKind, start};
 /// one only where it is spelled `Result`: nothing leads to a `result`, and reading does not [start](start) at it.
 #[must_use]
 pub fn kind(layer: &Layer) -> LayerKind {
-    match lookup(layer.ty(), layer.version()) {
+    match layer.operation() {
         Some(operation) if operation.kind != LayerKind::Result || start(layer).is_some() => operation.kind,
         _ => LayerKind::Other,
     }

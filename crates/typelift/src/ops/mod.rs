@@ -71,6 +71,7 @@ use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use self::evaluate::Evaluate;
+use crate::graph::Layer;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[
@@ -510,6 +511,21 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
         _ => return None,
     };
     rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+}
+
+impl Layer {
+    /// What is known of its operation: what [`lookup`](crate::ops::lookup()) finds, which is remembered.
+    ///
+    /// # Examples
+    /// ```
+    /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().layer(model.graph().find("relu")?).unwrap();
+    /// assert_eq!(relu.operation().unwrap().name(), "Relu");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn operation(&self) -> Option<&'static Operation> {
+        self.operation_name.known(lookup)
+    }
 }
 
 /// The number of an operation set, where it has one or two digits as nearly all have, or in whatever way it is written.

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::{LayerKind, Operation, lookup};
+use super::{LayerKind, Operation};
 use crate::graph::{Attribute, Graph, IrVersion, Layer};
 use crate::shape::Shape;
 
@@ -237,7 +237,7 @@ impl fmt::Display for Feature<'_> {
 /// Everything in a layer of a graph that not every release from [`Release::OLDEST`] on reads, its operation first. An
 /// operation that no operation set has requires nothing: an extension can bring it to any release.
 pub fn requirements<'a>(graph: &Graph, layer: &'a Layer) -> impl Iterator<Item = Requirement<'a>> + use<'a> {
-    let operation = lookup(layer.ty(), layer.version());
+    let operation = layer.operation();
     let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
     let since = operation.and_then(|operation| Release::of_operation(operation, opset?));
     let (ty, version) = (layer.ty(), layer.version());

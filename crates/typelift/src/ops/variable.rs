@@ -125,7 +125,8 @@ fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shap
         }
         cx.around.spend(1)?;
         let Some(layer) = cx.graph.layer(id) else { continue };
-        let reads = super::lookup(layer.ty(), layer.version())
+        let reads = layer
+            .operation()
             .is_some_and(|operation| (operation.kind, operation.revision) == (LayerKind::ReadValue, 3));
         if reads && layer.attribute("variable_id").unwrap_or_default() == name {
             last = layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));

@@ -193,7 +193,7 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
 /// Whether a layer in a graph, or in a body in it, has tied inputs that differ, which OpenVINO reads and cannot run.
 fn differs_when_run(graph: &Graph) -> bool {
     let differs = |layer: &Layer| {
-        let operation = ops::lookup(layer.ty(), layer.version()).filter(|operation| operation.is_tied_when_run());
+        let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
         let types = || -> Vec<_> { graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect() };
         layer.bodies().iter().any(|body| differs_when_run(&body.graph))
             || operation.is_some_and(|operation| {

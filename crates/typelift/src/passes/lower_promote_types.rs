@@ -35,12 +35,11 @@ fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, with_noops: bool) -> Res
         return Ok(());
     }
     let shared = if with_noops { HashMap::default() } else { added_converts(graph) };
-    let mut lowered = HashMap::<LayerId, StandIns>::default();
-    let mut rule = Rule::default();
+    let mut lowering = Lowering { shared, ..Lowering::default() };
     for promotion in &promotions {
-        let stand_ins = lower(graph, promotion, (&lowered, &shared), &mut rule, changes)?;
-        lowered.insert(promotion.id, stand_ins);
+        lowering.lower(graph, promotion, changes)?;
     }
+    let lowered = lowering.lowered;
     let mut wires = Vec::new();
     let mut unused = Vec::new();
     for (from, to) in graph.wires() {
@@ -59,75 +58,73 @@ fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, with_noops: bool) -> Res
 /// Converts that are there already, by the tensor and the type that they convert it to.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// Finds or adds something that can take the place of each output of a ConvertPromoteTypes.
-fn lower(
-    graph: &mut Edit<'_>,
-    &Promotion { id, operands, passes }: &Promotion,
-    (lowered, shared): (&HashMap<LayerId, StandIns>, &Shared),
-    rule: &mut Rule,
-    changes: &mut Changes,
-) -> Result<StandIns, EditError> {
-    let mut stand_ins = [None; 2];
-    let mut reason = None;
-    for (port, operand) in operands.into_iter().enumerate() {
-        let Some(operand) = operand else { continue };
-        let source = match lowered.get(&operand.layer) {
-            Some(earlier) => earlier.get(operand.port).copied().flatten(),
-            None => Some(operand),
-        };
-        let promoted = id.output(port);
-        let Some((source, output)) = source.zip(graph.output(promoted)) else { continue };
-        let ty = output.element_type();
-        let held = if passes[port] { Some(source) } else { shared.get(&(source, ty)).copied() };
-        let stand_in = match held {
-            Some(held) => held,
-            None => {
-                let reason = reason.get_or_insert_with(|| self::reason(graph, id, rule)).clone();
-                add_convert(graph, (source, promoted), ty, reason, changes)?
-            }
-        };
-        graph.move_names(promoted, stand_in)?;
-        stand_ins[port] = Some(stand_in);
-    }
-    Ok(stand_ins)
+/// What was done so far, and what more of the same takes.
+#[derive(Default)]
+struct Lowering {
+    lowered: HashMap<LayerId, StandIns>,
+    shared: Shared,
+    /// A Convert to each type.
+    converts: HashMap<ElementType, NewLayer>,
+    rule: Rule,
 }
 
-/// Adds the Convert of `source` that makes what the output `promoted` of a ConvertPromoteTypes was.
-fn add_convert(
-    graph: &mut Edit<'_>,
-    (source, promoted): (Output, Output),
-    ty: ElementType,
-    reason: String,
-    changes: &mut Changes,
-) -> Result<Output, EditError> {
-    let Output { layer: id, port } = promoted;
-    let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
-    let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
-    let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
-    let name = [producer.name(), "/", name, if port == 0 { ".0" } else { ".1" }].concat();
-    let convert = NewLayer { name: Some(name.into()), ..NewLayer::convert(ty) };
-    let convert = graph.add(convert, &[source])?;
-    graph.copy_metadata(id, convert)?;
-    graph.copy_tensor_metadata(promoted, convert.output(0))?;
-    if let Some(layer) = graph.layer(convert) {
-        changes.add(Action::Inserted, layer, [from, ty], reason);
+impl Lowering {
+    /// Finds or adds something that can take the place of each output of a ConvertPromoteTypes.
+    fn lower(
+        &mut self,
+        graph: &mut Edit<'_>,
+        &Promotion { id, operands, passes }: &Promotion,
+        changes: &mut Changes,
+    ) -> Result<(), EditError> {
+        let mut stand_ins = [None; 2];
+        let mut reason = None;
+        for (port, operand) in operands.into_iter().enumerate() {
+            let Some(operand) = operand else { continue };
+            let source = match self.lowered.get(&operand.layer) {
+                Some(earlier) => earlier.get(operand.port).copied().flatten(),
+                None => Some(operand),
+            };
+            let promoted = id.output(port);
+            let Some((source, output)) = source.zip(graph.output(promoted)) else { continue };
+            let ty = output.element_type();
+            let held = if passes[port] { Some(source) } else { self.shared.get(&(source, ty)).copied() };
+            let stand_in = match held {
+                Some(held) => held,
+                None => {
+                    let reason = reason.get_or_insert_with(|| self.rule.reason(graph, id)).clone();
+                    self.add_convert(graph, (source, promoted), ty, reason, changes)?
+                }
+            };
+            graph.move_names(promoted, stand_in)?;
+            stand_ins[port] = Some(stand_in);
+        }
+        self.lowered.insert(id, stand_ins);
+        Ok(())
     }
-    Ok(convert.output(0))
-}
 
-/// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
-fn reason(graph: &Graph, id: LayerId, rule: &mut Rule) -> String {
-    let Some(layer) = graph.layer(id) else { return String::new() };
-    let mut reason = ["ConvertPromoteTypes ", itoa::Buffer::new().format(id.0), " `", layer.name(), "` takes "].concat();
-    let mut ports = SmallVec::<[&OutputPort; 2]>::new();
-    for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
-        let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
-        let separator = if ports.is_empty() { "" } else { " and " };
-        reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
-        ports.push(port);
+    /// Adds the Convert of `source` that makes what the output `promoted` of a ConvertPromoteTypes was.
+    fn add_convert(
+        &mut self,
+        graph: &mut Edit<'_>,
+        (source, promoted): (Output, Output),
+        ty: ElementType,
+        reason: String,
+        changes: &mut Changes,
+    ) -> Result<Output, EditError> {
+        let Output { layer: id, port } = promoted;
+        let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
+        let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
+        let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
+        let name = [producer.name(), "/", name, if port == 0 { ".0" } else { ".1" }].concat();
+        let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&name);
+        let convert = graph.add(convert, &[source])?;
+        graph.copy_metadata(id, convert)?;
+        graph.copy_tensor_metadata(promoted, convert.output(0))?;
+        if let Some(layer) = graph.layer(convert) {
+            changes.add(Action::Inserted, layer, [from, ty], reason);
+        }
+        Ok(convert.output(0))
     }
-    reason += rule.of(layer, &ports);
-    reason
 }
 
 /// The clause on the rule by which a ConvertPromoteTypes gets its type, kept because the next one is most likely like it.
@@ -140,10 +137,26 @@ struct Rule {
 }
 
 impl Rule {
-    fn of(&mut self, layer: &Layer, ports: &[&OutputPort]) -> &str {
+    /// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
+    fn reason(&mut self, graph: &Graph, id: LayerId) -> String {
+        let Some(layer) = graph.layer(id) else { return String::new() };
+        let number = id.to_string();
+        let mut reason = ["ConvertPromoteTypes ", &number, " `", layer.name(), "` takes "].concat();
+        let mut ports = SmallVec::<[&OutputPort; 2]>::new();
+        for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
+            let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
+            let separator = if ports.is_empty() { "" } else { " and " };
+            reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
+            ports.push(port);
+        }
+        reason += self.clause(layer, &ports);
+        reason
+    }
+
+    fn clause(&mut self, layer: &Layer, ports: &[&OutputPort]) -> &str {
         let operands = || ports.iter().map(|port| (port.element_type(), port.shape().rank()));
         if !operands().eq(self.operands.iter().copied()) || layer.attributes() != self.attributes {
-            let rule = ops::lookup(layer.ty(), layer.version()).and_then(|row| ops::promotion_rule(layer, row, ports));
+            let rule = layer.operation().and_then(|row| ops::promotion_rule(layer, row, ports));
             self.clause = rule.map(|rule| format!(": {rule}")).unwrap_or_default();
             self.operands = operands().collect();
             self.attributes = layer.attributes().to_vec();

@@ -271,7 +271,7 @@ fn same_layers(graph: &Graph, order: &[LayerId], rule: usize, taken: &mut FxHash
     let mut stands_for = FxHashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
-        let row = ops::lookup(layer.ty(), layer.version());
+        let row = layer.operation();
         let computes = !is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
         if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) {
             continue;

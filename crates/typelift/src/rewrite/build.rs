@@ -363,7 +363,7 @@ impl Matched<'_> {
     }
 
     fn row(&self) -> Option<&'static ops::Operation> {
-        ops::lookup(self.layer.ty(), self.layer.version())
+        self.layer.operation()
     }
 
     fn is_default(&self, name: &str, value: &str) -> bool {

@@ -303,7 +303,7 @@ impl<'a> Search<'a> {
 
     /// Everything about the layer but what feeds it.
     fn layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
-        let row = ops::lookup(layer.ty(), layer.version());
+        let row = layer.operation();
         if !is_operation(term, layer, row) {
             let border = self.subject.border(layer);
             return self.refuse(term.head.clone(), || match row.filter(|row| row.name() == term.operation) {
@@ -361,7 +361,7 @@ impl<'a> Search<'a> {
             let found = producers.iter().flatten().count();
             return self.refuse(term.head.clone(), || format!("{} has {found} inputs", self_describe(layer)));
         };
-        let row = ops::lookup(layer.ty(), layer.version());
+        let row = layer.operation();
         let commutes = row.is_some_and(Operation::is_commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
         let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mark = self.goals.len();

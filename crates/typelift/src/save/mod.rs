@@ -281,7 +281,7 @@ fn bodies<'a>(graph: &'a Graph, path: &str) -> Vec<(&'a Graph, String)> {
 /// Whether a layer is a constant with bytes in the weights.
 fn is_stored(layer: &Layer) -> bool {
     let is_constant = || {
-        let operation = crate::ops::lookup(layer.ty(), layer.version());
+        let operation = layer.operation();
         operation.is_some_and(|operation| operation.name() == "Constant")
     };
     layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") && is_constant()

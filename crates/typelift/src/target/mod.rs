@@ -153,7 +153,7 @@ fn separate_names(model: &mut Model) -> Vec<LayerRef> {
 
 /// The operation set that a layer is to name, where the release does not have the one that it names.
 fn known_version(layer: &Layer, target: Release) -> Option<String> {
-    let row = ops::lookup(layer.ty(), layer.version())?;
+    let row = layer.operation()?;
     let opset = layer.version().strip_prefix("opset")?.parse().ok()?;
     let reads = |&opset: &u8| Release::of_operation(row, opset).is_some_and(|first| first <= target);
     if reads(&opset) {

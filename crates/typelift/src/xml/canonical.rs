@@ -177,8 +177,8 @@ impl<'a> Printer<'a> {
         self.out.push_str("<layer");
         self.number("id", layer.id.0);
         self.attribute("name", &layer.name);
-        self.attribute("type", &layer.ty);
-        self.attribute("version", &layer.version);
+        self.attribute("type", layer.ty());
+        self.attribute("version", layer.version());
         if let Some(names) = &layer.output_names {
             self.attribute("output_names", names);
         }
@@ -232,7 +232,7 @@ impl<'a> Printer<'a> {
 
     pub(super) fn data(&mut self, layer: &Layer) {
         self.out.push_str("<data");
-        for attribute in &layer.attributes {
+        for attribute in layer.attributes.iter() {
             self.attribute(&attribute.name, &attribute.value);
         }
         self.out.push_str(" />");

@@ -16,8 +16,8 @@ use super::{Code, Diagnostic, Model, Span};
 use crate::diagnostic::{LayerRef, Severity};
 use crate::graph::kind::{LayerKind, start};
 use crate::graph::{
-    Attribute, BackEdge, Body, Demands, Direction, Graph, Input, InputPort, IrVersion, Layer, LayerId, Output,
-    OutputPort, PortMapEntry,
+    Attribute, AttributeList, BackEdge, Body, Demands, Direction, Graph, Input, InputPort, IrVersion, Layer, LayerId,
+    OperationName, Output, OutputPort, PortMapEntry,
 };
 use crate::number::integer_prefix;
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
@@ -42,6 +42,9 @@ const MAX_OF_A_KIND: usize = 1000;
 
 /// Up to this many attributes of a layer are kept, to be compared with those of the next layer of its operation.
 const MOST_KEPT: usize = 64;
+
+/// Of up to this many operations the last layer is kept.
+const MOST_OPERATIONS: usize = 1 << 10;
 
 /// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
 const RT_INFO: &[(&str, bool)] = &[
@@ -93,7 +96,8 @@ pub fn parse(source: Arc<String>) -> Reading {
         created: None,
         known_ports: Known::new("</port>"),
         known_inputs: Known::new("</input>"),
-        last_data: FxHashMap::default(),
+        operations: FxHashMap::default(),
+        last: Vec::new(),
     };
     let model = read.model();
     let mut diagnostics = read.finish();
@@ -331,8 +335,17 @@ struct Read<'a> {
     created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
-    /// The last `<data>` of each type of layer, and what it says.
-    last_data: FxHashMap<CompactString, (&'a str, SmallVec<[Attribute; 1]>)>,
+    /// The place in `last` of each operation, by type and version.
+    operations: FxHashMap<(&'a str, &'a str), usize>,
+    last: Vec<Last<'a>>,
+}
+
+/// What the last layer of an operation was like. The next one shares it, where it is written alike.
+struct Last<'a> {
+    operation_name: Arc<OperationName>,
+    /// Its `<data>`, and what that says.
+    data: &'a str,
+    attributes: AttributeList,
 }
 
 /// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
@@ -585,15 +598,13 @@ impl<'a> Read<'a> {
         let known = ["id", "name", "type", "version", "output_names"];
         let [id, name, ty, version, output_names] =
             self.known_attributes(element, known, |name, value| unknown.push((name, value)))?;
-        let mut layer = Layer::new("", "", "");
-        let texts =
-            [("name", name, &mut layer.name), ("type", ty, &mut layer.ty), ("version", version, &mut layer.version)];
-        for (attribute, value, home) in texts {
-            match value {
-                Some(value) => *home = decode(value).into(),
-                None => self.missing_attribute(element, attribute),
+        for (attribute, value) in [("name", name), ("type", ty), ("version", version)] {
+            if value.is_none() {
+                self.missing_attribute(element, attribute);
             }
         }
+        let last = self.last_of(ty.unwrap_or_default(), version.unwrap_or_default());
+        let mut layer = Layer::of(self.last[last].operation_name.clone(), decode(name.unwrap_or_default()).into());
         layer.output_names = output_names.map(|names| decode(names).into());
         let id = match id {
             Some(text) => self.unsigned("id", text),
@@ -624,7 +635,7 @@ impl<'a> Read<'a> {
             let lint = Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "not in the format");
             self.report_of(&layer, lint);
         }
-        self.layer_content(element, &mut layer)?;
+        self.layer_content(element, &mut layer, last)?;
         layer.span = Some(self.tokens.span_since(element));
         if [ty, version].contains(&Some("")) {
             self.unnamed.push(layer.id);
@@ -636,15 +647,32 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+    /// The place in `last` of the operation of this type and version.
+    fn last_of(&mut self, ty: &str, version: &str) -> usize {
+        if let Some(&known) = self.operations.get(&(ty, version)) {
+            return known;
+        }
+        let operation_name = OperationName::new(&decode(ty), &decode(version));
+        let new = Last { operation_name, data: "", attributes: AttributeList::default() };
+        let at = self.last.len().min(MOST_OPERATIONS);
+        self.last.truncate(at);
+        self.last.push(new);
+        if at < MOST_OPERATIONS {
+            let text = |part| self.tokens.span_of(part).text(self.source);
+            self.operations.insert((text(ty), text(version)), at);
+        }
+        at
+    }
+
+    fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
         let mut port_maps = HashMap::new();
         let mut body_names = HashSet::new();
         let mut back_edges = None;
         // Of these the first one counts.
-        let (mut data, mut input, mut output) = (self.repeated_data(element, layer), false, false);
+        let (mut data, mut input, mut output) = (self.repeated_data(element, layer, last), false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
             match child.name() {
-                "data" if !replace(&mut data, true) => self.data(&child, layer)?,
+                "data" if !replace(&mut data, true) => self.data(&child, layer, last)?,
                 "input" if !replace(&mut input, true) => layer.inputs = self.inputs(&child, layer)?,
                 "output" if !replace(&mut output, true) => {
                     while let Some(port) = self.tokens.child(Some(&child))? {
@@ -697,45 +725,43 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Takes over the attributes of the `<data>` that follows, where it is written as in the last layer of this type.
-    fn repeated_data(&mut self, element: &Element<'a>, layer: &mut Layer) -> bool {
-        match self.last_data.get(layer.ty.as_str()) {
-            Some((text, attributes)) if self.tokens.pass_child(element, text) => {
-                layer.attributes.clone_from(attributes);
-                true
-            }
-            _ => false,
+    /// Takes over the attributes of the `<data>` that follows, where it is written as in the last layer of this operation.
+    fn repeated_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> bool {
+        let Last { data, attributes, .. } = &self.last[last];
+        let is_repeated = !data.is_empty() && self.tokens.pass_child(element, data);
+        if is_repeated {
+            layer.attributes = attributes.clone();
         }
+        is_repeated
     }
 
-    fn data(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+    fn data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
         let reported = self.diagnostics.len();
         // Few attributes are the rule, and then looking at all of them is the fastest way.
         const FEW: usize = 16;
         let mut seen = HashSet::new();
         let mut repeated = HashSet::new();
+        let mut attributes = SmallVec::<[Attribute; 4]>::new();
         for attribute in Tokens::attributes(element) {
             let (name, value) = attribute?;
             element.check_name(name)?;
-            let is_new = match layer.attributes.len() {
-                ..FEW => layer.attributes.iter().all(|earlier| earlier.name != name),
-                _ => seen.insert(name) && layer.attributes[..FEW].iter().all(|earlier| earlier.name != name),
+            let is_new = match attributes.len() {
+                ..FEW => attributes.iter().all(|earlier| earlier.name != name),
+                _ => seen.insert(name) && attributes[..FEW].iter().all(|earlier| earlier.name != name),
             };
             if is_new {
-                layer.attributes.push(Attribute { name: name.into(), value: decode(value).into() });
+                attributes.push(Attribute { name: name.into(), value: decode(value).into() });
             } else if repeated.insert(name) {
                 self.duplicate_attribute(element, name);
             }
         }
+        layer.attributes = attributes.into();
         self.no_children(element)?;
         // No two constants are written alike.
-        if self.diagnostics.len() == reported
-            && layer.ty != "Const"
-            && layer.attributes.len() <= MOST_KEPT
-            && self.last_data.len() < Known::<()>::MAX_ENTRIES
-        {
-            let text = self.tokens.span_since(element).text(self.source);
-            self.last_data.insert(layer.ty.clone(), (text, layer.attributes.clone()));
+        if self.diagnostics.len() == reported && layer.ty() != "Const" && layer.attributes.len() <= MOST_KEPT {
+            let Last { data, attributes, .. } = &mut self.last[last];
+            *data = self.tokens.span_since(element).text(self.source);
+            *attributes = layer.attributes.clone();
         }
         Ok(())
     }
@@ -1283,7 +1309,7 @@ impl<'a> Read<'a> {
     fn check_names(&mut self, graph: &Graph) {
         let unnamed = take(&mut self.unnamed);
         for layer in unnamed.into_iter().filter_map(|id| graph.layer(id)) {
-            for (attribute, value) in [("type", &layer.ty), ("version", &layer.version)] {
+            for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
                 if value.is_empty() {
                     let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
                     let place = locate(self.source, layer.span.unwrap_or_default(), "layer", attribute);

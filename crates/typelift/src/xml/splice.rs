@@ -274,8 +274,8 @@ impl<'a> Splice<'a> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
-        self.attribute(&tokens, &root, "type", Some(&layer.ty))?;
-        self.attribute(&tokens, &root, "version", Some(&layer.version))?;
+        self.attribute(&tokens, &root, "type", Some(layer.ty()))?;
+        self.attribute(&tokens, &root, "version", Some(layer.version()))?;
         self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
         let mut text = LayerText::new(layer);
         // As the reader, take the first of each.
@@ -365,7 +365,7 @@ impl<'a> Splice<'a> {
 
     /// Lets the attributes of `<data>` be those of the layer.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
-        for attribute in &layer.attributes {
+        for attribute in layer.attributes.iter() {
             self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
         }
         for written in Tokens::attributes(data) {
