@@ -25,15 +25,15 @@ fn files(extension: &str) -> Vec<PathBuf> {
 
 /// What the first comment of a case asks for.
 #[derive(Debug, PartialEq)]
-struct Directive {
+pub(crate) struct Directive {
     /// The exit status that the program must end with.
     status: i32,
-    verb: String,
-    options: Vec<String>,
+    pub(crate) verb: String,
+    pub(crate) options: Vec<String>,
 }
 
 impl Directive {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (_, rest) = text.split_once("<!--").ok_or("it has no comment")?;
         let (comment, _) = rest.split_once("-->").ok_or("its first comment has no end")?;
         let (command, sentence) = comment.trim().split_once('\n').ok_or("its first comment needs a sentence")?;

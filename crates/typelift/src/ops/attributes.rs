@@ -10,6 +10,7 @@ use super::{Fault, Operation};
 use crate::diagnostic::{Code, list};
 use crate::graph::Layer;
 use crate::number::{float_prefix, integer_prefix};
+use crate::shape::Shape;
 use crate::spelling;
 
 /// The values of an attribute that has several: few, as a rule.
@@ -79,8 +80,12 @@ impl Attr {
             // OpenVINO's reader takes what fits with a sign where there is none, and wraps.
             AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
             AttrKind::Float => self.float(text).map(|(number, junk)| (Value::Float(number), junk)),
-            // A Parameter's shape has its own lints.
-            AttrKind::Text | AttrKind::Texts | AttrKind::Shape => Ok((Value::Text, false)),
+            AttrKind::Text | AttrKind::Texts => Ok((Value::Text, false)),
+            // What is odd about a shape is the rule's to say.
+            AttrKind::Shape => match Shape::parse_lenient(text) {
+                Ok(_) => Ok((Value::Text, false)),
+                Err(error) => Err(Fault::shape_text(self.name, text, error)),
+            },
             AttrKind::Enum(words) => Ok((Value::Word(self.word(text, words)?), false)),
             AttrKind::Type => Ok((Value::Type(self.element_type(text)?), false)),
             AttrKind::Ints => {

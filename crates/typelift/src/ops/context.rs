@@ -15,7 +15,7 @@ use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::Array;
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
-use crate::shape::{Dim, Oddity, Shape};
+use crate::shape::{Dim, Oddity, ParseShapeError, Shape};
 use crate::weights::Weights;
 
 /// Why an operation refuses its inputs or attributes.
@@ -84,6 +84,13 @@ impl Fault {
     #[cold]
     pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
+    }
+
+    /// An attribute's text is not a shape.
+    #[cold]
+    pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
+        let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
+        Self { part: Some(error.span.into()), ..fault }.help(help_with_shape(name, text))
     }
 
     /// Anything else.
@@ -479,10 +486,7 @@ impl<'a> Context<'a> {
     /// The partial shape that an attribute says, with a lint for each oddity of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;
-        let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| {
-            let fault = Fault::attribute(name, format!("`{name}` is `{text}`: {error}"));
-            Fault { part: Some(error.span.into()), ..fault }.help(help_with_shape(name, text))
-        })?;
+        let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| Fault::shape_text(name, text, error))?;
         for Oddity { kind, span, read_as } in oddities {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());

@@ -40,11 +40,8 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
             .help("add <data shape=\"…\" element_type=\"…\"/>; `?` stands for a dim that is not fixed"));
     }
-    let (element_type, shape) = (cx.type_attribute("element_type"), cx.partial_shape("shape"));
-    if let (Err(_), Err(fault)) = (&element_type, &shape) {
-        cx.around.lint(cx.graph, cx.layer.id(), fault);
-    }
-    let (element_type, mut shape) = (element_type?, shape?);
+    let element_type = cx.type_attribute("element_type")?;
+    let mut shape = cx.partial_shape("shape")?;
     for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
         if !cx.has_attribute(attribute) {
             let message = format!("a Parameter without `{attribute}` is {becomes}");
