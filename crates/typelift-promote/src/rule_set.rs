@@ -51,15 +51,15 @@ macro_rules! registry {
 
 registry! {
     /// OpenVINO's `ConvertPromoteTypes`.
-    OpenVino(openvino::Attributes);
+    OpenVino(crate::openvino::Attributes);
     /// PyTorch.
-    PyTorch(pytorch::Options);
+    PyTorch(crate::pytorch::Options);
     /// Paddle.
-    Paddle(paddle::Version);
+    Paddle(crate::paddle::Version);
     /// NumPy.
-    NumPy(numpy::NumPy);
+    NumPy(crate::numpy::NumPy);
     /// JAX.
-    Jax(jax::Options);
+    Jax(crate::jax::Options);
 }
 
 /// Why a text is not an operand.

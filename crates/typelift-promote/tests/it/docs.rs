@@ -25,29 +25,24 @@ fn common_types() -> Vec<ElementType> {
     vec![Boolean, U8, I8, I16, I32, I64, F16, Bf16, F32, F64]
 }
 
+fn heading(words: &str, rules: &RuleSet) -> String {
+    if words == rules.name() { rules.title().to_owned() } else { format!("{}, {words}", rules.title()) }
+}
+
 /// The pairs on which rule sets disagree: `left` with `right`, each pair once if `symmetric`.
 fn compare_table(left: fn(ElementType) -> Operand, right: fn(ElementType) -> Operand, symmetric: bool) -> String {
-    let scalars = openvino::Attributes { pytorch_scalar_promotion: true, promote_unsafe: true, ..Default::default() };
-    let rule_sets = [
-        ("OpenVINO, safe", named("openvino")),
-        ("OpenVINO, unsafe", unsafe_openvino()),
-        ("OpenVINO, unsafe, PyTorch scalars", RuleSet::OpenVino(scalars)),
-        ("PyTorch", named("pytorch")),
-        ("Paddle", named("paddle")),
-        ("NumPy", named("numpy")),
-        ("JAX", named("jax")),
-    ];
-    let header: Vec<_> = rule_sets.iter().map(|(name, _)| *name).collect();
+    let variants = RuleSet::variants().filter(|(words, _)| *words != "paddle-2.6");
+    let (header, rule_sets): (Vec<_>, Vec<_>) = variants.map(|(words, rules)| (heading(words, &rules), rules)).unzip();
     let mut rows = String::new();
     let types = common_types();
     let (mut pairs, mut different) = (0, 0);
     for (i, &a) in types.iter().enumerate() {
         for &b in &types[if symmetric { i } else { 0 }..] {
-            let outcomes = rule_sets.map(|(_, rules)| promote(&rules, "add", left(a), right(b)));
+            let outcomes: Vec<_> = rule_sets.iter().map(|rules| promote(rules, "add", left(a), right(b))).collect();
             pairs += 1;
             if outcomes.iter().any(|outcome| *outcome != outcomes[0]) {
                 different += 1;
-                let cells = outcomes.map(|outcome| outcome.map_or("–", ElementType::name));
+                let cells: Vec<_> = outcomes.iter().map(|outcome| outcome.map_or("–", ElementType::name)).collect();
                 rows += &format!("| {a} | {b} | {} |\n", cells.join(" | "));
             }
         }

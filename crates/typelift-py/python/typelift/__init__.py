@@ -110,7 +110,7 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
     Args:
         operands: A type with a shape, such as ``u8[2]``, ``i64[]``, ``f16[...]``; a type alone has dimensions. ``True``,
             ``1``, ``1.0`` and ``1j`` are Python numbers.
-        rules: ``"openvino"``, ``"pytorch"``, ``"paddle"``, ``"numpy"`` or ``"jax"``.
+        rules: The name of a rule set, such as ``"pytorch"``; ``typelift promote --help`` lists them.
         op: The operation, where the rules have several.
         settings: Options of the rules, such as ``promote_unsafe=True``.
 

@@ -403,7 +403,7 @@ class Model:
 
         Args:
             align: What inputs become that must have one type and do not: ``"declared"``, what the file declares; the common type
-                of ``"openvino"``, ``"pytorch"`` or ``"paddle"``; or ``"off"``.
+                of a rule set, such as ``"openvino"`` or ``"pytorch"``; or ``"off"``.
             set_types: Inputs that get another element type, which the computation follows.
             set_shapes: Inputs that get another shape.
             input_types: Inputs that get another element type around the same computation, by a Convert behind them.

@@ -24,8 +24,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     if sound {
         assert_eq!(write(&model, WriteOptions::default()), *text, "it changes although nobody changed it");
     }
-    let rule_sets = ["openvino", "pytorch", "paddle"].into_iter().filter_map(RuleSet::from_name);
-    let aligned = rule_sets.map(|rules| {
+    let aligned = RuleSet::for_models().map(|rules| {
         let mut model = model.clone();
         let (diagnostics, _) = infer_aligned(&mut model, rules).unwrap();
         (model, diagnostics)
