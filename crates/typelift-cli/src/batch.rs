@@ -12,10 +12,10 @@ use std::thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::Status;
 use crate::failure::Failure;
 use crate::input::{Input, Member, is_dash};
 use crate::output::{OutputArgs, check_files, same_file};
+use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 
 /// What the main thread commonly has, so that a model needs no more where it is one of many.

@@ -7,13 +7,14 @@ use serde_json::Value;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use typelift::ops::Release;
 
-use crate::Status;
 use crate::batch::{Frame, Inputs};
+use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::findings::{self, Document};
 use crate::input::{self, Input, Loaded};
 use crate::remedy::Fixes;
 use crate::render::{self, Count, Show};
+use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 
 /// Report every error and lint of a model
@@ -99,20 +100,6 @@ fn parse_allowed(text: &str) -> Result<Kinds, String> {
     }
 }
 
-/// The code of this name.
-///
-/// # Errors
-/// There is none; the message names the nearest.
-pub(crate) fn find_code(text: &str) -> Result<Code, String> {
-    let mut codes = Code::ALL.iter().copied();
-    codes.clone().find(|code| code.name() == text).ok_or_else(|| {
-        let score = |code: &Code| strsim::jaro_winkler(code.name(), text);
-        let near = codes.by_ref().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|code| score(code) > 0.7);
-        let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
-        format!("there is no finding with this code{near}")
-    })
-}
-
 /// Makes weights that are missing an error: OpenVINO refuses a file with constants and without a .bin. Where the .bin of
 /// another version of the model is beside it, most likely the two share it, and programs name it.
 fn refuse_missing_weights(file: &Path, found: &mut [Diagnostic]) {
@@ -175,7 +162,8 @@ impl Args {
             }
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
-        let fixes = model.as_ref().map(|model| Fixes::find(input, model, diagnostics)).unwrap_or_default();
+        let fixes = model.as_ref().zip(input.as_argument());
+        let fixes = fixes.map(|(model, file)| Fixes::find(file, model, diagnostics)).unwrap_or_default();
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::terminal::Terminal;
-use crate::{Cli, Status};
 
 /// Print completions for a shell
 #[derive(clap::Args)]
@@ -21,9 +21,9 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, mut program: Command, terminal: &mut Terminal) -> Result<Status, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "typelift", &mut script);
+    clap_complete::generate(args.shell, &mut program, "typelift", &mut script);
     terminal.print(&String::from_utf8_lossy(&script))?;
     Ok(Status::Done)
 }
@@ -35,8 +35,8 @@ pub(crate) struct ManArgs {
     directory: PathBuf,
 }
 
-pub(crate) fn man(args: &ManArgs) -> Result<Status, Failure> {
-    clap_mangen::generate_to(Cli::command(), &args.directory)
+pub(crate) fn man(args: &ManArgs, program: Command) -> Result<Status, Failure> {
+    clap_mangen::generate_to(program, &args.directory)
         .map_err(|error| Failure::io("write", &args.directory, &error))?;
     Ok(Status::Done)
 }

@@ -6,12 +6,11 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::ops::Release;
-use typelift::passes::{Align, Change};
+use typelift::passes::Align;
 use typelift::promote::RuleSet;
 use typelift::xml::WriteOptions;
-use typelift::{Diagnostic, Diagnostics, Model};
+use typelift::{Diagnostics, Model};
 
-use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
@@ -20,6 +19,7 @@ use crate::plan::{Plan, Totals};
 use crate::promote::OpenVinoArgs;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 
 /// Make element types agree and every promotion explicit, by Converts
@@ -193,14 +193,10 @@ impl Args {
 
     /// Commands that would succeed where this one did not.
     fn fixes(&self, input: &Input, diagnostics: &Diagnostics) -> Fixes {
-        let plain = self.changes.is_empty() && self.interface.is_empty() && !input.is_stdin();
-        let original = if plain { input.read().ok().and_then(|mut loaded| loaded.model.take()) } else { None };
-        original.map(|model| Fixes::find(input, &model, diagnostics)).unwrap_or_default()
-    }
-
-    /// Aligns a model as these options say and nothing else; `None` if they say that nothing is aligned, or it cannot be.
-    pub(crate) fn align(&self, model: &mut Model) -> Option<(Vec<Diagnostic>, Vec<Change>)> {
-        typelift::infer_aligned(model, self.rules()?).ok()
+        let plain = self.changes.is_empty() && self.interface.is_empty();
+        let Some(file) = input.as_argument().filter(|_| plain) else { return Fixes::default() };
+        let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
+        original.map(|model| Fixes::find(file, &model, diagnostics)).unwrap_or_default()
     }
 
     /// What to align by, unless that is off.

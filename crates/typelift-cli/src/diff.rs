@@ -8,7 +8,6 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
 
-use crate::Status;
 use crate::batch::STACK;
 use crate::columns::count;
 use crate::failure::Failure;
@@ -16,6 +15,7 @@ use crate::input::{self, Input, Loaded};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 
 /// How many renamed layers are listed.

@@ -2,9 +2,8 @@
 
 use typelift::Code;
 
-use crate::Status;
-use crate::check::find_code;
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// The page with a section for each code.
@@ -49,4 +48,18 @@ pub(crate) fn summary(code: Code) -> &'static str {
     let text = section(code).and_then(|section| section.split_once("\n\n")).map_or("", |(_, text)| text);
     let line = text.lines().next().unwrap_or_default();
     line.split_inclusive(". ").next().unwrap_or_default().trim_end()
+}
+
+/// The code of this name.
+///
+/// # Errors
+/// There is none; the message names the nearest.
+pub(crate) fn find_code(text: &str) -> Result<Code, String> {
+    let mut codes = Code::ALL.iter().copied();
+    codes.clone().find(|code| code.name() == text).ok_or_else(|| {
+        let score = |code: &Code| strsim::jaro_winkler(code.name(), text);
+        let near = codes.by_ref().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|code| score(code) > 0.7);
+        let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
+        format!("there is no finding with this code{near}")
+    })
 }

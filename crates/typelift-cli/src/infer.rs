@@ -2,7 +2,6 @@
 
 use typelift::xml::WriteOptions;
 
-use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges, Loaded};
@@ -10,6 +9,7 @@ use crate::listing;
 use crate::output::{OutputArgs, Target};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 
 /// Find the element type and the shape of every tensor

@@ -106,6 +106,11 @@ impl Input {
         is_dash(&self.file)
     }
 
+    /// The file, if it is all that a command must name to read the model.
+    pub(crate) fn as_argument(&self) -> Option<&Path> {
+        (!self.is_stdin() && self.bin.is_none()).then_some(&self.file)
+    }
+
     /// The file of the weights, whether it exists or not; `None` where there can be none.
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         match &self.bin {

@@ -27,15 +27,17 @@ mod rewrite;
 mod selection;
 mod show;
 mod stats;
+mod status;
 mod terminal;
 mod view;
 mod why;
 
 use std::ffi::OsString;
 
-use clap::{ColorChoice, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
@@ -73,22 +75,6 @@ enum Verb {
     Man(completions::ManArgs),
 }
 
-/// How a run ended that did not fail.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Done,
-    /// The model has errors, and they were printed.
-    Faulty,
-    /// One of several models could not be read or written, and that was printed.
-    Failed,
-}
-
-impl Status {
-    fn of(faulty: bool) -> Self {
-        if faulty { Self::Faulty } else { Self::Done }
-    }
-}
-
 /// Runs the program with these arguments, the name of the program first, and returns its exit status: 0 done, 1 the model has
 /// errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -113,8 +99,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Promote(args) => promote::run(&args, &mut terminal),
         Verb::View(args) => view::run(&args, &mut terminal),
         Verb::Why(args) => why::run(&args, &mut terminal),
-        Verb::Completions(args) => completions::run(&args, &mut terminal),
-        Verb::Man(args) => completions::man(&args),
+        Verb::Completions(args) => completions::run(&args, Cli::command(), &mut terminal),
+        Verb::Man(args) => completions::man(&args, Cli::command()),
     };
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => 0,

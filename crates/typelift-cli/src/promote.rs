@@ -9,9 +9,9 @@ use serde::Serialize;
 use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotion, Refusal, RuleSet, openvino};
 use typelift::shape::Shape;
 
-use crate::Status;
 use crate::failure::Failure;
 use crate::render::{self, Remark};
+use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// Print the common type of operands

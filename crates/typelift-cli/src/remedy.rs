@@ -3,14 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use clap::Parser;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Remedy};
-use typelift::passes::{Action, Change};
-use typelift::promote::{ElementType, RuleSet, fidelity};
+use typelift::passes::{Action, Align, Change};
+use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
 use typelift::{Graph, LayerId, Model};
-
-use crate::input::Input;
-use crate::{Cli, Verb};
 
 /// A command that mends what a diagnostic is about.
 #[derive(Clone, Debug)]
@@ -34,25 +30,25 @@ impl Fix {
 #[derive(Default)]
 pub(crate) struct Fixes(BTreeMap<usize, Fix>);
 
-/// The options of `convert` to try, the one that changes least first.
-fn options() -> impl Iterator<Item = Vec<&'static str>> {
-    let others = RuleSet::for_models().map(|rules| rules.name()).filter(|name| *name != "openvino");
-    [Vec::new(), vec!["--promote-unsafe"]].into_iter().chain(others.map(|name| vec!["--align", name]))
+/// The options of `convert` to try, each with what it aligns by, the one that changes least first.
+fn options() -> impl Iterator<Item = (String, Align)> {
+    let unsafely = openvino::Attributes { promote_unsafe: true, ..openvino::Attributes::default() };
+    let others = RuleSet::for_models().filter(|rules| rules.name() != "openvino");
+    let others = others.map(|rules| (format!(" --align {}", rules.name()), Align::Rules(rules)));
+    let declared = [("", Align::default()), (" --promote-unsafe", Align::Declared(unsafely))];
+    declared.map(|(option, align)| (option.to_owned(), align)).into_iter().chain(others)
 }
 
 impl Fixes {
-    /// Finds commands for what was found in a model that was inferred.
-    pub(crate) fn find(input: &Input, model: &Model, diagnostics: &Diagnostics) -> Self {
+    /// Finds commands for what was found in a model that was read from this file and inferred.
+    pub(crate) fn find(file: &Path, model: &Model, diagnostics: &Diagnostics) -> Self {
         let mut fixes = Self::default();
-        if input.is_stdin() || input.bin.is_some() {
-            return fixes;
-        }
         let of = |remedy| {
             let all = diagnostics.list.iter().enumerate();
             all.filter(move |(_, diagnostic)| diagnostic.remedy == Some(remedy)).map(|(at, _)| at).collect::<Vec<_>>()
         };
         if !diagnostics.has_errors() {
-            let command = command("infer", &[], &input.file);
+            let command = command("infer", "", file);
             let fix = Fix { command, effect: "writes every port as inferred".to_owned(), succeeds: true };
             fixes.0.extend(of(Remedy::RefreshPorts).into_iter().map(|at| (at, fix.clone())));
         }
@@ -60,15 +56,15 @@ impl Fixes {
         // What reading found stays, whatever is aligned.
         let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
         let known = if left.is_empty() { HashSet::new() } else { errors_of(model) };
-        for options in options() {
+        for (option, align) in options() {
             if left.is_empty() {
                 break;
             }
-            let Some(trial) = Trial::new(&options, model, &known) else { continue };
+            let Some(trial) = Trial::new(align, model, &known) else { continue };
             left.retain(|&at| match trial.effect_on(&diagnostics.list[at]) {
                 Some(effect) => {
                     let succeeds = !unread && trial.found.is_empty();
-                    let command = command("convert", &options, &input.file);
+                    let command = command("convert", &option, file);
                     fixes.0.insert(at, Fix { command, effect, succeeds });
                     false
                 }
@@ -108,12 +104,9 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn new(options: &[&str], model: &Model, known: &'a HashSet<Key>) -> Option<Self> {
-        let fixed = ["in.xml", "-o", "out.xml"];
-        let words = ["typelift", "convert"].iter().chain(options).chain(&fixed);
-        let Ok(Cli { verb: Verb::Convert(args), .. }) = Cli::try_parse_from(words) else { return None };
+    fn new(align: Align, model: &Model, known: &'a HashSet<Key>) -> Option<Self> {
         let mut model = model.clone();
-        let (found, changes) = args.align(&mut model)?;
+        let (found, changes) = typelift::infer_aligned(&mut model, align).ok()?;
         let inserted = changes.iter().filter(|change| change.action == Action::Inserted);
         let inserted = inserted.map(|change| (change.layer.path.clone(), change.layer.id)).collect();
         let found = found.into_iter().filter(Diagnostic::is_error).collect();
@@ -187,10 +180,9 @@ fn describe(from: ElementType, to: ElementType) -> String {
 }
 
 /// A command that reads `file` and writes beside it, as it is pasted into a shell.
-fn command(verb: &str, options: &[&str], file: &Path) -> String {
+fn command(verb: &str, option: &str, file: &Path) -> String {
     let output = if file.file_name().is_some_and(|name| name == "fixed.xml") { "fixed-2.xml" } else { "fixed.xml" };
-    let options: String = options.iter().map(|option| format!(" {option}")).collect();
-    format!("typelift {verb}{options} {} -o {output}", quoted(&file.display().to_string()))
+    format!("typelift {verb}{option} {} -o {output}", quoted(&file.display().to_string()))
 }
 
 /// A word for a shell.
@@ -209,7 +201,7 @@ mod tests {
 
     #[test]
     fn commands_can_be_pasted() {
-        assert_eq!(command("convert", &["--align", "pytorch"], Path::new("a/b.xml")), {
+        assert_eq!(command("convert", " --align pytorch", Path::new("a/b.xml")), {
             "typelift convert --align pytorch a/b.xml -o fixed.xml"
         });
         assert_eq!(quoted("my model.xml"), "'my model.xml'");

@@ -14,11 +14,11 @@ use typelift::{Diagnostic, Diagnostics, Model};
 
 use crate::failure::Failure;
 use crate::findings::Document;
-use crate::input::{self, Input};
+use crate::input;
 use crate::plan::Plan;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
-use crate::{check, diff, dot, explain, promote, show, stats, view, why};
+use crate::{diff, dot, explain, promote, show, stats, view, why};
 
 pub use crate::selection::SelectionArgs;
 
@@ -56,9 +56,7 @@ impl From<Failure> for Refusal {
 /// # Errors
 /// [`Refusal`] if they cannot be printed as JSON.
 pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, Refusal> {
-    let fixes = read.map_or_else(Fixes::default, |(model, file)| {
-        Fixes::find(&Input { file: file.to_owned(), bin: None, member: None }, model, diagnostics)
-    });
+    let fixes = read.map_or_else(Fixes::default, |(model, file)| Fixes::find(file, model, diagnostics));
     json(&Document::new(diagnostics, &fixes))
 }
 
@@ -152,7 +150,7 @@ pub fn stats_text(file: &str, stats: &Stats) -> String {
 /// # Errors
 /// [`Refusal`] if no finding has this code.
 pub fn explanation(code: Option<&str>) -> Result<String, Refusal> {
-    let code = code.map(check::find_code).transpose().map_err(|message| Refusal { message, help: None })?;
+    let code = code.map(explain::find_code).transpose().map_err(|message| Refusal { message, help: None })?;
     Ok(explain::text(code))
 }
 

@@ -9,13 +9,13 @@ use typelift::Model;
 use typelift::rewrite::{Script, Site, library};
 use typelift::xml::WriteOptions;
 
-use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 
 /// Rewrite a model by rules and other statements

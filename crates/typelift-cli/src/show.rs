@@ -8,12 +8,12 @@ use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, Model};
 use unicode_width::UnicodeWidthStr;
 
-use crate::Status;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
+use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 use crate::{dot, listing};
 

@@ -4,7 +4,6 @@ use anstyle::Style;
 use serde::Serialize;
 use typelift::stats::{Stats, Tensor, TypeCount};
 
-use crate::Status;
 use crate::batch::{Frame, Inputs};
 use crate::columns::{Columns, Side, count, grouped};
 use crate::failure::Failure;
@@ -12,6 +11,7 @@ use crate::input::Input;
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 
 /// Count what a model consists of

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use typelift::why::{Derivation, NameError, Rule, Step};
 
-use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::{Format, Terminal};
 
 /// How many lines text output shows without `--all`: a screen.

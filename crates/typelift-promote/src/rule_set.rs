@@ -7,7 +7,7 @@ use core::fmt;
 use crate::rules::{self, in_turn};
 use crate::{
     Category, Clash, Dim, ElementType, Operand, Operation, PromotedAs, Promotion, Refusal, Rules, Setting, ShapeRule,
-    Step, broadcast, jax, numpy, openvino, paddle, pytorch,
+    Step, broadcast,
 };
 
 macro_rules! registry {

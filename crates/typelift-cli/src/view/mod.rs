@@ -10,12 +10,12 @@ use serde::Serialize;
 use typelift::diff::{ChangeKind, Diff};
 use typelift::{Diagnostic, Model, Severity};
 
-use crate::Status;
 use crate::failure::Failure;
 use crate::input::{self, Input, Loaded};
 use crate::output;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
+use crate::status::Status;
 use crate::terminal::Terminal;
 
 const PAGE: &str = include_str!("page.html");

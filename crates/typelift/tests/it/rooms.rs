@@ -1,6 +1,7 @@
 //! The rooms of the library use each other in one direction.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room uses only those before it.
@@ -122,4 +123,71 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+#[test]
+fn no_room_uses_itself_through_others() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in ["typelift-promote", "typelift-cli"] {
+        let rooms = uses_of_rooms(&crates.join(name).join("src"));
+        assert!(rooms.len() > 3, "{name}");
+        let mut left: Vec<_> = rooms.iter().collect();
+        while let Some(at) = left.iter().position(|(_, used)| left.iter().all(|(room, _)| !used.contains(*room))) {
+            left.remove(at);
+        }
+        let left: BTreeMap<_, _> = left.into_iter().collect();
+        assert!(left.is_empty(), "{name} has circles among {left:#?}");
+    }
+}
+
+/// The rooms of a crate, each with the others that it uses. What `lib.rs` hands on belongs to the room that has it.
+fn uses_of_rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let code = |file: &Path| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines = text.lines().take_while(|line| *line != "#[cfg(test)]").map(str::trim_start);
+        lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
+    };
+    let lib = code(&source.join("lib.rs"));
+    let handed_on = lib.split("pub use ").skip(1).filter_map(|line| line.split(';').next()?.split_once("::"));
+    let homes: BTreeMap<_, _> =
+        handed_on.flat_map(|(room, names)| first_words(names).into_iter().map(move |name| (name, room))).collect();
+    let mut rooms = BTreeMap::<_, BTreeSet<_>>::new();
+    for file in files(source.to_owned()) {
+        let path = file.strip_prefix(source).unwrap();
+        let room = path.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+        if ["lib", "main"].contains(&room.as_str()) {
+            continue;
+        }
+        let code = code(&file);
+        let used = code.split("crate::").skip(1).flat_map(first_words).map(|name| *homes.get(name).unwrap_or(&name));
+        let used: Vec<_> = used.filter(|used| *used != room).map(str::to_owned).collect();
+        rooms.entry(room).or_default().extend(used);
+    }
+    rooms
+}
+
+/// The names that a path begins with: `a` of `a::b`, `a` and `c` of `{a::{b, d}, c}`.
+fn first_words(path: &str) -> Vec<&str> {
+    let Some(group) = path.strip_prefix('{') else { return vec![first_word(path)] };
+    let (mut depth, mut start) = (0, 0);
+    let mut words = Vec::new();
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                words.push(first_word(&group[start..at]));
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if c == '}' && start > at {
+            break;
+        }
+    }
+    words
+}
+
+fn first_word(path: &str) -> &str {
+    path.trim_start().split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap()
 }
