@@ -1,6 +1,7 @@
 //! Small tensors with their values, and what each element type does to a value.
 
 use half::{bf16, f16};
+use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, Kind};
 
 use crate::shape::Shape;
@@ -8,11 +9,14 @@ use crate::shape::Shape;
 /// The most elements a tensor may have to have values here: no shape is computed from more numbers.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
 
+/// What most tensors that shapes are computed from have few of.
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
+
 /// A tensor with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Array {
     pub(crate) element_type: ElementType,
-    pub(crate) dims: Vec<usize>,
+    pub(crate) dims: Few<usize>,
     pub(crate) data: Data,
 }
 
@@ -20,9 +24,9 @@ pub(crate) struct Array {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     /// Integers and booleans, each within the range of the element type.
-    Ints(Vec<i128>),
+    Ints(Few<i128>),
     /// Floating-point numbers, each one the element type can hold.
-    Floats(Vec<f64>),
+    Floats(Few<f64>),
 }
 
 /// A value as an integer and as a floating-point number, for whichever a tensor holds.
@@ -33,7 +37,7 @@ pub(crate) const ZERO: Fill = (0, 0.0);
 impl Data {
     /// The values at these places, `fill` for no place.
     fn at(&self, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
-        fn at<T: Copy>(values: &[T], places: impl Iterator<Item = Option<usize>>, fill: T) -> Option<Vec<T>> {
+        fn at<T: Copy>(values: &[T], places: impl Iterator<Item = Option<usize>>, fill: T) -> Option<Few<T>> {
             places.map(|place| place.map_or(Some(fill), |place| values.get(place).copied())).collect()
         }
         Some(match self {
@@ -78,22 +82,22 @@ fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
 }
 
 impl Array {
-    pub(crate) fn ints(element_type: ElementType, dims: Vec<usize>, values: Vec<i128>) -> Self {
+    pub(crate) fn ints(element_type: ElementType, dims: Few<usize>, values: Few<i128>) -> Self {
         Self { element_type, dims, data: Data::Ints(values) }
     }
 
-    pub(crate) fn floats(element_type: ElementType, dims: Vec<usize>, values: Vec<f64>) -> Self {
+    pub(crate) fn floats(element_type: ElementType, dims: Few<usize>, values: Few<f64>) -> Self {
         Self { element_type, dims, data: Data::Floats(values) }
     }
 
     /// A single value.
     pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
         let data = if element_type.is_float() {
-            Data::Floats(vec![round(element_type, value)])
+            Data::Floats(smallvec![round(element_type, value)])
         } else {
-            Data::Ints(vec![value as i128])
+            Data::Ints(smallvec![value as i128])
         };
-        Self { element_type, dims: Vec::new(), data }
+        Self { element_type, dims: Few::new(), data }
     }
 
     /// The number of elements.
@@ -105,7 +109,7 @@ impl Array {
     }
 
     /// The values as `i64`, as C++ casts them: fractions are cut off, and of integers the low bits count.
-    pub(crate) fn to_integers(&self) -> Vec<i64> {
+    pub(crate) fn to_integers(&self) -> Few<i64> {
         match &self.data {
             Data::Ints(values) => values.iter().map(|&v| v as i64).collect(),
             Data::Floats(values) => values.iter().map(|&v| truncate(ElementType::I64, v) as i64).collect(),
@@ -113,7 +117,7 @@ impl Array {
     }
 
     /// The values as floating-point numbers.
-    pub(crate) fn to_floats(&self) -> Vec<f64> {
+    pub(crate) fn to_floats(&self) -> Few<f64> {
         match &self.data {
             Data::Ints(values) => values.iter().map(|&v| v as f64).collect(),
             Data::Floats(values) => values.clone(),
@@ -130,7 +134,7 @@ impl Array {
     }
 
     /// The same values in another shape with as many elements.
-    pub(crate) fn reshaped(&self, dims: Vec<usize>) -> Option<Self> {
+    pub(crate) fn reshaped(&self, dims: Few<usize>) -> Option<Self> {
         (count(&dims)? == self.len()).then(|| Self { dims, ..self.clone() })
     }
 
@@ -143,7 +147,7 @@ impl Array {
     }
 
     /// The tensor with these values of this one, counted in row-major order; `fill` where there is no place.
-    pub(crate) fn at(&self, dims: Vec<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
+    pub(crate) fn at(&self, dims: Few<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
         let data = self.data.at(places.take(count(&dims)?), fill)?;
         Some(Self { element_type: self.element_type, dims, data })
     }
@@ -151,14 +155,14 @@ impl Array {
     /// The tensor whose dims are the lengths of the lists, and whose value at a position is the one at the sum of what the
     /// lists say for that position; `fill` where one of them says nothing.
     pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
-        let dims: Vec<usize> = lists.iter().map(Vec::len).collect();
+        let dims: Few<usize> = lists.iter().map(Vec::len).collect();
         count(&dims)?;
         self.at(dims, sums(lists), fill)
     }
 
     /// The tensor stretched to `dims`: `places` tells for each of its axes where it is among those.
     pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
-        if self.dims == dims {
+        if self.dims[..] == *dims {
             return Some(self.clone());
         }
         count(dims)?;
@@ -228,7 +232,7 @@ impl Array {
     }
 
     /// A tensor of booleans.
-    pub(crate) fn booleans(dims: Vec<usize>, values: impl IntoIterator<Item = bool>) -> Self {
+    pub(crate) fn booleans(dims: Few<usize>, values: impl IntoIterator<Item = bool>) -> Self {
         Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from).collect())
     }
 
@@ -292,12 +296,12 @@ impl Array {
     }
 
     /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
-    pub(crate) fn decode(element_type: ElementType, dims: Vec<usize>, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
     }
 
     /// As [`decode`](Self::decode), however many they are.
-    pub(crate) fn decode_all(element_type: ElementType, dims: Vec<usize>, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let bits = element_type.bits();
         let stored = match bits {
@@ -473,11 +477,11 @@ pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
         ElementType::Boolean => return None,
         ty if ty.is_integer() && ty.bits() >= 8 => {
             let bits = ty.bits() - u32::from(ty.kind() == Kind::Signed);
-            return Some(Array::ints(ty, Vec::new(), vec![(1 << bits) - 1]));
+            return Some(Array::ints(ty, Few::new(), smallvec![(1 << bits) - 1]));
         }
         _ => return None,
     };
-    Some(Array::floats(element_type, Vec::new(), vec![value]))
+    Some(Array::floats(element_type, Few::new(), smallvec![value]))
 }
 
 #[cfg(test)]
@@ -486,7 +490,8 @@ mod tests {
 
     #[test]
     fn packed_constants_are_read_as_openvino_packs_them() {
-        let read = |ty, count, bytes: &[u8]| Array::decode(ty, vec![count], bytes).unwrap().to_integers();
+        let read =
+            |ty, count, bytes: &[u8]| Array::decode(ty, smallvec![count], bytes).unwrap().to_integers().into_vec();
         assert_eq!(read(ElementType::U4, 3, &[0x21, 0x0f]), [1, 2, 15]);
         assert_eq!(read(ElementType::I4, 3, &[0x21, 0x0f]), [1, 2, -1]);
         assert_eq!(read(ElementType::U2, 5, &[0x39, 0x01]), [1, 2, 3, 0, 1]);
@@ -494,13 +499,13 @@ mod tests {
         assert_eq!(read(ElementType::U3, 8, &[0x6c, 0x6c, 0x1e]), [1, 2, 3, 4, 5, 6, 7, 0]);
         assert_eq!(read(ElementType::U6, 4, &[0x12, 0x3f, 0x03]), [1, 2, 3, 63]);
         assert_eq!(read(ElementType::Boolean, 2, &[0, 7]), [0, 1]);
-        assert_eq!(Array::decode(ElementType::U3, vec![8], &[0, 0]), None);
-        assert_eq!(Array::decode(ElementType::I64, vec![1 << 40, 0], &[]), None);
+        assert_eq!(Array::decode(ElementType::U3, smallvec![8], &[0, 0]), None);
+        assert_eq!(Array::decode(ElementType::I64, smallvec![1 << 40, 0], &[]), None);
     }
 
     #[test]
     fn small_floating_point_types_are_read_by_their_layouts() {
-        let read = |ty, bytes: &[u8]| Array::decode(ty, vec![bytes.len()], bytes).unwrap().to_floats();
+        let read = |ty, bytes: &[u8]| Array::decode(ty, smallvec![bytes.len()], bytes).unwrap().to_floats().into_vec();
         assert_eq!(read(ElementType::F8E4M3, &[0x00, 0x01, 0x38, 0x7e, 0xb8]), [0.0, 0.001953125, 1.0, 448.0, -1.0]);
         assert_eq!(
             read(ElementType::F8E5M2, &[0x01, 0x3c, 0x7b, 0xfc]),
@@ -508,27 +513,30 @@ mod tests {
         );
         assert_eq!(read(ElementType::F8E8M0, &[0x7f, 0x80]), [1.0, 2.0]);
         assert!(read(ElementType::F8E4M3, &[0xff])[0].is_nan() && read(ElementType::F8E8M0, &[0xff])[0].is_nan());
-        let nibbles = Array::decode(ElementType::F4E2M1, vec![4], &[0x21, 0xf7]).unwrap();
-        assert_eq!(nibbles.to_floats(), [0.5, 1.0, 6.0, -6.0]);
+        let nibbles = Array::decode(ElementType::F4E2M1, smallvec![4], &[0x21, 0xf7]).unwrap();
+        assert_eq!(nibbles.to_floats().into_vec(), [0.5, 1.0, 6.0, -6.0]);
     }
 
     #[test]
     fn conversions_wrap_round_and_truncate() {
         let floats = |values: &[f64]| Array {
             element_type: ElementType::F32,
-            dims: vec![values.len()],
-            data: Data::Floats(values.to_vec()),
+            dims: smallvec![values.len()],
+            data: Data::Floats(values.into()),
         };
         let convert = |to, values: &[f64]| floats(values).converted(to).unwrap();
-        assert_eq!(convert(ElementType::U8, &[300.0, -1.5, 3e38]).to_integers(), [44, 255, 0]);
-        assert_eq!(convert(ElementType::I8, &[128.0, -1.5]).to_integers(), [-128, -1]);
-        assert_eq!(convert(ElementType::I32, &[3e9, -2.9]).to_integers(), [i32::MIN.into(), -2]);
-        assert_eq!(convert(ElementType::U32, &[3e9, 4294967296.0]).to_integers(), [3_000_000_000, 0]);
-        assert_eq!(convert(ElementType::I64, &[1e20, f64::NAN]).to_integers(), [i64::MIN, i64::MIN]);
-        assert_eq!(convert(ElementType::U64, &[1.8e19, 1e20]).data, Data::Ints(vec![18_000_000_000_000_000_000, 0]));
-        assert_eq!(convert(ElementType::Boolean, &[0.0, 0.4, f64::NAN]).to_integers(), [0, 1, 1]);
+        assert_eq!(convert(ElementType::U8, &[300.0, -1.5, 3e38]).to_integers().into_vec(), [44, 255, 0]);
+        assert_eq!(convert(ElementType::I8, &[128.0, -1.5]).to_integers().into_vec(), [-128, -1]);
+        assert_eq!(convert(ElementType::I32, &[3e9, -2.9]).to_integers().into_vec(), [i32::MIN.into(), -2]);
+        assert_eq!(convert(ElementType::U32, &[3e9, 4294967296.0]).to_integers().into_vec(), [3_000_000_000, 0]);
+        assert_eq!(convert(ElementType::I64, &[1e20, f64::NAN]).to_integers().into_vec(), [i64::MIN, i64::MIN]);
         assert_eq!(
-            convert(ElementType::F16, &[65519.9, 65520.0, 6e-8]).to_floats(),
+            convert(ElementType::U64, &[1.8e19, 1e20]).data,
+            Data::Ints(smallvec![18_000_000_000_000_000_000, 0])
+        );
+        assert_eq!(convert(ElementType::Boolean, &[0.0, 0.4, f64::NAN]).to_integers().into_vec(), [0, 1, 1]);
+        assert_eq!(
+            convert(ElementType::F16, &[65519.9, 65520.0, 6e-8]).to_floats().into_vec(),
             [65504.0, f64::INFINITY, 5.960464477539063e-8]
         );
     }

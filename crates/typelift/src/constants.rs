@@ -1,5 +1,6 @@
 //! Constants in other element types: their values converted, and written behind all that the weights have.
 
+use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use crate::array::Array;
@@ -95,7 +96,7 @@ fn converted(constant: &Layer, weights: &Weights, [from, to]: [ElementType; 2]) 
         let length = CHUNK.min(count - start);
         let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
         let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
-        let values = Array::decode(from, vec![usize::try_from(length).ok()?], &bytes)?;
+        let values = Array::decode(from, smallvec![usize::try_from(length).ok()?], &bytes)?;
         converted.extend(encode(&values.converted(to)?)?);
     }
     Some(converted)

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind, fidelity};
 
 use crate::array::{self, Array, Data};
@@ -81,7 +82,7 @@ impl Audit {
             let length = CHUNK.min(count - start);
             let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
             let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
-            match Array::decode(from, vec![usize::try_from(length).ok()?], &bytes)?.data {
+            match Array::decode(from, smallvec![usize::try_from(length).ok()?], &bytes)?.data {
                 Data::Ints(values) => values.into_iter().for_each(|value| audit.count_integer(value, to)),
                 Data::Floats(values) => values.into_iter().for_each(|value| audit.count_float(value, to)),
             }

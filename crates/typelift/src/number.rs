@@ -1,5 +1,7 @@
 //! Numbers as OpenVINO's reader takes them from text: as many characters as make a number, the rest being ignored.
 
+use smallvec::{Array, SmallVec};
+
 /// The integer at the start of a text, white space around it left out, and whether more follows; `None` where there is none
 /// or it has more than 64 bits.
 pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
@@ -33,18 +35,44 @@ pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {
 
 /// What nearly every number is: a few digits after at most one space.
 fn plain_integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix(' ').unwrap_or(text).as_bytes();
-    let (negative, digits) = match digits.split_first()? {
-        (b'-', digits) => (true, digits),
-        _ => (false, digits),
-    };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
+    let (number, end) = plain_integer_at(text.as_bytes(), 0)?;
+    (end == text.len()).then_some(number)
+}
+
+/// The plain integer that starts at a place, and where it ends.
+fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
+    let start = start + usize::from(text.get(start) == Some(&b' '));
+    let negative = text.get(start) == Some(&b'-');
+    let first = start + usize::from(negative);
+    let (mut number, mut end) = (0, first);
+    while let Some(digit @ b'0'..=b'9') = text.get(end) {
+        number = number * 10 + i64::from(digit - b'0');
+        end += 1;
+        if end - first > 18 {
+            return None;
+        }
     }
-    let number = digits
-        .iter()
-        .try_fold(0_i64, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))?;
-    Some(if negative { -number } else { number })
+    (end > first).then_some((if negative { -number } else { number }, end))
+}
+
+/// What nearly every list of integers is: plain ones with commas between them. They are added to `list`; for any other text
+/// it stays as it is, and `false` comes out.
+pub(crate) fn plain_integers<A: Array<Item = i64>>(text: &str, list: &mut SmallVec<A>) -> bool {
+    let (before, text) = (list.len(), text.as_bytes());
+    let mut at = 0;
+    while at < text.len() {
+        match plain_integer_at(text, at) {
+            Some((number, end)) if matches!(text.get(end), None | Some(b',')) => {
+                list.push(number);
+                at = end + 1;
+            }
+            _ => {
+                list.truncate(before);
+                return false;
+            }
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -86,6 +114,20 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(float_prefix(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn plain_lists_are_read_whole_or_not_at_all() {
+        let read = |text| {
+            let mut list = SmallVec::<[i64; 2]>::from_slice(&[9]);
+            plain_integers(text, &mut list).then(|| list[1..].to_vec()).ok_or(list.len())
+        };
+        for (text, expected) in [("", vec![]), ("1", vec![1]), ("1, -2,3", vec![1, -2, 3]), ("4,", vec![4])] {
+            assert_eq!(read(text), Ok(expected), "{text:?}");
+        }
+        for text in [",", "1,,2", "1, x", "1 ,2", "-", "1,+2", "9223372036854775808"] {
+            assert_eq!(read(text), Err(1), "{text:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use crate::array::Array;
+use crate::array::{Array, Few};
 use crate::graph::{Edit, Layer, Output};
 use crate::ops;
 use crate::weights::{Weights, stored_size};
@@ -30,11 +30,11 @@ impl Layer {
     #[must_use]
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
-        Some(self.values(weights, element_type, dims)?.to_floats())
+        Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
     }
 
     /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
-    pub(crate) fn stored_as(&self) -> Option<(ElementType, Vec<usize>)> {
+    pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
         let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
         let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
@@ -42,7 +42,7 @@ impl Layer {
     }
 
     /// The first values of a constant, as many as fill these dims.
-    pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Vec<usize>) -> Option<Array> {
+    pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
         let length = usize::try_from(stored_size(element_type, count)?).ok()?;
         let bytes = weights.read(self.attribute("offset")?.trim().parse().ok()?, length)?;

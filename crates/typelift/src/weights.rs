@@ -137,18 +137,21 @@ impl Weights {
     /// Reads `length` bytes at `offset`; `None` where they are not all there.
     #[must_use]
     pub fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        self.with(offset, length, <[u8]>::to_vec)
+    }
+
+    /// What `look` makes of `length` bytes at `offset`; `None` where they are not all there.
+    pub(crate) fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let end = offset.checked_add(length as u64)?;
         let base = self.base_len().unwrap_or(0);
         if end > base {
             let start = usize::try_from(offset.checked_sub(base.next_multiple_of(ALIGNMENT))?).ok()?;
-            return self.tail.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec);
+            return self.tail.bytes.get(start..start.checked_add(length)?).map(look);
         }
         match &self.base {
-            Base::None => (length == 0).then(Vec::new),
-            Base::Memory(bytes) => {
-                bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(<[u8]>::to_vec)
-            }
-            Base::File(source) => source.read(offset, length),
+            Base::None => (length == 0).then(|| look(&[])),
+            Base::Memory(bytes) => bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(look),
+            Base::File(source) => source.with(offset, length, look),
         }
     }
 
@@ -282,13 +285,13 @@ impl fmt::Debug for Weights {
 }
 
 impl Source {
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+    fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let start = offset - offset % Window::PAGE;
         let within = (offset - start) as usize;
         if within + length > Window::PAGE as usize {
             let mut bytes = vec![0; length];
             read_exact_at(&self.file, &mut bytes, offset).ok()?;
-            return Some(bytes);
+            return Some(look(&bytes));
         }
         let mut window = self.window.lock().ok()?;
         let page = &mut window.pages[(start / Window::PAGE) as usize % Window::PAGES];
@@ -300,7 +303,7 @@ impl Source {
                 return None;
             }
         }
-        page.bytes.get(within..within + length).map(<[u8]>::to_vec)
+        page.bytes.get(within..within + length).map(look)
     }
 }
 

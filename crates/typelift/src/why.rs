@@ -459,7 +459,7 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
-            let (values, _) = AttributeValues::read(layer, operation);
+            let values = AttributeValues::of(layer, operation);
             let subject = Subject { graph, layer, operation, values: &values, given: None };
             let outputs = asker.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
             Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))

@@ -580,7 +580,7 @@ impl<'a> Search<'a> {
     fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
         let Room { graph, probe, .. } = &mut self.rooms[case.room];
         let &Case { layer, operation, .. } = case;
-        let (values, _) = AttributeValues::read(layer, operation);
+        let values = AttributeValues::of(layer, operation);
         let subject = Subject { graph, layer, operation, values: &values, given: None };
         probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
     }

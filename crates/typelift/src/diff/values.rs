@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use smallvec::smallvec;
 
 use crate::array::{Array, Data};
 use crate::graph::Layer;
@@ -81,7 +82,7 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
             let size = usize::try_from(stored_size(element_type, length)?).ok()?;
             Array::decode(
                 element_type,
-                vec![usize::try_from(length).ok()?],
+                smallvec![usize::try_from(length).ok()?],
                 bytes.get(first..first.checked_add(size)?)?,
             )
         };

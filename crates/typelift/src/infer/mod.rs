@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
         // What OpenVINO drops is not repaired, nor what is inside it.
         let is_dropped = self.retyper.is_some() && has_bodies && !self.is_read(graph, id);
         let outputs = if is_dropped { self.without_retyping(&mut infer) } else { infer(self) };
-        let outputs = match outputs {
+        let mut outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => self.recover(graph, id, operation, &mut bodies, fault),
         };
@@ -271,13 +271,12 @@ impl<'a> Walk<'a> {
         if self.outer.is_empty() {
             layer.lacks_values = std::mem::take(&mut self.lacks_values);
         }
-        let known = outputs.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         let mut changed = false;
-        for (port, output) in layer.outputs.iter_mut().zip(known) {
-            let (element_type, shape) = match output {
+        for (at, port) in layer.outputs.iter_mut().enumerate() {
+            let (element_type, shape) = match outputs.get_mut(at) {
                 None => (ElementType::Dynamic, Shape::dynamic()),
-                Some((ty, shape)) if self.trusts_ports => (ty, shape.merge(&port.shape).unwrap_or(shape)),
-                Some(known) => known,
+                Some((ty, shape)) if self.trusts_ports => (*ty, shape.merge(&port.shape).unwrap_or(shape.clone())),
+                Some((ty, shape)) => (*ty, std::mem::replace(shape, Shape::dynamic())),
             };
             if port.element_type == element_type && port.shape == shape {
                 continue;
@@ -314,7 +313,8 @@ impl<'a> Walk<'a> {
         self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let inputs = graph.tensors(id);
-        let (values, faults) = self.read_attributes(graph, id, operation);
+        let mut values = AttributeValues::default();
+        let faults = self.read_attributes(graph, id, operation, &mut values);
         let mut faults = faults.into_iter().rev();
         let count = check_input_count(layer, operation, inputs.len());
         if let Some(last) = faults.next() {
@@ -329,17 +329,17 @@ impl<'a> Walk<'a> {
         Ok(outputs)
     }
 
-    /// What the attributes of a layer say, and what OpenVINO refuses about them as they are written.
+    /// Reads what the attributes of a layer say, and finds what OpenVINO refuses about them as they are written.
     fn read_attributes(
         &mut self,
         graph: &Graph,
         id: LayerId,
         operation: &'static Operation,
-    ) -> (AttributeValues, Vec<Fault>) {
-        let Some(layer) = graph.layer(id) else { return Default::default() };
-        let (values, findings) = AttributeValues::read(layer, operation);
+        values: &mut AttributeValues,
+    ) -> Vec<Fault> {
+        let Some(layer) = graph.layer(id) else { return Vec::new() };
         let mut faults = Vec::new();
-        for finding in findings {
+        for finding in values.read(layer, operation) {
             match finding {
                 Finding::Odd(lint) => {
                     let lint = self.diagnose(graph, id, &lint);
@@ -348,7 +348,7 @@ impl<'a> Walk<'a> {
                 Finding::Refused(fault) => faults.push(fault),
             }
         }
-        (values, faults)
+        faults
     }
 
     /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.

@@ -44,7 +44,8 @@ fn ask_alone(graph: &Graph, id: LayerId, operation: &'static Operation, origin: 
     let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
     let ask = || {
         let inputs = graph.tensors(id);
-        let (values, findings) = AttributeValues::read(layer, operation);
+        let mut values = AttributeValues::default();
+        let findings = values.read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         check_input_count(layer, operation, inputs.len())?;

@@ -63,7 +63,7 @@ impl Walk<'_> {
         let outputs = match operation {
             // A body is not walked again only to find out more about its owner.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
-                let (values, _) = AttributeValues::read(layer, operation);
+                let values = AttributeValues::of(layer, operation);
                 let given = self.scope.given.get(&layer.id).cloned();
                 let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
                 self.apply_leniently(&subject, first)

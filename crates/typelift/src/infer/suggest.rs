@@ -103,7 +103,7 @@ fn find_value(
             let others = subject.layer.attributes.iter().filter(|written| written.name != attribute.name).cloned();
             let new = Attribute { name: attribute.name.into(), value: value.as_str().into() };
             layer.attributes = others.chain([new]).collect();
-            let (values, _) = AttributeValues::read(&layer, subject.operation);
+            let values = AttributeValues::of(&layer, subject.operation);
             let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
                 let shape = outputs.first().map(|(_, shape)| shape.to_string()).unwrap_or_default();
@@ -124,7 +124,7 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
     let layer = graph.layer(id)?;
     let operation = layer.operation().filter(|_| !is_constant(layer))?;
     let inputs = graph.tensors(id);
-    let (values, _) = AttributeValues::read(layer, operation);
+    let values = AttributeValues::of(layer, operation);
     let subject = Subject { graph, layer, operation, values: &values, given: None };
     let mut probe = Probe::new(&model.source, &model.weights);
     let names: Vec<_> = operation.attribute_names().filter(|it| name.is_none_or(|name| name == *it)).collect();

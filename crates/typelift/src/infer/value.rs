@@ -71,8 +71,11 @@ impl Evaluator {
         plan: Option<&Plan>,
         tensor: Output,
     ) -> Option<Rc<Bounds>> {
+        if let Some(State::Known(bounds)) = values.states.get(&tensor) {
+            return Some(bounds.clone());
+        }
         values.lacks_promoted |= mark_possible(graph, &mut values.states, tensor);
-        let mut pending = vec![tensor];
+        let mut pending = Feeds::from_elem(tensor, 1);
         while let Some(&next) = pending.last() {
             if !matches!(values.states.get(&next), Some(State::Possible)) {
                 pending.pop();
@@ -81,7 +84,8 @@ impl Evaluator {
             let (operation, feeds) = open(graph, next)?;
             let waiting = pending.len();
             let states = &values.states;
-            pending.extend(feeds.iter().rev().filter(|feed| matches!(states.get(feed), Some(State::Possible))));
+            pending
+                .extend(feeds.iter().rev().copied().filter(|feed| matches!(states.get(feed), Some(State::Possible))));
             if pending.len() > waiting {
                 continue;
             }
@@ -138,7 +142,7 @@ impl Evaluator {
 /// constant is read before that is known: most often the way ends at a Parameter. Returns whether it ends at a
 /// ConvertPromoteTypes.
 fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
-    let mut path: Vec<(Output, Feeds, usize)> = Vec::new();
+    let mut path = SmallVec::<[(Output, Feeds, usize); 4]>::new();
     let mut next = output;
     loop {
         let withheld = match states.get(&next) {

@@ -29,10 +29,40 @@ struct Tally {
     needed: u64,
 }
 
+/// Where the bytes of a constant are, and how many.
+fn place(constant: &Layer) -> Option<(u64, u64)> {
+    let (mut offset, mut size) = (None, None);
+    for attribute in constant.attributes() {
+        let number = || attribute.value().parse().or_else(|_| attribute.value().trim().parse()).ok();
+        match attribute.name() {
+            "offset" => offset = number(),
+            "size" => size = number(),
+            _ => {}
+        }
+    }
+    offset.zip(size)
+}
+
+/// Whether any constant has bytes behind the end of the weights, which nearly always none has.
+fn reach_beyond(model: &Model, length: u64) -> bool {
+    let mut pending = vec![&model.graph];
+    while let Some(graph) = pending.pop() {
+        let mut constants = graph.unordered().filter(|layer| is_constant(layer)).filter_map(place);
+        if constants.any(|(offset, size)| offset.saturating_add(size) > length) {
+            return true;
+        }
+        pending.extend(graph.unordered().flat_map(Layer::bodies).map(|body| &body.graph));
+    }
+    false
+}
+
 impl Walk<'_> {
     /// Reports weights that cannot be the model's. No value of a constant counts then.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
+        if !reach_beyond(model, length) {
+            return;
+        }
         let head =
             usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
         let is_pointer = head.starts_with(LFS_POINTER);
@@ -89,8 +119,7 @@ impl Walk<'_> {
     }
 
     fn add(&self, tally: &mut Tally, layer: &Layer, path: &str, length: u64) {
-        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
-        let (Some(offset), Some(size)) = (number("offset"), number("size")) else { return };
+        let Some((offset, size)) = place(layer) else { return };
         let end = offset.saturating_add(size);
         tally.constants += 1;
         tally.needed = tally.needed.max(end);

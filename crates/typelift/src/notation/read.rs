@@ -657,8 +657,8 @@ impl Builder<'_> {
         self.bytes.resize(offset, 0);
         match &line.values {
             Some(values) => {
-                let dims = dims.iter().map(|&dim| dim as usize).collect();
-                let array = values.to_array(element_type, dims).and_then(|array| value::encode(&array));
+                let dims: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
+                let array = values.to_array(element_type, &dims).and_then(|array| value::encode(&array));
                 let refused = || format!("{element_type}{shape} does not hold this");
                 self.bytes.extend(array.ok_or_else(|| self.error(&values.span, refused()))?);
                 self.has_values = true;

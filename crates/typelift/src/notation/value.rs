@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
 use super::{Cursor, NotationError};
@@ -104,7 +105,7 @@ impl Literal {
 
     /// The constant of this type; a number fills `dims`. `None` where the type cannot hold the numbers, or the dims have
     /// another number of elements.
-    pub(crate) fn to_array(&self, ty: ElementType, dims: Vec<usize>) -> Option<Array> {
+    pub(crate) fn to_array(&self, ty: ElementType, dims: &[usize]) -> Option<Array> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let fill = if self.dims.is_empty() { self.numbers.first() } else { None };
         if fill.is_none() && self.numbers.len() != count {
@@ -114,11 +115,11 @@ impl Literal {
         match ty.kind() {
             Kind::Float => {
                 let values = numbers().map(|number| Some(round(ty, number?.to_float()))).collect::<Option<_>>()?;
-                Some(Array::floats(ty, dims, values))
+                Some(Array::floats(ty, dims.into(), values))
             }
             Kind::Signed | Kind::Unsigned | Kind::Boolean => {
                 let values = numbers().map(|number| number?.to_int(ty)).collect::<Option<_>>()?;
-                Some(Array::ints(ty, dims, values))
+                Some(Array::ints(ty, dims.into(), values))
             }
             _ => None,
         }
@@ -134,11 +135,11 @@ impl Literal {
         if array.len() == 0 {
             return self.numbers.is_empty();
         }
-        if self.dims.len() > 1 && self.dims != array.dims {
+        if self.dims.len() > 1 && self.dims[..] != array.dims[..] {
             return false;
         }
-        let wanted =
-            self.to_array(array.element_type, if self.dims.is_empty() { Vec::new() } else { vec![self.numbers.len()] });
+        let dims = [self.numbers.len()];
+        let wanted = self.to_array(array.element_type, if self.dims.is_empty() { &[] } else { &dims });
         match (wanted.map(|wanted| wanted.data), &array.data) {
             (Some(Data::Ints(wanted)), Data::Ints(values)) => {
                 holds(values, &wanted, self.dims.is_empty(), |a, b| a == b)
@@ -287,7 +288,7 @@ pub(crate) fn encode(array: &Array) -> Option<Vec<u8>> {
 
 /// The code of a number in a floating-point type of up to 8 bits.
 fn small_float(ty: ElementType, value: f64) -> Option<u64> {
-    let decoded = |code: u8| Some(Array::decode(ty, vec![1], &[code])?.to_floats()[0]);
+    let decoded = |code: u8| Some(Array::decode(ty, smallvec![1], &[code])?.to_floats()[0]);
     let same = |other: f64| other == value && other.is_sign_negative() == value.is_sign_negative();
     let codes = 0..=u8::try_from((1_u32 << ty.bits()) - 1).ok()?;
     let exact = codes.clone().find(|&code| decoded(code).is_some_and(same));
@@ -318,10 +319,10 @@ mod tests {
 
     #[test]
     fn values_are_compared_in_the_type_of_the_constant() {
-        let tenth = Array::floats(ElementType::F16, vec![1], vec![round(ElementType::F16, 0.1)]);
+        let tenth = Array::floats(ElementType::F16, smallvec![1], smallvec![round(ElementType::F16, 0.1)]);
         assert!(read("0.1").is_held_by(&tenth) && read("[0.1]").is_held_by(&tenth));
         assert!(!read("0.2").is_held_by(&tenth) && !read("[0.1, 0.1]").is_held_by(&tenth));
-        let bytes = Array::ints(ElementType::U8, vec![2], vec![3, 3]);
+        let bytes = Array::ints(ElementType::U8, smallvec![2], smallvec![3, 3]);
         assert!(read("3").is_held_by(&bytes) && read("3.0").is_held_by(&bytes));
         assert!(!read("2.5").is_held_by(&bytes) && !read("259").is_held_by(&bytes));
     }
@@ -329,21 +330,21 @@ mod tests {
     #[test]
     fn constants_are_printed_short_and_come_back() {
         let arrays = [
-            Array::floats(ElementType::F16, vec![], vec![round(ElementType::F16, 0.1)]),
-            Array::floats(ElementType::F32, vec![2], vec![f64::from(1e-30_f32), f64::INFINITY]),
-            Array::floats(ElementType::F8E4M3, vec![2], vec![0.001953125, -448.0]),
-            Array::ints(ElementType::I64, vec![2, 2], vec![1, 2, i64::MIN.into(), 4]),
-            Array::ints(ElementType::U4, vec![3], vec![1, 2, 15]),
-            Array::ints(ElementType::Boolean, vec![2], vec![1, 0]),
-            Array::ints(ElementType::I32, vec![1, 3], vec![7, 7, 7]),
-            Array::ints(ElementType::I32, vec![0], vec![]),
+            Array::floats(ElementType::F16, smallvec![], smallvec![round(ElementType::F16, 0.1)]),
+            Array::floats(ElementType::F32, smallvec![2], smallvec![f64::from(1e-30_f32), f64::INFINITY]),
+            Array::floats(ElementType::F8E4M3, smallvec![2], smallvec![0.001953125, -448.0]),
+            Array::ints(ElementType::I64, smallvec![2, 2], smallvec![1, 2, i64::MIN.into(), 4]),
+            Array::ints(ElementType::U4, smallvec![3], smallvec![1, 2, 15]),
+            Array::ints(ElementType::Boolean, smallvec![2], smallvec![1, 0]),
+            Array::ints(ElementType::I32, smallvec![1, 3], smallvec![7, 7, 7]),
+            Array::ints(ElementType::I32, smallvec![0], smallvec![]),
         ];
         let expected = ["0.1", "[1e-30, inf]", "[0.002, -450]", "[[1, 2], [-9223372036854775808, 4]]"];
         let expected = expected.into_iter().chain(["[1, 2, 15]", "[true, false]", "7", "[]"]);
         for (array, expected) in arrays.iter().zip(expected) {
             let text = print(array);
             assert_eq!(text, expected);
-            assert_eq!(read(&text).to_array(array.element_type, array.dims.clone()).as_ref(), Some(array));
+            assert_eq!(read(&text).to_array(array.element_type, &array.dims).as_ref(), Some(array));
             let bytes = encode(array).unwrap();
             assert_eq!(Array::decode(array.element_type, array.dims.clone(), &bytes).as_ref(), Some(array));
         }

@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::diagnostic::{Code, list};
 use crate::graph::Layer;
-use crate::number::{float_prefix, integer_prefix};
+use crate::number::{float_prefix, integer_prefix, plain_integers};
 use crate::shape::Shape;
 use crate::spelling;
 
@@ -88,18 +88,8 @@ impl Attr {
             },
             AttrKind::Enum(words) => Ok((Value::Word(self.word(text, words)?), false)),
             AttrKind::Type => Ok((Value::Type(self.element_type(text)?), false)),
-            AttrKind::Ints => {
-                let list = read_list(text, &mut lists.ints, |field| self.integer(field));
-                let (range, junk) = list.map_err(|_| self.invalid(text, "a list of integers"))?;
-                Ok((Value::Ints(range), junk))
-            }
-            AttrKind::UnsignedInts => {
-                let list = read_list(text, &mut lists.ints, |field| match self.integer(field)? {
-                    (number, _) if number < 0 => Err(self.invalid(field, "an integer from 0")),
-                    number => Ok(number),
-                });
-                let (range, junk) = list.map_err(|_| self.invalid(text, "a list of integers from 0"))?;
-                Ok((Value::Ints(range), junk))
+            AttrKind::Ints | AttrKind::UnsignedInts => {
+                self.integers(text, &mut lists.ints).map(|(range, junk)| (Value::Ints(range), junk))
             }
             AttrKind::Floats => {
                 let list = read_list(text, &mut lists.floats, |field| self.float(field));
@@ -160,13 +150,29 @@ impl Attr {
         integer_prefix(text).ok_or_else(|| self.invalid(text, "a 64-bit integer"))
     }
 
+    /// The integers of a list, added to `list`, and whether OpenVINO ignores some of the text.
+    fn integers(&self, text: &str, list: &mut List<i64>) -> Result<(Range, bool), Fault> {
+        let unsigned = matches!(self.kind, AttrKind::UnsignedInts);
+        let start = list.len();
+        if plain_integers(text, list) && !(unsigned && list[start..].iter().any(|&number| number < 0)) {
+            return Ok((Range::new(start, list.len()), false));
+        }
+        list.truncate(start);
+        let integer = |field: &str| match self.integer(field)? {
+            (number, _) if unsigned && number < 0 => Err(self.invalid(field, "an integer from 0")),
+            number => Ok(number),
+        };
+        let expected = if unsigned { "a list of integers from 0" } else { "a list of integers" };
+        read_list(text, list, integer).map_err(|_| self.invalid(text, expected))
+    }
+
     fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
         float_prefix(text).ok_or_else(|| self.invalid(text, "a number"))
     }
 
-    fn word(&self, text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
+    fn word(&self, text: &str, words: &'static [&'static str]) -> Result<&'static &'static str, Fault> {
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-        found.copied().ok_or_else(|| {
+        found.ok_or_else(|| {
             let fault = self.invalid(text, format!("one of {}", words.join(", ")));
             let lower = text.to_ascii_lowercase();
             let among: Vec<_> = words.iter().filter(|word| lower.len() > 2 && word.contains(&lower)).collect();
@@ -238,7 +244,7 @@ enum Value {
     Float(f64),
     Text,
     /// The word of an enumeration, as the row spells it.
-    Word(&'static str),
+    Word(&'static &'static str),
     Type(ElementType),
     Ints(Range),
     Floats(Range),
@@ -252,6 +258,11 @@ struct Range {
 }
 
 impl Range {
+    fn new(start: usize, end: usize) -> Self {
+        let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
+        Self { start: narrow(start), end: narrow(end) }
+    }
+
     fn of<T: Copy>(self, values: &[T]) -> List<T> {
         values.get(self.start as usize..self.end as usize).map(List::from_slice).unwrap_or_default()
     }
@@ -260,7 +271,7 @@ impl Range {
 /// The elements of lists, one list after the other.
 #[derive(Debug, Default)]
 struct Lists {
-    ints: SmallVec<[i64; 6]>,
+    ints: List<i64>,
     floats: Vec<f64>,
 }
 
@@ -270,8 +281,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     values: &mut L,
     parse: impl Fn(&str) -> Result<(T, bool), Fault>,
 ) -> Result<(Range, bool), Fault> {
-    let end = |values: &L| u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let start = end(values);
+    let start = values.len();
     let mut junk = false;
     // A comma at the end is none too many.
     let fields = text.strip_suffix(',').unwrap_or(text);
@@ -280,7 +290,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
         junk |= more;
         values.extend([value]);
     }
-    Ok((Range { start, end: end(values) }, junk))
+    Ok((Range::new(start, values.len()), junk))
 }
 
 /// The attributes of a list that come before the one of this name: what an earlier revision has.
@@ -319,10 +329,17 @@ pub(crate) struct AttributeValues {
 }
 
 impl AttributeValues {
+    /// The values that can be read of the attributes of a layer that its operation has.
+    pub(crate) fn of(layer: &Layer, operation: &Operation) -> Self {
+        let mut values = Self::default();
+        let _ = values.read(layer, operation);
+        values
+    }
+
     /// Reads the attributes of a layer that its operation has, and finds what is odd or refused about them.
-    pub(crate) fn read(layer: &Layer, operation: &Operation) -> (Self, Vec<Finding>) {
+    pub(crate) fn read(&mut self, layer: &Layer, operation: &Operation) -> Vec<Finding> {
         let rows = operation.attributes;
-        let mut read = Self { values: SmallVec::from_elem(Value::Unread, rows.len()), lists: Lists::default() };
+        self.values.resize(rows.len(), Value::Unread);
         let mut findings = Vec::new();
         let mut next = 0;
         for attribute in layer.attributes.iter() {
@@ -334,15 +351,15 @@ impl AttributeValues {
             };
             let Some(at) = found else { continue };
             next = at + 1;
-            match rows[at].read(&attribute.value, &mut read.lists) {
+            match rows[at].read(&attribute.value, &mut self.lists) {
                 Ok((value, is_odd)) => {
-                    read.values[at] = value;
+                    self.values[at] = value;
                     findings.extend(is_odd.then(|| Finding::Odd(rows[at].oddity(&attribute.value))));
                 }
                 Err(fault) => findings.push(Finding::Refused(fault)),
             }
         }
-        (read, findings)
+        findings
     }
 
     fn get(&self, at: usize) -> Value {
@@ -398,7 +415,7 @@ impl<'a> Attributes<'a> {
 
     /// The word of an enumeration, as the row spells it.
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
-        self.get(name, |value, _| if let Value::Word(word) = value { Some(word) } else { None })
+        self.get(name, |value, _| if let Value::Word(word) = value { Some(*word) } else { None })
     }
 
     pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {

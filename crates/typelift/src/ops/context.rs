@@ -12,7 +12,7 @@ use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
-use crate::array::Array;
+use crate::array::{Array, Few};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::shape::{Dim, Oddity, ParseShapeError, Shape};
@@ -344,7 +344,7 @@ impl<'a> Context<'a> {
     }
 
     /// The values of an integer input, where they are all known exactly; too large ones saturate.
-    pub(crate) fn integers(&mut self, input: usize) -> Option<Vec<i64>> {
+    pub(crate) fn integers(&mut self, input: usize) -> Option<Few<i64>> {
         Some(self.exact(input)?.lower.to_integers())
     }
 
@@ -352,7 +352,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The values are known, but of a type from which OpenVINO reads no numbers.
-    pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Vec<i64>>, Fault> {
+    pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Few<i64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
         }
@@ -362,7 +362,7 @@ impl<'a> Context<'a> {
     }
 
     /// As [`numbers`](Self::numbers), with fractions.
-    pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Vec<f64>>, Fault> {
+    pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Few<f64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
         }
@@ -376,7 +376,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// As for [`numbers`](Self::numbers).
-    pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Vec<(i64, i64)>>, Fault> {
+    pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Few<(i64, i64)>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
         }
@@ -410,7 +410,7 @@ impl<'a> Context<'a> {
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
-    fn packed_constant(&self, input: usize) -> Option<Vec<i64>> {
+    fn packed_constant(&self, input: usize) -> Option<Few<i64>> {
         if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
         }
@@ -528,7 +528,7 @@ impl<'a> Context<'a> {
 }
 
 /// Numbers as OpenVINO reads them: from a tensor of 4-bit elements it takes the bytes, two elements in each.
-fn as_read(element_type: ElementType, values: Vec<i64>) -> Vec<i64> {
+fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     if element_type.bits() != 4 {
         return values;
     }

@@ -78,7 +78,8 @@ impl Double {
     fn ask(&mut self, graph: &Graph, id: LayerId, inputs: &[&OutputPort]) -> Result<Outputs, Fault> {
         let layer = graph.layer(id).expect("the layer was added");
         let operation = layer.operation().expect("a known operation");
-        let (values, findings) = AttributeValues::read(layer, operation);
+        let mut values = AttributeValues::default();
+        let findings = values.read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         Subject { graph, layer, operation, values: &values, given: None }.infer(inputs, &mut [], self)

@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
 use super::evaluate::{ALL, DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::array::Few;
 use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -150,7 +151,7 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
 }
 
 /// The lengths of the parts, -1 where nothing is known.
-fn parts(data: Dim, mut lengths: Vec<i64>) -> Result<Vec<i64>, Fault> {
+fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     let mut rest = None;
     let mut sum = 0_i64;
     for (position, &length) in lengths.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! Normalizations, and softmax.
 
+use smallvec::smallvec;
+
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
@@ -145,7 +147,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     check_axis_count(cx)?;
     if let Some(rank) = cx.shape(0).rank() {
         // OpenVINO takes unknown axes for the channels, and negative ones for 0.
-        let axes = cx.integers(1).unwrap_or_else(|| vec![1]);
+        let axes = cx.integers(1).unwrap_or_else(|| smallvec![1]);
         if let Some(axis) = axes.iter().find(|&&axis| axis >= rank as i64) {
             return Err(Fault::value(&[0, 1], format!("axis {axis} of `LRN` is outside of its data's rank {rank}")));
         }

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::array::Few;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -264,7 +265,7 @@ fn unsqueeze(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Vec<i64>) -> Result<Shape, Fault> {
+fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Few<i64>) -> Result<Shape, Fault> {
     if axes.is_empty() {
         return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, and its list of axes is empty"));
     }

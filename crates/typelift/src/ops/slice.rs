@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, evaluate};
+use crate::array::Few;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -87,9 +88,9 @@ fn check_list_types(cx: &Context, first: usize) -> Result<(), Fault> {
 /// What is known of the ranges that the inputs start, stop and step from `first` on give.
 struct Ranges {
     first: usize,
-    start: Option<Vec<Ends>>,
-    stop: Option<Vec<Ends>>,
-    step: Option<Vec<i64>>,
+    start: Option<Few<Ends>>,
+    stop: Option<Few<Ends>>,
+    step: Option<Few<i64>>,
 }
 
 impl Ranges {
@@ -119,12 +120,12 @@ impl Ranges {
     }
 
     /// The axes where no input names them: the first ones, `count` or as many as there are starts.
-    fn first_axes(&self, count: Option<usize>) -> Option<Vec<i64>> {
-        let count = count.or(self.start.as_ref().map(Vec::len))?;
+    fn first_axes(&self, count: Option<usize>) -> Option<Few<i64>> {
+        let count = count.or(self.start.as_ref().map(Few::len))?;
         Some((0..count as i64).collect())
     }
 
-    fn cut(&self, cx: &Context, data: &Shape, axes: Option<Vec<i64>>) -> Result<Shape, Fault> {
+    fn cut(&self, cx: &Context, data: &Shape, axes: Option<Few<i64>>) -> Result<Shape, Fault> {
         let mut shape = data.clone();
         let Some(dims) = shape.dims_mut() else { return Ok(shape) };
         let Some(axes) = axes else {
@@ -139,7 +140,7 @@ impl Ranges {
                 let message = format!("axis {axis} appears twice among the axes of `{}`", cx.layer.ty());
                 return Err(Fault::value(&[self.first + 3], message));
             }
-            let at = |ends: &Option<Vec<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
+            let at = |ends: &Option<Few<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
             let step = self.step.as_ref().and_then(|step| step.get(position).copied());
             *dim = match (at(&self.start), at(&self.stop), step) {
                 (Some(_), Some(_), Some(0)) => return Err(zero_step(cx, self.first + 2, position)),
@@ -216,7 +217,7 @@ fn fixed_length(list: &Shape) -> Option<usize> {
 }
 
 enum Strides {
-    Given(Vec<i64>),
+    Given(Few<i64>),
     Ones,
 }
 

@@ -1,11 +1,12 @@
 //! Where tensors come from and where they go: Parameter, Constant, Result, ShapeOf.
 
+use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
-use crate::array::Array;
+use crate::array::{Array, Few};
 use crate::diagnostic::Code;
 use crate::shape::{Dim, Shape};
 use crate::weights::{Weights, byte_size, stored_size};
@@ -79,18 +80,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         cx.output(element_type, shape);
         return Ok(());
     }
-    for name in ["offset", "size"] {
-        let text = cx.text(name)?;
-        if cx.int(name)? < 0 {
-            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
-                .help(format!("write the number of bytes: `{name}` counts from 0")));
-        }
-        if text.trim().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
-            return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
-                .help(format!("write {name}=\"{}\" if that is meant", cx.int(name)?)));
-        }
-    }
-    let (offset, size) = (cx.unsigned("offset")?, cx.unsigned("size")?);
+    let (offset, size) = (byte_count(cx, "offset")?, byte_count(cx, "size")?);
     if dims.iter().any(|&dim| dim < 0) {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
         return Err(Fault { attribute: Some("shape"), ..fault });
@@ -132,6 +122,26 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What `offset` or `size` of a constant says.
+fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
+    let text = cx.text(name)?;
+    if let Ok(count) = text.parse::<i64>()
+        && text.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Ok(count as u64);
+    }
+    let count = cx.int(name)?;
+    if count < 0 {
+        return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
+            .help(format!("write the number of bytes: `{name}` counts from 0")));
+    }
+    if text.trim().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
+        return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
+            .help(format!("write {name}=\"{count}\" if that is meant")));
+    }
+    Ok(count as u64)
+}
+
 /// Checks how strings are packed: their number, where each one starts and the last one ends, then their bytes.
 fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String> {
     const CHUNK: usize = 1 << 12;
@@ -164,15 +174,13 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
 fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     let output = evaluation.layer.outputs().first()?;
     let (element_type, shape) = (output.element_type(), output.shape());
-    let dims = shape.to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
-    let bytes = match evaluation.layer.attribute("value") {
-        Some(text) => text.as_bytes().to_vec(),
-        None => {
-            let length = stored_size(element_type, shape.element_count()?)?;
-            evaluation.weights.read(evaluation.unsigned("offset").ok()?, usize::try_from(length).ok()?)?
-        }
-    };
-    Array::decode(element_type, dims, &bytes).map(Bounds::exactly)
+    let dims = shape.dims()?.iter().map(|dim| usize::try_from(dim.value()?).ok()).collect::<Option<_>>()?;
+    let decode = |bytes: &[u8]| Array::decode(element_type, dims, bytes).map(Bounds::exactly);
+    if let Some(text) = evaluation.layer.attribute("value") {
+        return decode(text.as_bytes());
+    }
+    let length = stored_size(element_type, shape.element_count()?)?;
+    evaluation.weights.with(evaluation.unsigned("offset").ok()?, usize::try_from(length).ok()?, decode)?
 }
 
 fn result(cx: &mut Context) -> Result<(), Fault> {
@@ -200,7 +208,7 @@ fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };
     let dims = evaluation.inputs.first()?.shape.dims()?;
-    let array = |values: Vec<i128>| Array::ints(element_type, vec![values.len()], values);
+    let array = |values: Few<i128>| Array::ints(element_type, smallvec![values.len()], values);
     let lower = array(dims.iter().map(|dim| i128::from(dim.lower()).min(largest)).collect());
     let upper = array(dims.iter().map(|dim| dim.upper().map_or(largest, i128::from).min(largest)).collect());
     Some(Bounds::new(lower, upper))

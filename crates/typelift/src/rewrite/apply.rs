@@ -103,7 +103,7 @@ impl<'r> Index<'r> {
 }
 
 /// The name that patterns call the operation of a layer by.
-fn operation_of(layer: &Layer) -> &str {
+pub(super) fn operation_of(layer: &Layer) -> &str {
     ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name())
 }
 

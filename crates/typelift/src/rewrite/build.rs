@@ -378,7 +378,7 @@ fn is_in(attributes: &[AttributeTerm], name: &str) -> bool {
 
 fn literal_array(literal: &Literal, expected: Option<ElementType>) -> Result<Array, EditError> {
     let ty = expected.unwrap_or_else(|| default_type(literal.is_whole()));
-    let array = literal.to_array(ty, literal.dims.clone());
+    let array = literal.to_array(ty, &literal.dims);
     array
         .ok_or_else(|| EditError::Other(format!("a number of the rule is needed as {ty} here, which does not hold it")))
 }

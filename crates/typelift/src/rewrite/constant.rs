@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::term::Function;
-use crate::array::{Array, Data};
+use crate::array::{Array, Data, Few};
 
 /// What a function makes of constants; the type of the first counts, literals follow it.
 ///
@@ -58,7 +58,7 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
     computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))
 }
 
-fn broadcast(x: &[usize], y: &[usize]) -> Option<Vec<usize>> {
+fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {
     let rank = x.len().max(y.len());
     let dim = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |at| dims[at]);
     (0..rank)
@@ -72,7 +72,7 @@ fn broadcast(x: &[usize], y: &[usize]) -> Option<Vec<usize>> {
 
 /// Values at the places of a larger shape.
 fn stretch(x: &Array, dims: &[usize]) -> Array {
-    if x.dims == dims {
+    if x.dims[..] == *dims {
         return x.clone();
     }
     let own = crate::array::strides(&x.dims);
@@ -89,7 +89,7 @@ fn reshape(x: &Array, wanted: &[i64]) -> Result<Array, String> {
     let known = wanted.iter().filter(|&&dim| dim != -1).try_fold(1_i64, |count, &dim| count.checked_mul(dim));
     let left = known.filter(|&known| known > 0).map_or(0, |known| x.len() as i64 / known);
     let dims = wanted.iter().map(|&dim| usize::try_from(if dim == -1 { left } else { dim }));
-    let dims = dims.collect::<Result<Vec<_>, _>>().map_err(|_| refusal())?;
+    let dims = dims.collect::<Result<Few<_>, _>>().map_err(|_| refusal())?;
     let fits = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) == Some(x.len());
     if fits { Ok(Array { dims, ..x.clone() }) } else { Err(refusal()) }
 }
@@ -125,7 +125,7 @@ fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
         Data::Ints(values) => Data::Ints(places.iter().map(|&at| values[at]).collect()),
         Data::Floats(values) => Data::Floats(places.iter().map(|&at| values[at]).collect()),
     };
-    Array { element_type: x.element_type, dims: dims.to_vec(), data }
+    Array { element_type: x.element_type, dims: dims.into(), data }
 }
 
 /// A type in which a literal that meets nothing else is written.

@@ -3,12 +3,11 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::Rule;
-use super::apply::root_of;
+use super::apply::{operation_of, root_of};
 use super::matching::{self, Miss, Subject};
 use crate::diagnostic::LayerRef;
 use crate::graph::{FindError, Graph, Layer, Model, Place};
 use crate::notation::pointer;
-use crate::ops;
 
 /// What a rule makes of a layer: whether its pattern matches there, and if not, where in the rule it stops and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,8 +88,7 @@ impl Model {
             let (graph, layer) = found.ok_or_else(|| FindError::Unknown(name.to_owned()))?;
             return Ok(look(&place, graph, layer).1);
         }
-        let is_root =
-            |layer: &Layer| ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name()) == operation;
+        let is_root = |layer: &Layer| operation_of(layer) == operation;
         let mut best: Option<(usize, Explanation)> = None;
         for (place, graph) in self.graphs().into_iter().rev() {
             for layer in graph.layers().filter(|layer| is_root(layer)) {

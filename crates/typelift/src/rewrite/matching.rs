@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::Rule;
 use super::parse::rows_of;
@@ -79,7 +79,7 @@ impl<'a> Subject<'a> {
         // Of a large constant the first value decides most of the time.
         let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
         if literal.dims.is_empty() {
-            holds(vec![1]) && holds(dims)
+            holds(smallvec![1]) && holds(dims)
         } else {
             literal.numbers.len() == count && holds(dims)
         }
@@ -350,8 +350,9 @@ impl<'a> Search<'a> {
 
     /// The inputs, those of a commutative operation in both orders.
     fn inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
-        let producers = self.subject.graph.producers(layer.id());
-        let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().copied().collect();
+        let producers = self.subject.graph.feeds(layer.id());
+        let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
+        let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().map(output).collect();
         let open = term.more_inputs != Rest::None;
         let counts = |feeds: &SmallVec<[Output; 4]>| match feeds.len().checked_sub(term.inputs.len()) {
             Some(more) => more == 0 || open,

@@ -266,7 +266,7 @@ impl Match {
             let layer = graph
                 .layer((*tensor)?.layer)
                 .filter(|layer| crate::ops::kind(layer) == crate::ops::LayerKind::Constant)?;
-            Some((name.text.clone(), matching::small_constant(layer, weights)?.to_floats()))
+            Some((name.text.clone(), matching::small_constant(layer, weights)?.to_floats().into_vec()))
         });
         let variables = rule.variables.iter().zip(&bound.variables);
         let variables = variables.filter_map(|(name, value)| Some((name.clone(), value.as_ref()?.to_string())));
@@ -351,7 +351,7 @@ impl New<'_, '_> {
     /// # Errors
     /// As [`Edit::constant`], and where the type does not hold the values.
     pub fn constant(&mut self, ty: ElementType, dims: &[usize], values: &[f64]) -> Result<Output, EditError> {
-        let array = crate::array::Array::floats(ElementType::F64, dims.to_vec(), values.to_vec()).converted(ty);
+        let array = crate::array::Array::floats(ElementType::F64, dims.into(), values.into()).converted(ty);
         let bytes = array.as_ref().and_then(encode);
         let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made of numbers")))?;
         let dims: Vec<_> = dims.iter().map(|&dim| dim as u64).collect();

@@ -11,12 +11,12 @@ use crate::array::Array;
 pub(crate) struct Bounds {
     pub(crate) lower: Array,
     /// `None` where it is the same as `lower`: the values are known exactly.
-    pub(crate) upper: Option<Array>,
+    pub(crate) upper: Option<Box<Array>>,
 }
 
 impl Bounds {
     pub(crate) fn new(lower: Array, upper: Array) -> Self {
-        Self { upper: (upper != lower).then_some(upper), lower }
+        Self { upper: (upper != lower).then(|| Box::new(upper)), lower }
     }
 
     /// Values that are known exactly.
@@ -29,7 +29,7 @@ impl Bounds {
     }
 
     pub(crate) fn upper(&self) -> &Array {
-        self.upper.as_ref().unwrap_or(&self.lower)
+        self.upper.as_deref().unwrap_or(&self.lower)
     }
 
     /// What is known of them after a conversion.

@@ -5,7 +5,7 @@ use typelift_promote::{ElementType, Kind};
 
 use super::{Bounds, Evaluation, Evaluator, ends};
 use super::{COMMON, dims_of, of_type};
-use crate::array::{self, Array, Data};
+use crate::array::{self, Array, Data, Few};
 use crate::diagnostic::Code;
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
@@ -178,7 +178,9 @@ pub(crate) fn select(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
 /// end, nothing is known.
 pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
     let [left, right] = known else { return None };
-    let ends = |bounds: &&'_ Bounds| std::iter::once(&bounds.lower).chain(&bounds.upper).cloned().collect::<Vec<_>>();
+    let ends = |bounds: &&'_ Bounds| {
+        std::iter::once(&bounds.lower).chain(bounds.upper.as_deref()).cloned().collect::<Vec<_>>()
+    };
     let mut found: Option<(Array, Array)> = None;
     for l in &ends(left) {
         for r in &ends(right) {
@@ -271,8 +273,8 @@ pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
         }
         remainder(low, high, least, most)
     });
-    let (lower, upper): (Vec<i128>, Vec<i128>) = remainders.unzip();
-    let array = |values: Vec<i128>| Array::ints(ty, ends[0].dims.clone(), values);
+    let (lower, upper): (Few<i128>, Few<i128>) = remainders.unzip();
+    let array = |values: Few<i128>| Array::ints(ty, ends[0].dims.clone(), values);
     if left.is_exact() && right.is_exact() {
         Some(Bounds::exactly(array(lower)))
     } else {

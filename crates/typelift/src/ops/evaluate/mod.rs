@@ -26,7 +26,7 @@ use typelift_promote::ElementType;
 
 use super::common::normalize_axis;
 use super::{Attributes, Fault};
-use crate::array::{self, Array};
+use crate::array::{self, Array, Few};
 use crate::graph::OutputPort;
 use crate::shape::Shape;
 use crate::weights::Weights;
@@ -160,13 +160,13 @@ fn position(index: i64, length: usize) -> Option<usize> {
 }
 
 /// The dims of a shape in which all are fixed, where the tensor is not too large.
-fn dims_of(shape: &Shape) -> Option<Vec<usize>> {
-    let dims = shape.to_static()?.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+fn dims_of(shape: &Shape) -> Option<Few<usize>> {
+    let dims: Few<_> = shape.dims()?.iter().map(|dim| usize::try_from(dim.value()?).ok()).collect::<Option<_>>()?;
     array::count(&dims).map(|_| dims)
 }
 
 /// The shape that was inferred for the output, where it is fixed.
-fn inferred_dims(evaluation: &Evaluation) -> Option<Vec<usize>> {
+fn inferred_dims(evaluation: &Evaluation) -> Option<Few<usize>> {
     dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
 }
 

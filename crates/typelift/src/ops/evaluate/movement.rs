@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
-use crate::array::{self, Array, Data, Fill, MAX_ELEMENTS, ZERO};
+use crate::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 use crate::ops::Fault;
 use crate::ops::broadcast::{self, Mode};
 
@@ -57,7 +57,7 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
         None => 0,
     };
     (batch <= at && data.dims.get(..batch)? == indices.dims.get(..batch)?).then_some(())?;
-    let dims = [&data.dims[..at], &indices.dims[batch..], &data.dims[at + 1..]].concat();
+    let dims = Few::from([&data.dims[..at], &indices.dims[batch..], &data.dims[at + 1..]].concat());
     array::count(&dims)?;
     let length = data.dims[at];
     let wanted: Vec<Option<usize>> = indices.to_integers().into_iter().map(|index| position(index, length)).collect();
@@ -215,7 +215,7 @@ pub(crate) fn depth_to_space(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     let (depth_at, blocks_at) = if blocks_first { (axes + 1, 1) } else { (1, 2) };
     let blocks = vec![size; axes];
     let depths = if blocks_first { [blocks, vec![rest]].concat() } else { [vec![rest], blocks].concat() };
-    let cut = data.reshaped([vec![batch], depths, spatial.to_vec()].concat())?;
+    let cut = data.reshaped([&[batch], &depths[..], spatial].concat().into())?;
     let beside = (0..axes).flat_map(|axis| [axes + 2 + axis, blocks_at + axis]);
     reordered(&cut, &[0, depth_at].into_iter().chain(beside).collect::<Vec<_>>())?.reshaped(inferred_dims(evaluation)?)
 }
@@ -226,7 +226,7 @@ pub(crate) fn space_to_depth(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;
     let (&[batch, depth], spatial) = (data.dims.first_chunk()?, data.dims.get(2..)?);
     let cut = spatial.iter().map(|dim| Some([dim.checked_div(size)?, size])).collect::<Option<Vec<_>>>()?;
-    let cut = data.reshaped([&[batch, depth], &cut.concat()[..]].concat())?;
+    let cut = data.reshaped([&[batch, depth], &cut.concat()[..]].concat().into())?;
     let outer = (0..spatial.len()).map(|axis| 2 + 2 * axis);
     let within = outer.clone().map(|axis| axis + 1);
     let order: Vec<usize> = match evaluation.word("mode").ok()? {
@@ -242,7 +242,7 @@ pub(crate) fn shuffle_channels(evaluation: &Evaluation, inputs: &[&Array]) -> Op
     let at = axis(evaluation.int("axis").ok()?, data.dims.len())?;
     let groups = usize::try_from(evaluation.int("group").ok()?).ok()?;
     let each = data.dims[at].checked_div(groups)?;
-    let cut = data.reshaped([&data.dims[..at], &[groups, each], &data.dims[at + 1..]].concat())?;
+    let cut = data.reshaped([&data.dims[..at], &[groups, each], &data.dims[at + 1..]].concat().into())?;
     let order: Vec<usize> = (0..at).chain([at + 1, at]).chain(at + 2..cut.dims.len()).collect();
     reordered(&cut, &order)?.reshaped(data.dims.clone())
 }
@@ -252,7 +252,7 @@ pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let repeats = repeats.to_integers();
     let rank = data.dims.len().max(repeats.len());
     let mut data = (*data).clone();
-    data.dims.splice(0..0, vec![1; rank - data.dims.len()]);
+    data.dims.insert_many(0, std::iter::repeat_n(1, rank - data.dims.len()));
     let own = array::strides(&data.dims);
     let lists = data.dims.iter().zip(own).enumerate().map(|(at, (&dim, stride))| {
         let repeat = (at + repeats.len()).checked_sub(rank).map_or(1, |at| repeats[at].max(0));

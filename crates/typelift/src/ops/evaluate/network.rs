@@ -1,6 +1,7 @@
 //! Operations of networks proper. No shape is computed by them on purpose, but OpenVINO evaluates them where it can.
 
 use ElementType::{Bf16, F16, F32, F64, I8};
+use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use super::elementwise::aligned;
@@ -129,7 +130,7 @@ fn rows(operand: &Array, inner_is_last: bool) -> Option<Array> {
     let rank = operand.dims.len();
     match rank {
         0 => None,
-        1 => operand.reshaped(vec![1, operand.len()]),
+        1 => operand.reshaped(smallvec![1, operand.len()]),
         _ if inner_is_last => Some(operand.clone()),
         _ => reordered(operand, &[(0..rank - 2).collect(), vec![rank - 1, rank - 2]].concat()),
     }

@@ -1,11 +1,12 @@
 //! Operations that bring many values down to one, and those that look for values.
 
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
+use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation};
 use super::{COMMON, axis, inferred_dims, of_type};
-use crate::array::{self, Array, Data, ZERO};
+use crate::array::{self, Array, Data, Few, ZERO};
 use crate::ops::Fault;
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
@@ -16,7 +17,7 @@ pub(crate) fn reduce(
     ints: fn(&[i128]) -> Option<i128>,
     floats: fn(&[f64]) -> Option<f64>,
 ) -> Option<Array> {
-    fn run<T: Copy>(values: &[T], groups: &[usize], count: usize, by: impl Fn(&[T]) -> Option<T>) -> Option<Vec<T>> {
+    fn run<T: Copy>(values: &[T], groups: &[usize], count: usize, by: impl Fn(&[T]) -> Option<T>) -> Option<Few<T>> {
         let mut members = vec![Vec::new(); count];
         for (&value, &group) in values.iter().zip(groups) {
             members.get_mut(group)?.push(value);
@@ -83,7 +84,7 @@ pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arr
     let along = |row: usize, place: usize| dims.get(row).map_or(0, |dim| place / own[row] % dim) as i128;
     let values = (0..rows).flat_map(|row| places.iter().map(move |&place| (row, place)));
     let values = values.map(|(row, place)| along(row, place)).collect();
-    Some(Array::ints(evaluation.element_type(), vec![rows, places.len()], values))
+    Some(Array::ints(evaluation.element_type(), smallvec![rows, places.len()], values))
 }
 
 /// How many rows a NonZero of this tensor has, and the places of the values that are not 0.
