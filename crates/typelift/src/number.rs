@@ -46,11 +46,11 @@ fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
     let first = start + usize::from(negative);
     let (mut number, mut end) = (0, first);
     while let Some(digit @ b'0'..=b'9') = text.get(end) {
-        number = number * 10 + i64::from(digit - b'0');
-        end += 1;
-        if end - first > 18 {
+        if end - first == 18 {
             return None;
         }
+        number = number * 10 + i64::from(digit - b'0');
+        end += 1;
     }
     (end > first).then_some((if negative { -number } else { number }, end))
 }

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::{Fault, Operation};
 use crate::diagnostic::{Code, list};
-use crate::graph::Layer;
+use crate::graph::{Attribute, Layer};
 use crate::number::{float_prefix, integer_prefix, plain_integers};
 use crate::shape::Shape;
 use crate::spelling;
@@ -354,7 +354,9 @@ impl AttributeValues {
             match rows[at].read(&attribute.value, &mut self.lists) {
                 Ok((value, is_odd)) => {
                     self.values[at] = value;
-                    findings.extend(is_odd.then(|| Finding::Odd(rows[at].oddity(&attribute.value))));
+                    if is_odd {
+                        findings.push(Finding::Odd(rows[at].oddity(&attribute.value)));
+                    }
                 }
                 Err(fault) => findings.push(Finding::Refused(fault)),
             }
@@ -462,17 +464,27 @@ impl<'a> Attributes<'a> {
 
     /// Where the row of the operation has an attribute.
     fn position(&self, name: &'static str) -> Option<usize> {
-        self.operation.attributes.iter().position(|attribute| attribute.name == name)
+        let rows = self.operation.attributes;
+        // Rules and rows spell a name by one literal, as a rule, and addresses are compared faster than text.
+        let is_same = |row: &Attr| std::ptr::eq(row.name, name);
+        rows.iter().position(is_same).or_else(|| rows.iter().position(|row| row.name == name))
+    }
+
+    /// The text that the layer gives an attribute at a position in the row.
+    fn written(&self, name: &str, position: usize) -> Option<&'a str> {
+        // Files list attributes in the order of the rows, as a rule.
+        let expected = self.layer.attributes().get(position).filter(|attribute| attribute.name() == name);
+        expected.map(Attribute::value).or_else(|| self.layer.attribute(name))
     }
 
     /// The row of an attribute and its text, or the row's default.
     fn text_of(&self, name: &'static str, position: Option<usize>) -> Result<(&'static Attr, &'a str), Fault> {
-        let attribute = position.and_then(|at| self.operation.attributes.get(at));
+        let attribute = position.and_then(|at| Some((at, self.operation.attributes.get(at)?)));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
-        let Some(attribute) = attribute else {
+        let Some((at, attribute)) = attribute else {
             return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));
         };
-        match self.layer.attribute(name).or(attribute.default) {
+        match self.written(name, at).or(attribute.default) {
             Some(text) => Ok((attribute, text)),
             None => {
                 let is_missing = |row: &&Attr| row.default.is_none() && self.layer.attribute(row.name).is_none();

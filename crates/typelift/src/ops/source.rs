@@ -126,7 +126,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
     let text = cx.text(name)?;
     if let Ok(count) = text.parse::<i64>()
-        && text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.starts_with(['+', '-'])
     {
         return Ok(count as u64);
     }
