@@ -9,7 +9,7 @@ use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity};
 use typelift::span::Lines;
 
 use crate::explain;
-use crate::remedy::{Fix, Fixes};
+use crate::remedy::{self, Fix, Fixes};
 use crate::render::Count;
 
 /// Where a span begins and ends; lines and columns count from 1, the end is one past the last character.
@@ -108,7 +108,7 @@ impl<'a> Entry<'a> {
             related: related.collect(),
             notes: &diagnostic.notes,
             victims: &diagnostic.victims,
-            help: diagnostic.help.iter().cloned().chain(fix.map(Fix::help)).collect(),
+            help: remedy::help(diagnostic, fix).collect(),
             fix: fix.filter(|fix| fix.succeeds).map(|fix| fix.command.as_str()),
         }
     }
@@ -121,7 +121,7 @@ fn details(lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>) -> String 
         let line = lines.line_column(related.span.start).0;
         format!("{} (line {line})", related.message)
     });
-    let help = diagnostic.help.iter().cloned().chain(fix.map(Fix::help)).map(|help| format!("help: {help}"));
+    let help = remedy::help(diagnostic, fix).map(|help| format!("help: {help}"));
     layer.chain(related).chain(diagnostic.notes.iter().cloned()).chain(help).map(|line| line + "\n").collect()
 }
 

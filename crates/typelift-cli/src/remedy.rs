@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Remedy};
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, OtherRules, Remedy};
 use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
 use typelift::{Graph, LayerId, Model};
@@ -26,6 +26,23 @@ impl Fix {
     }
 }
 
+/// What can be done about a diagnostic: its help, the options of the program that do what it names, and the command that
+/// fixes it.
+pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl Iterator<Item = String> + 'd {
+    let options = match &diagnostic.remedy {
+        Some(Remedy::OtherRules(others)) => {
+            let option = |other: &OtherRules| match other.setting {
+                Some(setting) => other.describe(&format!("--{setting}")),
+                None => other.describe(&format!("--align {}", other.rules)),
+            };
+            Some(others.iter().map(option).collect::<Vec<_>>().join(", "))
+        }
+        Some(Remedy::ConvertInput) => Some("`--input-type` takes the type and computes what the file does".to_owned()),
+        _ => None,
+    };
+    diagnostic.help.iter().cloned().chain(options).chain(fix.map(Fix::help))
+}
+
 /// The fixes of the diagnostics of a file, by position.
 #[derive(Default)]
 pub(crate) struct Fixes(BTreeMap<usize, Fix>);
@@ -43,16 +60,20 @@ impl Fixes {
     /// Finds commands for what was found in a model that was read from this file and inferred.
     pub(crate) fn find(file: &Path, model: &Model, diagnostics: &Diagnostics) -> Self {
         let mut fixes = Self::default();
-        let of = |remedy| {
-            let all = diagnostics.list.iter().enumerate();
-            all.filter(move |(_, diagnostic)| diagnostic.remedy == Some(remedy)).map(|(at, _)| at).collect::<Vec<_>>()
+        let of = |has: fn(&Diagnostic) -> bool| {
+            let all = diagnostics.list.iter().enumerate().filter(move |(_, diagnostic)| has(diagnostic));
+            all.map(|(at, _)| at).collect::<Vec<_>>()
         };
         if !diagnostics.has_errors() {
             let command = command("infer", "", file);
             let fix = Fix { command, effect: "writes every port as inferred".to_owned(), succeeds: true };
-            fixes.0.extend(of(Remedy::RefreshPorts).into_iter().map(|at| (at, fix.clone())));
+            fixes.0.extend(of(|it| it.remedy == Some(Remedy::RefreshPorts)).into_iter().map(|at| (at, fix.clone())));
         }
-        let mut left = of(Remedy::Align);
+        let mut left = of(|it| match it.remedy {
+            Some(Remedy::Align) => true,
+            Some(Remedy::OtherRules(_)) => matches!(it.code, Code::TypeMismatch | Code::UnsupportedType),
+            _ => false,
+        });
         // What reading found stays, whatever is aligned.
         let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
         let known = if left.is_empty() { HashSet::new() } else { errors_of(model) };

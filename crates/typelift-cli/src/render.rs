@@ -9,7 +9,7 @@ use serde::Serialize;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
-use crate::remedy::{Fix, Fixes};
+use crate::remedy::{self, Fix, Fixes};
 
 /// How many errors of one kind are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;
@@ -158,7 +158,7 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
         Level::NOTE.message(normalize_untrusted_str(&format!("{} (line {line})", related.message)))
     });
     let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(normalize_untrusted_str(note)));
-    let help = diagnostic.help.iter().cloned().chain(fix.map(Fix::help));
+    let help = remedy::help(diagnostic, fix);
     let help = help.map(|help| Level::HELP.message(normalize_untrusted_str(&help)));
     let folded = folded.map(|folded| Level::NOTE.message(normalize_untrusted_str(&folded)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use typelift::diagnostic::LayerRef;
+use typelift::diagnostic::{LayerRef, Remedy};
 use typelift::passes::Align;
 use typelift::promote::openvino;
 use typelift::span::Lines;
@@ -119,7 +119,7 @@ impl Session {
                 "layer": diagnostic.layer.as_ref().map(path),
                 "line": place.map(|(line, _)| line),
                 "notes": related.chain(&diagnostic.notes).collect::<Vec<_>>(),
-                "help": diagnostic.help,
+                "help": diagnostic.help.iter().cloned().chain(diagnostic.remedy.as_ref().and_then(Remedy::help)).collect::<Vec<_>>(),
             })
         };
         found.iter().map(finding).collect()

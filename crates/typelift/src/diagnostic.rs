@@ -229,13 +229,59 @@ pub struct Related {
 
 /// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so whoever
 /// offers a remedy tries it first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
     /// Inserting Converts so that element types agree ([`infer_aligned`](crate::infer_aligned)).
     Align,
     /// Writing the file with the types and shapes that inference finds.
     RefreshPorts,
+    /// Aligning by other promotion rules, each of which gives the inputs a type.
+    OtherRules(Vec<OtherRules>),
+    /// Converting an input behind its Parameter instead of giving all that follows its type
+    /// ([`convert_input`](crate::Model::convert_input)).
+    ConvertInput,
+}
+
+impl Remedy {
+    /// What can be done in words, where the help of the diagnostic does not say it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Align | Self::RefreshPorts => None,
+            Self::OtherRules(others) => Some(others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+            Self::ConvertInput => {
+                Some("convert the input behind its Parameter: what follows computes as before".to_owned())
+            }
+        }
+    }
+}
+
+/// Promotion rules under which inputs would get a type that they do not get now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherRules {
+    /// The name of the rule set.
+    pub rules: &'static str,
+    /// The setting of the rule set that is needed, if it is the one that is used now.
+    pub setting: Option<&'static str>,
+    /// Whether several inputs would get the type.
+    pub several: bool,
+    /// The type that they would get.
+    pub element_type: ElementType,
+}
+
+impl OtherRules {
+    /// What `choice` leads to: ``` `choice` would make them f32 ```.
+    pub fn describe(&self, choice: &str) -> String {
+        let them = if self.several { "them" } else { "it" };
+        format!("`{choice}` would make {them} {}", self.element_type)
+    }
+}
+
+/// Says it of the setting or the rule set.
+impl fmt::Display for OtherRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(self.setting.unwrap_or(self.rules)))
+    }
 }
 
 /// One error, warning or note about a model.

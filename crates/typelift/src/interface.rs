@@ -6,7 +6,7 @@ use std::fmt;
 use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, split_names};
 use crate::indices::Narrowing;
 use crate::ops::{self, LayerKind};
@@ -422,7 +422,7 @@ impl Model {
             if found.len() > SHOWN_AT_ENDS + 1 {
                 warning.notes.push(format!("and {} more", found.len() - SHOWN_AT_ENDS - 1));
             }
-            Some(warning.help("`--input-type` takes the type and computes what the file does"))
+            Some(Diagnostic { remedy: Some(Remedy::ConvertInput), ..warning })
         };
         [warn(&narrower, "is"), warn(&computed, "is computed with")].into_iter().flatten().collect()
     }

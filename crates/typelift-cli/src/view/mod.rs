@@ -13,7 +13,7 @@ use typelift::{Diagnostic, Model, Severity};
 use crate::failure::Failure;
 use crate::input::{self, Input, Loaded};
 use crate::output;
-use crate::remedy::Fixes;
+use crate::remedy::{self, Fixes};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -160,7 +160,7 @@ fn finding(diagnostic: &Diagnostic) -> Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
         message: diagnostic.message.clone(),
-        help: diagnostic.help.clone(),
+        help: remedy::help(diagnostic, None).collect(),
         path,
     }
 }

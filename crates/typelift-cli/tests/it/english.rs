@@ -77,3 +77,23 @@ fn what_was_rewritten_stays_out() {
     }
     assert!(found.is_empty(), "{found}");
 }
+
+/// The library says what can be done as data; the program knows how its options are spelled.
+#[test]
+fn the_library_names_no_option_of_the_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = Vec::new();
+    files(&root.join("typelift/src"), &["rs"], &mut all);
+    let mut found = String::new();
+    for file in all {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        for (number, line) in
+            lines.filter(|(_, line)| line.replace("`-->", "").contains("`--") || line.contains("`typelift "))
+        {
+            found += &format!("{}:{}: {line}\n", file.display(), number + 1);
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+}

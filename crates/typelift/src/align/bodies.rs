@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use typelift_promote::{Category, ElementType, Operand, PromotedAs, RuleSet};
 
-use super::group::{common_type, operand, ways};
+use super::group::{common_type, operand, other_rules};
 use super::{Aligner, Retyped};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
@@ -138,8 +138,10 @@ impl Entrance<'_> {
             let message = format!("input {input} of `{ty}` is {given}, and its body takes {declared}: {refusal}");
             let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
             let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();
-            let help = ways(rules, "them", common);
-            fault.help(help.unwrap_or_else(|| "convert one of the inputs first".to_owned()))
+            match other_rules(rules, true, common) {
+                others if others.is_empty() => fault.help("convert one of the inputs first"),
+                other_rules => Fault { other_rules, ..fault },
+            }
         })?;
         Ok(Some((common, reason)))
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use smallvec::SmallVec;
 use typelift_promote::{Category, ElementType, Operand, PromotedAs, Refusal, RuleSet};
 
-use crate::diagnostic::{Code, list};
+use crate::diagnostic::{Code, OtherRules, list};
 use crate::graph::{Layer, OutputPort};
 use crate::ops::{Accepts, Fault, Subject, is_constant};
 
@@ -31,11 +31,18 @@ pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     Operand { element_type: port.element_type, category }
 }
 
-/// The options of the program under which `common` gives a type, each with what it makes of `them`.
-pub(super) fn ways(rules: &RuleSet, them: &str, common: impl Fn(&RuleSet) -> Option<ElementType>) -> Option<String> {
-    let way = |(option, other)| Some(format!("`{option}` would make {them} {}", common(&other)?));
-    let ways: Vec<_> = alternatives(rules).filter_map(way).collect();
-    (!ways.is_empty()).then(|| ways.join(", "))
+/// The other rules under which `common` gives one input, or `several`, a type.
+pub(super) fn other_rules(
+    rules: &RuleSet,
+    several: bool,
+    common: impl Fn(&RuleSet) -> Option<ElementType>,
+) -> Vec<OtherRules> {
+    let laxer = rules.laxer().map(|(setting, laxer)| (Some(setting.name), laxer));
+    let others = RuleSet::for_models().filter(|other| other.name() != rules.name()).map(|other| (None, other));
+    let found = laxer.chain(others).filter_map(|(setting, other)| {
+        Some(OtherRules { rules: other.name(), setting, several, element_type: common(&other)? })
+    });
+    found.collect()
 }
 
 /// The common type of tensors; what leads to it is written to `reason`.
@@ -178,10 +185,9 @@ impl Group<'_> {
         first
     }
 
-    /// The options of the program with which the operation takes the inputs.
-    pub(super) fn ways(&self, rules: &RuleSet) -> Option<String> {
-        let them = if self.inputs.len() > 1 { "them" } else { "it" };
-        ways(rules, them, |other| Some(self.common_type(other).ok()??.0))
+    /// The other rules with which the operation takes the inputs.
+    pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<OtherRules> {
+        other_rules(rules, self.inputs.len() > 1, |other| Some(self.common_type(other).ok()??.0))
     }
 
     #[cold]
@@ -199,14 +205,17 @@ impl Group<'_> {
                 format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
             }
         };
-        let help = self.ways(rules).unwrap_or_else(|| match trouble {
-            Trouble::Unknown => "give the inputs of the model types and ranks".to_owned(),
+        let other_rules = self.other_rules(rules);
+        let is_stuck = other_rules.is_empty();
+        let fault = Fault { inputs: self.distinct(), other_rules, ..Fault::other(Code::NoCommonType, message) };
+        let fault = fault.rule("these inputs must have one element type");
+        match trouble {
+            _ if !is_stuck => fault,
+            Trouble::Unknown => fault.help("give the inputs of the model types and ranks"),
             Trouble::Refused(_) | Trouble::NotTaken(_) => {
-                "put a Convert before the input whose type should change".to_owned()
+                fault.help("put a Convert before the input whose type should change")
             }
-        });
-        let fault = Fault { inputs: self.distinct(), ..Fault::other(Code::NoCommonType, message) };
-        fault.rule("these inputs must have one element type").help(help)
+        }
     }
 }
 
@@ -232,12 +241,4 @@ pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
 pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
     let becomes_index = to.is_integer() && !from.is_integer();
     !becomes_index && rules.may_convert(from, to)
-}
-
-/// The rules to choose instead, with the options of the program that choose them.
-fn alternatives(rules: &RuleSet) -> impl Iterator<Item = (String, RuleSet)> {
-    let laxer = rules.laxer().map(|(setting, laxer)| (format!("--{}", setting.name), laxer));
-    let name = rules.name();
-    let others = RuleSet::for_models().filter(move |other| other.name() != name);
-    laxer.chain(others.map(|other| (format!("--align {}", other.name()), other)))
 }

@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 
 use typelift_promote::{ElementType, PromotedAs, RuleSet};
 
-use self::group::{Group, asks_for_indices, is_number, permits, types, ways};
+use self::group::{Group, asks_for_indices, is_number, other_rules, permits, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{Body, Layer, LayerId, Model, OutputPort, Place};
 use crate::infer::{self, Alignment, Plan, Retyper};
@@ -259,9 +259,12 @@ impl Aligner {
         let operands = group::operands(subject, inputs);
         let group = Group { subject, operands: &operands, inputs: &tied };
         let Some(to) = fault.wants else {
-            return match group.ways(&self.rules).filter(|_| fault.code == Code::UnsupportedType) {
-                Some(ways) => Err(fault.clone().help(ways)),
-                None => Ok(None),
+            let other_rules = group.other_rules(&self.rules);
+            return match fault.code {
+                Code::UnsupportedType if !other_rules.is_empty() => {
+                    Err(Fault { other_rules, help: None, ..fault.clone() })
+                }
+                _ => Ok(None),
             };
         };
         let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
@@ -273,9 +276,8 @@ impl Aligner {
         let changed: Vec<usize> = tied.iter().copied().filter(is_other).collect();
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
-            let ways = ways(&self.rules, "it", |other| (!refused(other)).then_some(to));
-            let help = fault.help.iter().map(ToString::to_string).chain(ways);
-            return Err(fault.clone().help(help.collect::<Vec<_>>().join(", ")));
+            let other_rules = other_rules(&self.rules, false, |other| (!refused(other)).then_some(to));
+            return Err(Fault { other_rules, ..fault.clone() });
         }
         if changed.is_empty() {
             return Ok(None);

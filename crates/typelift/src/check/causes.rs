@@ -244,7 +244,7 @@ impl<'a> Causes<'a> {
         joined.help.push(help.unwrap_or_else(correct));
         let converts =
             members.iter().all(|&at| found[at].remedy == first.remedy) && !has_bytes_of_another_type(layer, port);
-        joined.remedy = first.remedy.filter(|_| converts);
+        joined.remedy = first.remedy.clone().filter(|_| converts);
         joined
     }
 

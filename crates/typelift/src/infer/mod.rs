@@ -579,6 +579,7 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
         });
     }
     diagnostic.remedy = match fault.code {
+        _ if !fault.other_rules.is_empty() => Some(Remedy::OtherRules(fault.other_rules.clone())),
         Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
         _ => None,
     };

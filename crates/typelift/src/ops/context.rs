@@ -13,7 +13,7 @@ use typelift_promote::ElementType;
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::{Array, Few};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, OtherRules};
 use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::shape::{Dim, Oddity, ParseShapeError, Shape};
 use crate::weights::Weights;
@@ -37,6 +37,8 @@ pub(crate) struct Fault {
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
     pub(crate) help: Option<Box<str>>,
+    /// Promotion rules that take the inputs.
+    pub(crate) other_rules: Vec<OtherRules>,
     /// The type in which the operation would take the first one of `inputs`, where there is one to name.
     pub(crate) wants: Option<ElementType>,
 }
@@ -52,6 +54,7 @@ impl Fault {
             joint: None,
             rule: None,
             help: None,
+            other_rules: Vec::new(),
             wants: None,
         }
     }

@@ -8,6 +8,7 @@
 
 use crate::common::{self, Net, nets};
 use proptest::prelude::*;
+use typelift::diagnostic::Remedy;
 use typelift::passes::{Action, Change};
 use typelift::promote::RuleSet;
 use typelift::promote::openvino::Attributes;
@@ -26,7 +27,7 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
             [d.to_string()]
                 .into_iter()
                 .chain(d.related.iter().map(|r| &r.message).chain(&d.notes).map(|n| format!("  {n}")))
-                .chain(d.help.iter().map(|h| format!("  {h}")))
+                .chain(d.help.iter().cloned().chain(d.remedy.as_ref().and_then(Remedy::help)).map(|h| format!("  {h}")))
         });
         return Err(lines.collect::<Vec<_>>().join("\n"));
     }
@@ -149,7 +150,7 @@ fn division_follows_the_division_rule_of_the_framework() {
     error[no-common-type]: i32 and i64 have no common type: Paddle promotes between floats and from real to complex numbers only
       input 0 is i32[2] from Parameter 0 `a`
       input 1 is i64[2] from Parameter 1 `b`
-      `--align openvino` would make them i64, `--align pytorch` would make them f32
+      `openvino` would make them i64, `pytorch` would make them f32
     ");
     let truths = Net::new().parameter("a", "boolean[2]").parameter("b", "boolean[2]").layer(
         "quotient",
@@ -195,7 +196,7 @@ fn logical_operations_take_truth_values_under_the_frameworks() {
     error[no-common-type]: `LogicalAnd` takes booleans, and its inputs are i32 and boolean, which make i32 under openvino rules
       input 0 is i32[2] from Parameter 0 `a`
       input 1 is boolean[2] from Parameter 1 `b`
-      `--align pytorch` would make them boolean, `--align paddle` would make them boolean
+      `pytorch` would make them boolean, `paddle` would make them boolean
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("pytorch")).unwrap(), @r"
     a/both.0 = Convert(a) : boolean[2]
@@ -223,7 +224,7 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
     error[no-common-type]: u64 and i32 have no common type under OpenVINO's safe rules: no signed integer as narrow as the wider of them holds both
       input 0 is u64[1,?] from Parameter 0 `ids`
       input 1 is i32[] from Parameter 1 `offset`
-      `--promote-unsafe` would make them f32, `--align pytorch` would make them u64
+      `promote-unsafe` would make them f32, `pytorch` would make them u64
     ");
     insta::assert_snapshot!(repaired(&mut net().model(), rules("pytorch")).unwrap(), @r"
     offset/sum.1 = Convert(offset) : u64[]
@@ -233,7 +234,7 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
     error[no-common-type]: Paddle has no type u64
       input 0 is u64[1,?] from Parameter 0 `ids`
       input 1 is i32[] from Parameter 1 `offset`
-      `--align pytorch` would make them u64
+      `pytorch` would make them u64
     ");
     let text = Net::new()
         .parameter("a", "string[2]")
@@ -256,7 +257,7 @@ fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
     error[unsupported-type]: `LogicalAnd` takes booleans, and gets f32
       input 0 is f32[2] from Parameter 0 `a`
       input 1 is f32[2] from Parameter 1 `b`
-      `--align pytorch` would make them boolean, `--align paddle` would make them boolean
+      `pytorch` would make them boolean, `paddle` would make them boolean
     ");
 }
 
@@ -391,7 +392,7 @@ fn unknown_rank_is_refused_only_where_it_matters() {
     error[no-common-type]: the common type of f16 and f32 depends on ranks that are not known
       input 0 is f16[2] from Parameter 0 `a`
       input 1 is f32[...] from Parameter 1 `b`
-      `--align openvino` would make them f32
+      `openvino` would make them f32
     ");
 }
 
@@ -484,7 +485,7 @@ proptest! {
         for error in &errors {
             prop_assert!(error.layer.is_some() && !error.labels.is_empty(), "no place: {error}");
             let shapes = [Code::ShapeMismatch, Code::InvalidValue].contains(&error.code);
-            prop_assert!(shapes || !error.help.is_empty(), "no remedy: {error}");
+            prop_assert!(shapes || !error.help.is_empty() || error.remedy.is_some(), "no remedy: {error}");
         }
         if errors.is_empty() {
             let left: Vec<_> = infer(&mut model).into_iter().filter(|d| d.is_error()).collect();
