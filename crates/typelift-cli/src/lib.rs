@@ -29,6 +29,7 @@ mod show;
 mod stats;
 mod status;
 mod terminal;
+mod usage;
 mod view;
 mod why;
 
@@ -82,6 +83,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             // Help that nobody reads is no failure.
+            let error = usage::with_tip(error, &mut Cli::command());
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }

@@ -589,3 +589,22 @@ fn paths_with_odd_names_work() {
     assert_eq!(run(folder.path(), &["convert", path.to_str().unwrap(), "-o", out.to_str().unwrap()]).status, 0);
     assert!(out.with_extension("bin").exists());
 }
+
+#[test]
+fn a_command_that_cannot_be_understood_gets_a_tip() {
+    for (arguments, tip) in [
+        (&["stats", "--json", "x.xml"][..], "write `--format json`"),
+        (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
+        (&["check", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, view"),
+        (&["diff", "--xyz", "a.xml", "b.xml"], "the options of `typelift diff` are --format, --ignore, --all, --color"),
+        (&["convert", "--algin", "pytorch", "x.xml"], "a similar argument exists: '--align'"),
+        (&["chek", "x.xml"], "a similar subcommand exists: 'check'"),
+        (&["lint", "x.xml"], "`typelift check` does that"),
+        (&["x.xml"], "say what to do with the model first: `typelift check x.xml`"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("\n  tip: {tip}\n")), "{said}");
+    }
+}
