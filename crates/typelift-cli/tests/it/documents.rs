@@ -7,6 +7,7 @@
 )]
 #![cfg(unix)]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -50,4 +51,21 @@ fn documents_show_what_the_program_prints() {
         }
     }
     assert!(commands > 0);
+}
+
+#[test]
+fn troubles_are_in_the_words_of_openvino() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let said: BTreeMap<String, String> = serde_json::from_str(&read("testdata/oracle/messages/messages.json")).unwrap();
+    let text = read("docs/troubleshooting.md");
+    let sections: Vec<_> = text.split("\n## ").skip(1).collect();
+    assert!(sections.len() > 12);
+    for section in sections {
+        let (heading, rest) = section.split_once('\n').unwrap();
+        let (_, path) = rest.split_once("\n$ typelift check ").unwrap();
+        let path = path.lines().next().unwrap();
+        let words = said.get(path).unwrap_or_else(|| panic!("{path} is not recorded"));
+        assert!(words.contains(heading), "{heading}: of {path} OpenVINO says {words}");
+    }
 }
