@@ -156,7 +156,7 @@ fn denied_findings_count_and_allowed_ones_are_silent() {
 /// Fails if docs/json.md does not name every member of a document, those apart whose names are data.
 pub(crate) fn assert_documented(document: &Value) {
     const NAMED_BY_DATA: &[&str] = &["attributes", "bodies", "element_types", "tensors"];
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
     let mut pending = vec![(document, false)];
     while let Some((value, is_data)) = pending.pop() {
         match value {
