@@ -30,7 +30,7 @@ pub(crate) struct Inputs {
     /// Its weights, where they are not in the .bin beside it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
-    /// Number of models to work on in parallel [default: the number of cores]
+    /// Number of models to work on in parallel; 1 is one thread, even for a large model [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }
@@ -75,7 +75,8 @@ impl Inputs {
         if let [file] = &self.paths[..]
             && !file.is_dir()
         {
-            let models = vec![Input { file: file.clone(), bin: self.bin.clone(), member: None }];
+            let on_one_thread = self.jobs.is_some_and(|jobs| jobs.get() == 1);
+            let models = vec![Input { file: file.clone(), bin: self.bin.clone(), member: None, on_one_thread }];
             output.map_or(Ok(()), |output| check_files(&models, output, report))?;
             return Ok(Batch { models, jobs: 1 });
         }
@@ -99,12 +100,12 @@ impl Inputs {
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
-                    Input { file, bin: None, member: Some(Member { place, found: true }) }
+                    Input { file, bin: None, member: Some(Member { place, found: true }), on_one_thread: true }
                 }));
             } else {
                 let place = path.file_name().map(PathBuf::from).unwrap_or_default();
                 let member = Some(Member { place, found: false });
-                models.push(Input { file: path.clone(), bin: None, member });
+                models.push(Input { file: path.clone(), bin: None, member, on_one_thread: true });
             }
         }
         if let Some(output) = output {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 /// Reads and infers two models side by side.
 pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded), Failure> {
     std::thread::scope(|scope| {
-        let load = |file: &Path| Input { file: file.to_owned(), bin: None, member: None }.load();
+        let load = |file: &Path| Input { file: file.to_owned(), bin: None, member: None, on_one_thread: false }.load();
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || load(before));
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let after = load(after);

@@ -25,6 +25,9 @@ pub(crate) struct Input {
     /// What is known of it where it is one of several.
     #[arg(skip)]
     pub(crate) member: Option<Member>,
+    /// Whether other threads have work of their own, or are not wanted.
+    #[arg(skip)]
+    pub(crate) on_one_thread: bool,
 }
 
 /// One of several models.
@@ -134,7 +137,8 @@ impl Input {
                 return Ok(loaded);
             }
         }
-        let reading = xml::parse(diagnostics.source.clone());
+        let parse = if self.on_one_thread { xml::parse_alone } else { xml::parse };
+        let reading = parse(diagnostics.source.clone());
         diagnostics.list = reading.diagnostics;
         loaded.model = reading.model;
         match &mut loaded.model {

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use read::{Reading, parse};
+pub use read::{Reading, parse, parse_alone};
 pub(crate) use read::{
     declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
 };

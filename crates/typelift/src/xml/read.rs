@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::{replace, take};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use compact_str::CompactString;
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -27,6 +28,12 @@ use crate::weights::Weights;
 
 /// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
 const MAX_DEPTH: usize = 64;
+
+/// What a thread needs for that: what the main thread commonly has.
+const STACK: usize = 8 << 20;
+
+/// A text of as many bytes is worth a second thread.
+const MIN_FOR_TWO_THREADS: usize = 4 << 20;
 
 /// The most bodies that a layer can have; known operations have at most two.
 const MAX_BODIES: usize = 64;
@@ -74,31 +81,40 @@ pub struct Reading {
 
 /// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
 /// until [`infer`](crate::infer()) has run.
+///
+/// A text of several megabytes is read on two threads, where there are two cores.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
+    let has_cores = || thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    let is_long = source.len() >= MIN_FOR_TWO_THREADS;
+    match is_long.then(|| second_half(&source)).flatten().filter(|_| has_cores()) {
+        Some(half) => parse_in_halves(&source, half),
+        None => parse_alone(source),
+    }
+}
+
+/// As [`parse`], on this thread alone.
+#[must_use]
+pub fn parse_alone(source: Arc<String>) -> Reading {
+    parse_with(&source, None)
+}
+
+fn parse_in_halves(source: &Arc<String>, half: Span) -> Reading {
+    thread::scope(|scope| {
+        let (sender, layers) = mpsc::channel();
+        let read = move || drop(sender.send(LayersOnly::read(source, half)));
+        let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        parse_with(source, started.is_ok().then_some(SecondHalf { span: half, layers }))
+    })
+}
+
+fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
         let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
         return Reading { model: None, diagnostics: vec![refusal] };
     }
-    let mut read = Read {
-        source: &source,
-        tokens: Tokens::new(&source, whole),
-        diagnostics: Vec::new(),
-        counts: FxHashMap::default(),
-        path: Vec::new(),
-        version: IrVersion::V11,
-        damaged: false,
-        lost: Vec::new(),
-        repeated: Vec::new(),
-        unnamed: Vec::new(),
-        dropped: HashSet::new(),
-        created: None,
-        known_ports: Known::new("</port>"),
-        known_inputs: Known::new("</input>"),
-        operations: FxHashMap::default(),
-        last: Vec::new(),
-    };
+    let mut read = Read { second_half, ..Read::new(source, whole) };
     let model = read.model();
     let mut diagnostics = read.finish();
     match model {
@@ -312,9 +328,45 @@ pub(crate) fn has_rt_info(source: &str, span: Span, name: &str) -> bool {
     false
 }
 
+/// Where the second half of the layers of a long text could begin: behind the end of some layer. It ends with the layers.
+fn second_half(source: &str) -> Option<Span> {
+    let end = memmem::rfind(source.as_bytes(), b"</layers>")?;
+    const END_TAG: &str = "</layer>";
+    let start = end / 2 + memmem::find(&source.as_bytes()[end / 2..end], END_TAG.as_bytes())? + END_TAG.len();
+    Some(Span::new(start, end))
+}
+
+/// The second half of the layers, which another thread reads.
+struct SecondHalf {
+    span: Span,
+    layers: mpsc::Receiver<Option<LayersOnly>>,
+}
+
+/// A part of a text that has layers in it and nothing else, and nothing to report.
+struct LayersOnly {
+    layers: Vec<Layer>,
+    unnamed: Vec<LayerId>,
+}
+
+impl LayersOnly {
+    fn read(source: &str, span: Span) -> Option<Self> {
+        let mut read = Read::new(source, span);
+        let mut layers = Vec::new();
+        while let Some(element) = read.tokens.child(None).ok()? {
+            if element.name() != "layer" || !read.diagnostics.is_empty() {
+                return None;
+            }
+            read.layer(&element, |layer| layers.push(layer)).ok()?;
+        }
+        let is_all = read.diagnostics.is_empty() && read.tokens.position() == span.end as usize;
+        is_all.then_some(Self { layers, unnamed: read.unnamed })
+    }
+}
+
 struct Read<'a> {
     source: &'a str,
     tokens: Tokens<'a>,
+    second_half: Option<SecondHalf>,
     diagnostics: Vec<Diagnostic>,
     /// How often each code was reported.
     counts: FxHashMap<Code, usize>,
@@ -410,6 +462,28 @@ struct Edge {
 }
 
 impl<'a> Read<'a> {
+    fn new(source: &'a str, span: Span) -> Self {
+        Self {
+            source,
+            tokens: Tokens::new(source, span),
+            second_half: None,
+            diagnostics: Vec::new(),
+            counts: FxHashMap::default(),
+            path: Vec::new(),
+            version: IrVersion::V11,
+            damaged: false,
+            lost: Vec::new(),
+            repeated: Vec::new(),
+            unnamed: Vec::new(),
+            dropped: HashSet::new(),
+            created: None,
+            known_ports: Known::new("</port>"),
+            known_inputs: Known::new("</input>"),
+            operations: FxHashMap::default(),
+            last: Vec::new(),
+        }
+    }
+
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
             let text = self.source.trim_start();
@@ -470,8 +544,8 @@ impl<'a> Read<'a> {
             extras: Vec::new(),
             demands: Demands::default(),
         };
-        // A layer and its edges take some 450 bytes of text, as a rule.
-        let graph = Graph::with_capacity(self.source.len() / 450);
+        // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
+        let graph = Graph::with_capacity(self.source.len() / 400);
         model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
@@ -540,9 +614,11 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
-                    while let Some(element) = self.tokens.child(Some(&child))? {
+                    loop {
+                        self.take_second_half(&mut graph);
+                        let Some(element) = self.tokens.child(Some(&child))? else { break };
                         if element.name() == "layer" {
-                            self.layer(&element, &mut graph)?;
+                            self.layer(&element, |layer| graph.append(layer))?;
                         } else {
                             self.unknown_element(&element, None)?;
                         }
@@ -573,6 +649,23 @@ impl<'a> Read<'a> {
         Ok(graph)
     }
 
+    /// Takes over what another thread has read, where this one has come to it. As both stand between two layers, they read
+    /// the same there.
+    fn take_second_half(&mut self, graph: &mut Graph) {
+        let here = self.tokens.position();
+        let is_here = |half: &mut SecondHalf| half.span.start as usize == here;
+        let Some(half) = self.second_half.take_if(is_here) else { return };
+        // What metadata may say depends on the version, and how deep bodies nest on the path.
+        if self.version == IrVersion::V11
+            && self.path.is_empty()
+            && let Ok(Some(LayersOnly { layers, unnamed })) = half.layers.recv()
+        {
+            layers.into_iter().for_each(|layer| graph.append(layer));
+            self.unnamed.extend(unnamed);
+            self.tokens.pass_to(half.span.end);
+        }
+    }
+
     /// Drops layers whose id another one takes.
     fn index_layers(&mut self, graph: &mut Graph) {
         for (earlier, next) in graph.index_layers() {
@@ -592,8 +685,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads a layer into `graph`.
-    fn layer(&mut self, element: &Element<'a>, graph: &mut Graph) -> Result<(), Fatal> {
+    /// Reads a layer, and hands it over.
+    fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
         let [id, name, ty, version, output_names] =
@@ -641,7 +734,7 @@ impl<'a> Read<'a> {
             self.unnamed.push(layer.id);
         }
         match id {
-            Some(_) => graph.append(layer),
+            Some(_) => take(layer),
             None => self.damaged = true,
         }
         Ok(())
@@ -1659,5 +1752,59 @@ fn port_list(layer: &Layer, kind: &str) -> String {
         1 => format!("{kind} port {}", ids[0]),
         _ if count > ids.len() => format!("{kind} ports {} and {} more", ids.join(", "), count - ids.len()),
         _ => format!("{kind} ports {}", ids.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::xml::{WriteOptions, write};
+
+    /// What can be seen of a reading.
+    fn seen(reading: &Reading) -> String {
+        let text = reading.model.as_ref().map(|model| {
+            let layers: Vec<_> = model.graph.layers().map(|layer| (layer, layer.span, &layer.name)).collect();
+            let wires: Vec<_> = model.graph.wires().collect();
+            let options = WriteOptions { canonical: true, ..Default::default() };
+            format!("{layers:?} {wires:?} {}", write(model, options))
+        });
+        format!("{text:?} {:?}", reading.diagnostics)
+    }
+
+    /// Reads a text in both ways, and whether the second half of it was layers and nothing else.
+    fn is_read_alike(text: String) -> bool {
+        let source = Arc::new(text);
+        let Some(half) = second_half(&source) else { return false };
+        assert!(seen(&parse_in_halves(&source, half)) == seen(&parse_alone(source.clone())), "{source}");
+        LayersOnly::read(&source, half).is_some()
+    }
+
+    #[test]
+    fn halves_are_read_as_the_whole_is() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+        let texts = std::fs::read_dir(models).into_iter().flatten().flatten().map(|entry| entry.path());
+        let texts = texts.filter(|path| path.extension().is_some_and(|extension| extension == "xml"));
+        let (mut random, mut halves, mut damaged_halves) = (7_usize, 0, 0);
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % limit
+        };
+        for text in texts.filter_map(|path| std::fs::read_to_string(path).ok()).filter(|text| text.len() < 1 << 17) {
+            halves += usize::from(is_read_alike(text.clone()));
+            for _ in 0..8 {
+                let lines: Vec<_> = text.lines().collect();
+                let at = below(lines.len());
+                let damaged = match below(4) {
+                    0 => lines[..at].join("\n"),
+                    1 => [&lines[..at], &lines[at + 1..]].concat().join("\n"),
+                    2 => [&lines[..at], &["<!--"], &lines[at..]].concat().join("\n"),
+                    _ => [&lines[..=at], &lines[at..]].concat().join("\n"),
+                };
+                damaged_halves += usize::from(is_read_alike(damaged));
+            }
+        }
+        assert!(halves > 10 && damaged_halves > 50, "{halves} and {damaged_halves} were read in halves");
     }
 }

@@ -185,6 +185,12 @@ impl<'a> Tokens<'a> {
         self.child(Some(element)).map(|_| ())
     }
 
+    /// Passes over what comes before a byte of the source, which is whole elements.
+    pub(super) fn pass_to(&mut self, byte: u32) {
+        let ahead = (byte as usize).saturating_sub(self.position());
+        self.reader.stream().consume(ahead);
+    }
+
     /// Passes over `element` and gives the span of all of it.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Diagnostic> {
         element.check_name(element.name())?;
