@@ -1,6 +1,7 @@
 //! Text in columns, and numbers as people read them.
 
 use anstyle::Style;
+use typelift::diagnostic::grouped;
 use unicode_width::UnicodeWidthStr;
 
 /// The space between two columns.
@@ -48,19 +49,6 @@ impl<const N: usize> Columns<N> {
         }
         text
     }
-}
-
-/// A number with a comma between groups of three digits: `1,024`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A number with what it counts: `1 layer`, `1,024 layers`.

@@ -75,8 +75,8 @@ pub(crate) struct OpenVinoArgs {
 }
 
 impl OpenVinoArgs {
-    pub(crate) fn attributes(&self) -> openvino::Attributes {
-        openvino::Attributes {
+    pub(crate) fn attributes(&self) -> openvino::Options {
+        openvino::Options {
             promote_unsafe: self.promote_unsafe,
             pytorch_scalar_promotion: self.pytorch_scalar_promotion,
             u64_integer_promotion_target: self.u64_integer_promotion_target,
@@ -323,7 +323,7 @@ pub(crate) fn json(
 impl Args {
     /// The rule set asked for, with its settings. It has the operation, unless all are compared.
     fn rule_set(&self) -> Result<RuleSet, Failure> {
-        let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Attributes::default()));
+        let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Options::default()));
         if !self.compare {
             self.settings.apply(&mut rules, true)?;
             if rules.operation(&self.op).is_none() {
@@ -597,7 +597,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     // Each rule set has names of its own; the first that has the name decides which type is meant.
     let read = |text: &&str| match all.iter().find_map(|(_, rules)| rules.operand(text).ok()) {
         Some(operand) => Ok(operand),
-        None => operand(&RuleSet::OpenVino(openvino::Attributes::default()), text),
+        None => operand(&RuleSet::OpenVino(openvino::Options::default()), text),
     };
     let operands = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let question = Question { operands, shapes: Question::shapes(texts) };

@@ -49,7 +49,7 @@ pub(crate) struct Fixes(BTreeMap<usize, Fix>);
 
 /// The options of `convert` to try, each with what it aligns by, the one that changes least first.
 fn options() -> impl Iterator<Item = (String, Align)> {
-    let unsafely = openvino::Attributes { promote_unsafe: true, ..openvino::Attributes::default() };
+    let unsafely = openvino::Options { promote_unsafe: true, ..openvino::Options::default() };
     let others = RuleSet::for_models().filter(|rules| rules.name() != "openvino");
     let others = others.map(|rules| (format!(" --align {}", rules.name()), Align::Rules(rules)));
     let declared = [("", Align::default()), (" --promote-unsafe", Align::Declared(unsafely))];

@@ -2,10 +2,11 @@
 
 use anstyle::Style;
 use serde::Serialize;
+use typelift::diagnostic::grouped;
 use typelift::stats::{Stats, Tensor, TypeCount};
 
 use crate::batch::{Frame, Inputs};
-use crate::columns::{Columns, Side, count, grouped};
+use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::listing::Clean;

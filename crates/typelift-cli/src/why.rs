@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
 
 use crate::failure::Failure;
@@ -195,10 +196,10 @@ fn summary(derivation: &Derivation, all: bool) -> Vec<String> {
 /// The first of some sources, attributes before inputs before constants: they are what one changes.
 fn first<'a>(sources: impl Iterator<Item = &'a Step>, most: usize, show: fn(&Step) -> String) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
-    sources.sort_by_key(|step| match step.rule {
-        Rule::Promotion { .. } => 0,
-        _ if step.operation == "Parameter" => 1,
-        _ if step.operation == "Const" => 3,
+    sources.sort_by_key(|step| match (&step.rule, step.kind) {
+        (Rule::Promotion { .. }, _) => 0,
+        (_, LayerKind::Parameter) => 1,
+        (_, LayerKind::Constant) => 3,
         _ => 2,
     });
     let more = sources.len().saturating_sub(most);

@@ -2,42 +2,22 @@
 //!
 //! Float outranks integer, integer outranks boolean; within a category the wider type wins, and two types of which neither
 //! holds the other meet at the next wider one. Whatever loses more than the specification allows needs
-//! [`promote_unsafe`](Attributes::promote_unsafe). The answer never depends on the order of the operands.
+//! [`promote_unsafe`](Options::promote_unsafe). The answer never depends on the order of the operands.
 
 use core::fmt;
 
 use crate::derivation::{Trace, change};
-use crate::operand::{self, Operands};
+use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::rules::in_turn;
 use crate::{
-    Category, ElementType, Kind, Loss, Operation, Promotion, Rules, Setting, ShapeRule, Spelling, Step, System,
-    fidelity, refusal,
+    Category, ElementType, Kind, Loss, Operand, Operation, Promotion, Reason, Refusal, Rules, Setting, ShapeRule,
+    Spelling, Step, System, fidelity,
 };
-
-/// What is known of an operand's rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RankKnowledge {
-    /// The rank is known to be 0.
-    Scalar,
-    /// The rank is known and not 0; dimensions may be unknown.
-    Dimensioned,
-    /// The rank is not known.
-    Unknown,
-}
-
-/// One side of a promotion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Operand {
-    /// Its element type.
-    pub element_type: ElementType,
-    /// What is known of its rank.
-    pub rank: RankKnowledge,
-}
 
 /// The attributes of `ConvertPromoteTypes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Attributes {
+pub struct Options {
     /// Allow results that cannot hold every value of both operands. Default `false`.
     pub promote_unsafe: bool,
     /// Let the type of a dimensioned operand win over that of a scalar of the same category. Default `false`.
@@ -46,140 +26,32 @@ pub struct Attributes {
     pub u64_integer_promotion_target: ElementType,
 }
 
-impl Default for Attributes {
+impl Default for Options {
     fn default() -> Self {
         Self { promote_unsafe: false, pytorch_scalar_promotion: false, u64_integer_promotion_target: ElementType::F32 }
     }
 }
 
-/// Why two types have no common type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// `ConvertPromoteTypes` does not take this type at all.
-    UnsupportedType(ElementType),
-    /// Neither of two floating-point types of equal width holds the other.
-    NoCommonFloat,
-    /// The floating-point type has less than twice the bits of the integer.
-    IntegerToFloat,
-    /// No signed integer of at most the width of the wider operand holds both.
-    UnsignedToSigned,
-    /// Under `pytorch_scalar_promotion`, the scalar's type is too wide for that of the dimensioned operand.
-    WideScalar,
-}
-
-/// A promotion that OpenVINO refuses. `Display` says in one sentence what does not go together and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// The types of the operands, in their order.
-    pub operands: [ElementType; 2],
-    /// What `promote_unsafe` would make of it; `None` if nothing does.
-    pub unsafe_result: Option<ElementType>,
-}
-
-impl Refusal {
-    /// A stable word for the reason.
-    pub fn code(&self) -> &'static str {
-        refusal::Refusal::from(*self).code()
-    }
-
-    /// What the user can do about it.
-    ///
-    /// ```
-    /// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote}};
-    /// let refusal = promote(Operand::dimensioned(U64), Operand::dimensioned(I32), &Attributes::default()).unwrap_err();
-    /// assert_eq!(
-    ///     refusal.remedy().to_string(),
-    ///     "promote_unsafe=\"true\" allows it; the result would be f32 (u64_integer_promotion_target)"
-    /// );
-    /// ```
-    pub fn remedy(&self) -> impl fmt::Display {
-        Remedy(*self)
-    }
-}
-
-struct Remedy(Refusal);
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { reason, operands, unsafe_result } = self.0;
-        match (reason, unsafe_result) {
-            (Reason::UnsupportedType(ty), _) => {
-                write!(f, "convert the {ty} input to a type that promotion takes first")
-            }
-            (_, None) => f.write_str("convert one of the inputs first"),
-            (_, Some(result)) => {
-                write!(f, "promote_unsafe=\"true\" allows it; the result would be {result}")?;
-                if reason == Reason::UnsignedToSigned && operands.contains(&ElementType::U64) {
-                    f.write_str(" (u64_integer_promotion_target)")?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl From<Refusal> for refusal::Refusal {
-    fn from(refusal: Refusal) -> Self {
-        let [a, b] = refusal.operands;
-        SYSTEM.refuse(
-            match refusal.reason {
-                Reason::UnsupportedType(_) if is_supported(b) => UNSUPPORTED_LEFT,
-                Reason::UnsupportedType(_) if is_supported(a) => UNSUPPORTED_RIGHT,
-                Reason::UnsupportedType(_) => UNSUPPORTED_LEFT,
-                Reason::NoCommonFloat => NO_COMMON_FLOAT,
-                Reason::IntegerToFloat => INTEGER_TO_FLOAT,
-                Reason::UnsignedToSigned => UNSIGNED_TO_SIGNED,
-                Reason::WideScalar => WIDE_SCALAR,
-            },
-            a,
-            b,
-        )
-    }
-}
-
 macro_rules! unsafe_only {
     ($code:literal, $because:literal) => {
-        refusal::Reason::new($code, concat!("{a} and {b} have no common type under OpenVINO's safe rules: ", $because))
+        Reason::new($code, concat!("{a} and {b} have no common type under OpenVINO's safe rules: ", $because))
     };
 }
 
-const UNSUPPORTED_LEFT: refusal::Reason =
-    refusal::Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {a}");
-const UNSUPPORTED_RIGHT: refusal::Reason =
-    refusal::Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {b}");
-const NO_COMMON_FLOAT: refusal::Reason = unsafe_only!("no-common-float", "neither holds the values of the other");
-const INTEGER_TO_FLOAT: refusal::Reason =
+const UNSUPPORTED_LEFT: Reason =
+    Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {a}");
+const UNSUPPORTED_RIGHT: Reason =
+    Reason::new("unsupported-type", "{a} and {b} have no common type: ConvertPromoteTypes does not take {b}");
+const NO_COMMON_FLOAT: Reason = unsafe_only!("no-common-float", "neither holds the values of the other");
+const INTEGER_TO_FLOAT: Reason =
     unsafe_only!("integer-to-float", "the floating-point type has less than twice the bits of the integer");
-const UNSIGNED_TO_SIGNED: refusal::Reason =
+const UNSIGNED_TO_SIGNED: Reason =
     unsafe_only!("unsigned-to-signed", "no signed integer as narrow as the wider of them holds both");
-const WIDE_SCALAR: refusal::Reason =
+const WIDE_SCALAR: Reason =
     unsafe_only!("wide-scalar", "the scalar's type is too wide for the type of the other input");
-const NUMBER: refusal::Reason =
-    refusal::Reason::new("not-a-tensor", "OpenVINO's rules have tensors only, no Python numbers");
+const NUMBER: Reason = Reason::new("not-a-tensor", "OpenVINO's rules have tensors only, no Python numbers");
 
 const SYSTEM: System = System { title: "OpenVINO", spelling: Spelling::OpenVino };
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        refusal::Refusal::from(*self).fmt(f)
-    }
-}
-
-impl core::error::Error for Refusal {}
-
-impl Operand {
-    /// An operand whose rank is known and not 0.
-    pub const fn dimensioned(element_type: ElementType) -> Self {
-        Self { element_type, rank: RankKnowledge::Dimensioned }
-    }
-
-    /// An operand of rank 0.
-    pub const fn scalar(element_type: ElementType) -> Self {
-        Self { element_type, rank: RankKnowledge::Scalar }
-    }
-}
 
 /// Whether `ConvertPromoteTypes` takes the type.
 pub fn is_supported(ty: ElementType) -> bool {
@@ -214,37 +86,75 @@ pub fn is_supported(ty: ElementType) -> bool {
 /// `pytorch_scalar_promotion` when a rank is unknown.
 ///
 /// ```
-/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, promote}};
-/// let safe = Attributes::default();
+/// use typelift_promote::{ElementType::*, Operand, openvino::{Options, promote}};
+/// let safe = Options::default();
 /// assert_eq!(promote(Operand::dimensioned(I16), Operand::dimensioned(U8), &safe), Ok(I16));
 /// assert_eq!(promote(Operand::dimensioned(F16), Operand::dimensioned(I16), &safe).unwrap_err().code(), "integer-to-float");
 /// ```
 ///
 /// # Errors
 /// What OpenVINO 2026.4.1 refuses, with its reason.
-pub fn promote(a: Operand, b: Operand, attributes: &Attributes) -> Result<ElementType, Refusal> {
-    trace(a, b, attributes, &mut |_| {})
+pub fn promote(a: Operand, b: Operand, options: &Options) -> Result<ElementType, Refusal> {
+    trace(a, b, options, &mut |_| {})
 }
 
 /// [`promote`], handing the step that decides to `trace`; a refused one too, as `promote_unsafe` would take it.
 ///
 /// # Errors
 /// As [`promote`].
-pub fn trace(
-    a: Operand,
-    b: Operand,
-    attributes: &Attributes,
-    trace: &mut dyn FnMut(Step),
-) -> Result<ElementType, Refusal> {
-    let operands = [a.element_type, b.element_type];
-    if let Some(&ty) = operands.iter().find(|&&ty| !is_supported(ty)) {
-        return Err(Refusal { reason: Reason::UnsupportedType(ty), operands, unsafe_result: None });
+pub fn trace(a: Operand, b: Operand, options: &Options, trace: &mut dyn FnMut(Step)) -> Result<ElementType, Refusal> {
+    let (x, y) = (a.element_type, b.element_type);
+    if !is_supported(x) {
+        return Err(SYSTEM.refuse(UNSUPPORTED_LEFT, x, y));
     }
-    let Answer { result, rule, objection } = unrestricted(a, b, attributes);
-    trace(Step { from: a.element_type, with: Some(b.element_type), to: result, rule });
+    if !is_supported(y) {
+        return Err(SYSTEM.refuse(UNSUPPORTED_RIGHT, x, y));
+    }
+    let Answer { result, rule, objection } = unrestricted(a, b, options);
+    trace(Step { from: x, with: Some(y), to: result, rule });
     match objection {
-        Some(reason) if !attributes.promote_unsafe => Err(Refusal { reason, operands, unsafe_result: Some(result) }),
+        Some(reason) if !options.promote_unsafe => Err(SYSTEM.refuse(reason, x, y)),
         _ => Ok(result),
+    }
+}
+
+/// What can be done where [`promote`] refuses.
+///
+/// ```
+/// use typelift_promote::{ElementType::*, Operand, openvino::{Options, remedy}};
+/// assert_eq!(
+///     remedy(Operand::dimensioned(U64), Operand::dimensioned(I32), &Options::default()).to_string(),
+///     "promote_unsafe=\"true\" allows it; the result would be f32 (u64_integer_promotion_target)"
+/// );
+/// ```
+pub fn remedy(a: Operand, b: Operand, options: &Options) -> impl fmt::Display {
+    let types = [a.element_type, b.element_type];
+    let Answer { result, objection, .. } = unrestricted(a, b, options);
+    match types.into_iter().find(|&ty| !is_supported(ty)) {
+        Some(ty) => Advice::Convert(ty),
+        None if objection == Some(UNSIGNED_TO_SIGNED) && types.contains(&ElementType::U64) => {
+            Advice::AllowTarget(result)
+        }
+        None => Advice::Allow(result),
+    }
+}
+
+enum Advice {
+    /// Convert the input of this type.
+    Convert(ElementType),
+    /// Allow this result.
+    Allow(ElementType),
+    /// Allow this result, which an attribute chooses.
+    AllowTarget(ElementType),
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Convert(ty) => write!(f, "convert the {ty} input to a type that promotion takes first"),
+            Self::Allow(result) => write!(f, "promote_unsafe=\"true\" allows it; the result would be {result}"),
+            Self::AllowTarget(result) => write!(f, "{} (u64_integer_promotion_target)", Self::Allow(*result)),
+        }
     }
 }
 
@@ -278,7 +188,7 @@ const fn elementwise(name: &'static str, is_test: bool) -> Operation {
     Operation { name, least: 2, most: 2, shape: ShapeRule::Broadcast, is_test }
 }
 
-impl Attributes {
+impl Options {
     /// The settings worth a comparison, with the words for each.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[
         ("openvino", Self::with(false, false)),
@@ -291,7 +201,7 @@ impl Attributes {
     }
 }
 
-impl Rules for Attributes {
+impl Rules for Options {
     fn name(&self) -> &'static str {
         "openvino"
     }
@@ -308,11 +218,11 @@ impl Rules for Attributes {
         OPERATIONS.get(at)
     }
 
-    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, refusal::Refusal> {
-        if let Some(number) = operands.find(operand::Operand::is_number) {
+    fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal> {
+        if let Some(number) = operands.find(Operand::is_number) {
             return Err(SYSTEM.refuse(NUMBER, number.element_type, number.element_type));
         }
-        let mut meet = |a: operand::Operand, b: operand::Operand| Ok(self::trace(a.into(), b.into(), self, trace)?);
+        let mut meet = |a: Operand, b: Operand| self::trace(a, b, self, trace);
         let common = match operands.len() {
             1 => meet(operands.first(), operands.first())?,
             _ => in_turn(operands.iter(), false, meet)?,
@@ -326,11 +236,7 @@ impl Rules for Attributes {
     }
 
     /// Types that `ConvertPromoteTypes` does not take are refused beside `dynamic` too.
-    fn decide_dynamic(
-        &self,
-        operation: &Operation,
-        operands: &[operand::Operand],
-    ) -> Result<Promotion, refusal::Refusal> {
+    fn decide_dynamic(&self, operation: &Operation, operands: &[Operand]) -> Result<Promotion, Refusal> {
         let at = OPERATIONS.iter().position(|row| row == operation).unwrap_or(0);
         self.decide(at, Operands::new(operands, None), &mut |_| {})
     }
@@ -393,18 +299,6 @@ impl Rules for Attributes {
     }
 }
 
-/// Numbers and tensors of rank 0 are scalars.
-impl From<operand::Operand> for Operand {
-    fn from(operand: operand::Operand) -> Self {
-        let rank = match operand.category {
-            Category::Dimensioned => RankKnowledge::Dimensioned,
-            Category::ZeroDim | Category::Number => RankKnowledge::Scalar,
-            Category::UnknownRank | Category::Weak => RankKnowledge::Unknown,
-        };
-        Self { element_type: operand.element_type, rank }
-    }
-}
-
 /// The result that `promote_unsafe` gives, its rule, and what the safe rules have against it.
 struct Answer {
     result: ElementType,
@@ -424,7 +318,7 @@ impl Answer {
 
 const HIGHER_CATEGORY: &str = "floating point outranks integer, integer outranks boolean";
 
-fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> Answer {
+fn unrestricted(a: Operand, b: Operand, options: &Options) -> Answer {
     let (x, y) = (a.element_type, b.element_type);
     if x == y {
         return Answer::new(x, "the types are equal");
@@ -433,25 +327,26 @@ fn unrestricted(a: Operand, b: Operand, attributes: &Attributes) -> Answer {
         (Kind::Dynamic, _) | (_, Kind::Dynamic) => Answer::new(ElementType::Dynamic, "one of the types is not known"),
         (Kind::Boolean, _) => Answer::new(y, HIGHER_CATEGORY),
         (_, Kind::Boolean) => Answer::new(x, HIGHER_CATEGORY),
-        (Kind::Float, Kind::Float) => by_scalar(a, b, attributes).unwrap_or_else(|| floats(x, y)),
+        (Kind::Float, Kind::Float) => by_scalar(a, b, options).unwrap_or_else(|| floats(x, y)),
         (Kind::Float, _) => float_and_integer(x, y),
         (_, Kind::Float) => float_and_integer(y, x),
-        _ => by_scalar(a, b, attributes).unwrap_or_else(|| integers(x, y, attributes)),
+        _ => by_scalar(a, b, options).unwrap_or_else(|| integers(x, y, options)),
     }
 }
 
 /// What `pytorch_scalar_promotion` decides about two types of one category; `None` leaves it to the ordinary rule.
-fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<Answer> {
-    if !attributes.pytorch_scalar_promotion {
+fn by_scalar(a: Operand, b: Operand, options: &Options) -> Option<Answer> {
+    use Category::{Dimensioned, Number, UnknownRank, Weak, ZeroDim};
+    if !options.pytorch_scalar_promotion {
         return None;
     }
-    let (dimensioned, scalar) = match (a.rank, b.rank) {
-        (RankKnowledge::Unknown, _) | (_, RankKnowledge::Unknown) => {
+    let (dimensioned, scalar) = match (a.category, b.category) {
+        (UnknownRank | Weak, _) | (_, UnknownRank | Weak) => {
             let rule = "pytorch_scalar_promotion goes by ranks, and one is not known";
             return Some(Answer::new(ElementType::Dynamic, rule));
         }
-        (RankKnowledge::Dimensioned, RankKnowledge::Scalar) => (a.element_type, b.element_type),
-        (RankKnowledge::Scalar, RankKnowledge::Dimensioned) => (b.element_type, a.element_type),
+        (Dimensioned, ZeroDim | Number) => (a.element_type, b.element_type),
+        (ZeroDim | Number, Dimensioned) => (b.element_type, a.element_type),
         _ => return None,
     };
     // An unsigned scalar may have twice the bits of the signed type, not half of them: OpenVINO has the factor on the
@@ -459,7 +354,7 @@ fn by_scalar(a: Operand, b: Operand, attributes: &Attributes) -> Option<Answer> 
     let bits = dimensioned.bits() * if is_unsigned_into_signed(scalar, dimensioned) { 2 } else { 1 };
     let fits = bits >= scalar.bits() && !is_unsigned_into_signed(dimensioned, scalar);
     let answer = Answer::new(dimensioned, "pytorch_scalar_promotion: the scalar takes the type of the other input");
-    Some(answer.unless(fits, Reason::WideScalar))
+    Some(answer.unless(fits, WIDE_SCALAR))
 }
 
 fn is_unsigned_into_signed(from: ElementType, to: ElementType) -> bool {
@@ -476,14 +371,14 @@ fn floats(x: ElementType, y: ElementType) -> Answer {
     }
     // The pairs of equal width: f8e4m3 with f8e5m2, bf16 with f16.
     let result = if x.bits() == 8 { ElementType::F16 } else { ElementType::F32 };
-    Answer::new(result, "neither float holds the other").unless(false, Reason::NoCommonFloat)
+    Answer::new(result, "neither float holds the other").unless(false, NO_COMMON_FLOAT)
 }
 
 fn float_and_integer(float: ElementType, integer: ElementType) -> Answer {
-    Answer::new(float, HIGHER_CATEGORY).unless(float.bits() >= 2 * integer.bits(), Reason::IntegerToFloat)
+    Answer::new(float, HIGHER_CATEGORY).unless(float.bits() >= 2 * integer.bits(), INTEGER_TO_FLOAT)
 }
 
-fn integers(x: ElementType, y: ElementType, attributes: &Attributes) -> Answer {
+fn integers(x: ElementType, y: ElementType, options: &Options) -> Answer {
     let (unsigned, signed) = match (x.kind(), y.kind()) {
         (Kind::Unsigned, Kind::Signed) => (x, y),
         (Kind::Signed, Kind::Unsigned) => (y, x),
@@ -497,11 +392,9 @@ fn integers(x: ElementType, y: ElementType, attributes: &Attributes) -> Answer {
         8 => (ElementType::I16, NEXT_SIGNED),
         16 => (ElementType::I32, NEXT_SIGNED),
         32 => (ElementType::I64, NEXT_SIGNED),
-        _ => {
-            (attributes.u64_integer_promotion_target, "u64_integer_promotion_target, where u64 meets a signed integer")
-        }
+        _ => (options.u64_integer_promotion_target, "u64_integer_promotion_target, where u64 meets a signed integer"),
     };
-    Answer::new(result, rule).unless(false, Reason::UnsignedToSigned)
+    Answer::new(result, rule).unless(false, UNSIGNED_TO_SIGNED)
 }
 
 const NEXT_SIGNED: &str = "the signed integer of twice the unsigned one's bits holds both";
@@ -545,17 +438,17 @@ impl fmt::Display for Quirk {
 /// `u16` that becomes `i8`. `None` for every other promotion, refused ones and those under `promote_unsafe` included.
 ///
 /// ```
-/// use typelift_promote::{ElementType::*, openvino::{Attributes, Operand, Quirk, promote, quirk}};
-/// let attributes = Attributes { pytorch_scalar_promotion: true, ..Attributes::default() };
-/// let (a, b) = (Operand::dimensioned(I8), Operand::scalar(U16));
-/// assert_eq!(promote(a, b, &attributes), Ok(I8));
-/// assert_eq!(quirk(a, b, &attributes), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
+/// use typelift_promote::{ElementType::*, Operand, openvino::{Options, Quirk, promote, quirk}};
+/// let options = Options { pytorch_scalar_promotion: true, ..Options::default() };
+/// let (a, b) = (Operand::dimensioned(I8), Operand::zero_dim(U16));
+/// assert_eq!(promote(a, b, &options), Ok(I8));
+/// assert_eq!(quirk(a, b, &options), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
 /// ```
-pub fn quirk(a: Operand, b: Operand, attributes: &Attributes) -> Option<Quirk> {
-    let result = promote(a, b, attributes).ok().filter(|_| !attributes.promote_unsafe)?;
-    let scalar = if a.rank == RankKnowledge::Scalar { a.element_type } else { b.element_type };
+pub fn quirk(a: Operand, b: Operand, options: &Options) -> Option<Quirk> {
+    let result = promote(a, b, options).ok().filter(|_| !options.promote_unsafe)?;
+    let scalar = if a.category == Category::ZeroDim { a.element_type } else { b.element_type };
     let one_category = result.is_float() && scalar.is_float() || result.is_integer() && scalar.is_integer();
-    by_scalar(a, b, attributes).filter(|_| one_category)?;
+    by_scalar(a, b, options).filter(|_| one_category)?;
     let fidelity = fidelity(scalar, result)?;
     if fidelity.can(Loss::Wraps) || fidelity.can(Loss::Overflows) {
         Some(Quirk::ScalarOutOfRange { scalar, result })

@@ -51,7 +51,7 @@ macro_rules! registry {
 
 registry! {
     /// OpenVINO's `ConvertPromoteTypes`.
-    OpenVino(crate::openvino::Attributes);
+    OpenVino(crate::openvino::Options);
     /// PyTorch.
     PyTorch(crate::pytorch::Options);
     /// Paddle.

@@ -172,7 +172,7 @@ fn shape(text: &str) -> Result<Shape, Failure> {
 }
 
 /// What a conversion aligns by.
-fn align(name: &str, attributes: openvino::Attributes) -> Result<Option<Align>, Failure> {
+fn align(name: &str, attributes: openvino::Options) -> Result<Option<Align>, Failure> {
     let names = || ["declared", "off"].into_iter().chain(RuleSet::for_models().map(|rules| rules.name()));
     match name {
         "off" => Ok(None),
@@ -351,7 +351,7 @@ impl Model {
         target: Option<&str>,
     ) -> PyResult<(String, String, String)> {
         self.edit(py, |state| {
-            let attributes = openvino::Attributes {
+            let attributes = openvino::Options {
                 promote_unsafe,
                 pytorch_scalar_promotion,
                 u64_integer_promotion_target: element_type(u64_integer_promotion_target)?,

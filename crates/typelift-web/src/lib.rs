@@ -65,7 +65,7 @@ impl Session {
     /// Converts the model as `typelift convert --align` does: `{"changes": [...], "findings": [...]}`. A finding that is an error
     /// says why the model is as it was.
     pub fn convert(&mut self, align: &str) -> String {
-        let align = Align::named(align, openvino::Attributes::default());
+        let align = Align::named(align, openvino::Options::default());
         let Some(mut model) = self.model.clone() else { return json!({ "changes": [], "findings": [] }).to_string() };
         let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
         match (Conversion { align, ..Conversion::default() }).run(&mut model, &mut found) {

@@ -417,6 +417,24 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
+/// A number with a comma between groups of three digits.
+///
+/// ```
+/// assert_eq!(typelift::diagnostic::grouped(1_234_567), "1,234,567");
+/// ```
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
     match texts.split_last() {

@@ -34,12 +34,12 @@ enum Base {
     /// Nowhere: types and shapes are known all the same, values are not.
     #[default]
     None,
-    File(Arc<Source>),
+    File(Arc<Bin>),
     Memory(Arc<[u8]>),
 }
 
 /// An open `.bin`.
-struct Source {
+struct Bin {
     file: File,
     path: PathBuf,
     length: u64,
@@ -108,7 +108,7 @@ impl Weights {
             }
             let file = File::open(path)?;
             let (length, stamp) = (file.metadata()?.len(), Stamp::of(&file)?);
-            let source = Source { file, path: path.to_owned(), length, stamp, window: Mutex::default() };
+            let source = Bin { file, path: path.to_owned(), length, stamp, window: Mutex::default() };
             Ok(Self { base: Base::File(Arc::new(source)), tail: Tail::default() })
         };
         match open() {
@@ -200,7 +200,7 @@ impl Weights {
         start + at as u64
     }
 
-    fn source(&self) -> Option<&Source> {
+    fn source(&self) -> Option<&Bin> {
         match &self.base {
             Base::File(source) => Some(source),
             Base::None | Base::Memory(_) => None,
@@ -284,7 +284,7 @@ impl fmt::Debug for Weights {
     }
 }
 
-impl Source {
+impl Bin {
     fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let start = offset - offset % Window::PAGE;
         let within = (offset - start) as usize;

@@ -11,7 +11,7 @@ use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::infer::Probe;
 pub use crate::ops::Setting;
-use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, setting};
+use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -49,6 +49,9 @@ pub struct Step {
     pub layer: LayerRef,
     /// Its operation, as the file spells it.
     pub operation: String,
+    /// What kind of layer it is.
+    #[serde(skip)]
+    pub kind: LayerKind,
     /// Which of its outputs the tensor is.
     pub output: usize,
     /// The line of the file; `None` for a layer that was added.
@@ -201,8 +204,8 @@ pub enum NameError {
 /// ```
 pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
     let mut search = Search::new(model);
-    let (room, tensor) = search.find(name)?;
-    search.visit(None, room, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
+    let (scope, tensor) = search.find(name)?;
+    search.visit(None, scope, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
     Ok(search.derive())
 }
 
@@ -221,10 +224,10 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
 #[must_use]
 pub fn why_all(model: &Model) -> Derivation {
     let mut search = Search::new(model);
-    for room in 0..search.rooms.len() {
-        let layers = search.rooms[room].graph.layers();
+    for scope in 0..search.scopes.len() {
+        let layers = search.scopes[scope].graph.layers();
         for tensor in layers.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port))) {
-            search.visit(None, room, tensor);
+            search.visit(None, scope, tensor);
         }
     }
     search.derive()
@@ -247,7 +250,7 @@ fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
 
 /// The first output of a layer, or the input of a Result.
 fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
-    match ops::kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
+    match kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
         true => graph.producer(layer.id().input(0)),
         false => Some(Output { layer: layer.id(), port: 0 }),
     }
@@ -275,11 +278,11 @@ fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
     }
 }
 
-/// The way into a body: the room around it, its layer, and its position among the bodies of the layer.
+/// The way into a body: the scope around it, its layer, and its position among the bodies of the layer.
 type Door = (usize, LayerId, usize);
 
 /// A graph of the model.
-struct Room<'a> {
+struct Scope<'a> {
     graph: &'a Graph,
     /// `loop/body`.
     path: String,
@@ -290,8 +293,8 @@ struct Room<'a> {
 }
 
 struct Search<'a> {
-    rooms: Vec<Room<'a>>,
-    /// The room behind each door.
+    scopes: Vec<Scope<'a>>,
+    /// The scope behind each door.
     doors: HashMap<Door, usize>,
     /// The step of each tensor that was reached.
     indices: HashMap<(usize, Output), usize>,
@@ -304,7 +307,7 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(model: &'a Model) -> Self {
         let mut search = Self {
-            rooms: vec![Room {
+            scopes: vec![Scope {
                 graph: &model.graph,
                 path: String::new(),
                 door: None,
@@ -323,25 +326,25 @@ impl<'a> Search<'a> {
     /// The steps of the tensors that were visited, and of those that decide their types.
     fn derive(mut self) -> Derivation {
         let mut steps = Vec::new();
-        while let Some((room, tensor)) = self.waiting.pop_front() {
-            steps.extend(self.step(room, tensor));
+        while let Some((scope, tensor)) = self.waiting.pop_front() {
+            steps.extend(self.step(scope, tensor));
         }
         Derivation { steps }
     }
 
-    /// Adds the bodies in the first room, and theirs.
+    /// Adds the bodies in the first scope, and theirs.
     fn open(&mut self) {
         let mut next = 0;
-        while let Some(Room { graph, path, .. }) = self.rooms.get(next) {
+        while let Some(Scope { graph, path, .. }) = self.scopes.get(next) {
             let (graph, path) = (*graph, path.clone());
             for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
                     let separator = if path.is_empty() { "" } else { "/" };
                     let path = format!("{path}{separator}{}/{}", layer.name(), body.name());
                     let door = (next, layer.id(), at);
-                    self.doors.insert(door, self.rooms.len());
+                    self.doors.insert(door, self.scopes.len());
                     let door = Some(door);
-                    self.rooms.push(Room {
+                    self.scopes.push(Scope {
                         graph: &body.graph,
                         path,
                         door,
@@ -353,14 +356,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The one tensor of that name, and its room.
+    /// The one tensor of that name, and its scope.
     fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
-        let rooms = || self.rooms.iter().enumerate();
+        let scopes = || self.scopes.iter().enumerate();
         let mut found: Vec<(usize, Output)> = Vec::new();
         // By its path first.
-        let inside = rooms().filter_map(|(at, room)| match room.path.as_str() {
-            "" => Some((at, room.graph, name)),
-            path => Some((at, room.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
+        let inside = scopes().filter_map(|(at, scope)| match scope.path.as_str() {
+            "" => Some((at, scope.graph, name)),
+            path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
         });
         let inside: Vec<_> = inside.collect();
         for &(at, graph, rest) in &inside {
@@ -377,45 +380,46 @@ impl<'a> Search<'a> {
         }
         // Without a path, an id says too little.
         if found.is_empty() && name.parse::<u64>().is_err() {
-            found.extend(rooms().flat_map(|(at, room)| named(room.graph, name).into_iter().map(move |it| (at, it))));
+            found.extend(scopes().flat_map(|(at, scope)| named(scope.graph, name).into_iter().map(move |it| (at, it))));
         }
         match found[..] {
             [] => Err(reason),
             [one] => Ok(one),
             _ => {
-                let tensors = found.iter().map(|&(room, tensor)| self.spelled(room, tensor)).collect();
+                let tensors = found.iter().map(|&(scope, tensor)| self.spelled(scope, tensor)).collect();
                 Err(NameError::Ambiguous { name: name.to_owned(), tensors })
             }
         }
     }
 
     /// `If_36/then_body/4.0`: the way to ask for a tensor that no other shares.
-    fn spelled(&self, room: usize, tensor: Output) -> String {
-        let path = &self.rooms[room].path;
+    fn spelled(&self, scope: usize, tensor: Output) -> String {
+        let path = &self.scopes[scope].path;
         let separator = if path.is_empty() { "" } else { "/" };
         format!("{path}{separator}{}.{}", tensor.layer, tensor.port)
     }
 
     /// A tensor as a source of another; `None` where there is no such tensor.
-    fn visit(&mut self, input: Option<usize>, room: usize, tensor: Output) -> Option<Source> {
-        self.rooms[room].graph.output(tensor)?;
+    fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Source> {
+        self.scopes[scope].graph.output(tensor)?;
         let next = self.indices.len();
-        let step = *self.indices.entry((room, tensor)).or_insert_with(|| {
-            self.waiting.push_back((room, tensor));
+        let step = *self.indices.entry((scope, tensor)).or_insert_with(|| {
+            self.waiting.push_back((scope, tensor));
             next
         });
         Some(Source { input, step })
     }
 
     /// The step of a tensor that was visited.
-    fn step(&mut self, room: usize, tensor: Output) -> Option<Step> {
-        let graph = self.rooms[room].graph;
+    fn step(&mut self, scope: usize, tensor: Output) -> Option<Step> {
+        let graph = self.scopes[scope].graph;
         let layer = graph.layer(tensor.layer)?;
         let port = layer.outputs().get(tensor.port)?;
-        let (rule, from) = self.decide(room, layer, tensor.port);
+        let (rule, from) = self.decide(scope, layer, tensor.port);
         Some(Step {
-            layer: LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.rooms[room].path.clone() },
+            layer: LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.scopes[scope].path.clone() },
             operation: layer.ty().to_owned(),
+            kind: kind(layer),
             output: tensor.port,
             line: layer.span().map(|span| self.lines.line_column(span.start).0),
             element_type: port.element_type(),
@@ -426,29 +430,29 @@ impl<'a> Search<'a> {
     }
 
     /// What decides the type of an output, and the tensors that have a say in it.
-    fn decide(&mut self, room: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
-        let graph = self.rooms[room].graph;
+    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
+        let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
         match operation.layer_kind() {
             LayerKind::Parameter => {
-                if let Some((outside, input, tensor)) = self.given(room, layer.id()) {
+                if let Some((outside, input, tensor)) = self.given(scope, layer.id()) {
                     return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
                 }
             }
             LayerKind::If | LayerKind::Loop | LayerKind::TensorIterator => {
-                return (Rule::Body, self.results(room, layer, port));
+                return (Rule::Body, self.results(scope, layer, port));
             }
             _ => {}
         }
-        let (rule, inputs) = self.ask(room, layer, operation, port);
+        let (rule, inputs) = self.ask(scope, layer, operation, port);
         let producers = graph.producers(layer.id());
         let tensors = inputs.into_iter().filter_map(|input| Some((input, producers.get(input).copied().flatten()?)));
-        (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), room, tensor)).collect())
+        (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
     }
 
     /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
-    fn ask(&mut self, room: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
-        let Room { graph, probe: asker, .. } = &mut self.rooms[room];
+    fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
+        let Scope { graph, probe: asker, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
@@ -509,12 +513,12 @@ impl<'a> Search<'a> {
         (rule, deciding)
     }
 
-    /// The tensor that is given to a Parameter of a body, with the room it is in and the input by which it comes.
+    /// The tensor that is given to a Parameter of a body, with the scope it is in and the input by which it comes.
     /// TensorIterator leaves the types of its Parameters alone.
-    fn given(&self, room: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
-        let (outside, owner, at) = self.rooms[room].door?;
-        let graph = self.rooms[outside].graph;
-        let layer = graph.layer(owner).filter(|layer| ops::kind(layer) != LayerKind::TensorIterator)?;
+    fn given(&self, scope: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
+        let (outside, owner, at) = self.scopes[scope].door?;
+        let graph = self.scopes[outside].graph;
+        let layer = graph.layer(owner).filter(|layer| kind(layer) != LayerKind::TensorIterator)?;
         let entries = layer.bodies().get(at)?.port_map.iter().filter(|entry| entry.direction == Direction::Input);
         let entry = entries.into_iter().find(|entry| entry.internal_layer_id == parameter)?;
         let input = usize::try_from(entry.external_port_id).ok()?;
@@ -522,13 +526,13 @@ impl<'a> Search<'a> {
     }
 
     /// What the Results of the bodies of a layer take that become one of its outputs.
-    fn results(&mut self, room: usize, layer: &Layer, port: usize) -> Vec<Source> {
+    fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Source> {
         let bodies = layer.bodies().iter().enumerate();
         let sources = bodies.filter_map(|(at, body)| {
-            let room = *self.doors.get(&(room, layer.id(), at))?;
+            let scope = *self.doors.get(&(scope, layer.id(), at))?;
             let leaves = |entry: &&PortMapEntry| entry.direction == Direction::Output && entry.external_port_id >= 0;
             let entry = body.port_map.iter().filter(leaves).nth(port)?;
-            self.visit(None, room, body.graph.producer(entry.internal_layer_id.input(0))?)
+            self.visit(None, scope, body.graph.producer(entry.internal_layer_id.input(0))?)
         });
         sources.collect()
     }

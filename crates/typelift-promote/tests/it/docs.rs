@@ -12,7 +12,7 @@ fn promote(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Option<E
 }
 
 fn unsafe_openvino() -> RuleSet {
-    RuleSet::OpenVino(openvino::Attributes { promote_unsafe: true, ..Default::default() })
+    RuleSet::OpenVino(openvino::Options { promote_unsafe: true, ..Default::default() })
 }
 
 fn named(name: &str) -> RuleSet {
@@ -113,13 +113,13 @@ fn cause(types: [ElementType; 3]) -> &'static str {
 }
 
 fn quirk_table() -> String {
-    let attributes = openvino::Attributes { pytorch_scalar_promotion: true, ..Default::default() };
+    let attributes = openvino::Options { pytorch_scalar_promotion: true, ..Default::default() };
     let mut text = "| dimensioned, and result | scalars it takes although it cannot hold them | scalars that round |\n|---|---|---|\n".to_owned();
     let types: Vec<_> = ElementType::all().filter(|&ty| openvino::is_supported(ty)).collect();
     for &ty in &types {
         let (mut beyond, mut rounds) = (Vec::new(), Vec::new());
         for &scalar in &types {
-            let pair = (openvino::Operand::dimensioned(ty), openvino::Operand::scalar(scalar));
+            let pair = (Operand::dimensioned(ty), Operand::zero_dim(scalar));
             match openvino::quirk(pair.0, pair.1, &attributes) {
                 Some(openvino::Quirk::ScalarOutOfRange { .. }) => beyond.push(scalar.name()),
                 Some(openvino::Quirk::ScalarRounds { .. }) => rounds.push(scalar.name()),

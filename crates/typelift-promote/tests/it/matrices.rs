@@ -41,10 +41,10 @@ const CATEGORIES: [Category; 3] = [Category::Dimensioned, Category::ZeroDim, Cat
 fn openvino() {
     let settings = [(false, false), (true, false), (false, true), (true, true)];
     for (promote_unsafe, pytorch_scalar_promotion) in settings {
-        let rules = RuleSet::OpenVino(openvino::Attributes {
+        let rules = RuleSet::OpenVino(openvino::Options {
             promote_unsafe,
             pytorch_scalar_promotion,
-            ..openvino::Attributes::default()
+            ..openvino::Options::default()
         });
         let column = if pytorch_scalar_promotion { Category::ZeroDim } else { Category::Dimensioned };
         let safety = if promote_unsafe { "unsafe" } else { "safe" };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
-use typelift_promote::{ElementType, fidelity, openvino};
+use typelift_promote::{ElementType, Operand, fidelity, openvino};
 
 use crate::diagnostic::{Code, Diagnostic, list};
 use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
@@ -75,7 +75,7 @@ pub(crate) fn find(model: &Model, known: &Known) -> Repair {
 /// How many parts of a model are tried whose ports may be out of date, large ones first.
 const MOST_REGIONS: usize = 8;
 
-/// A layer, by its room.
+/// A layer, by its scope.
 type Member = (usize, LayerId);
 
 /// The layers whose ports do not count.
@@ -118,12 +118,12 @@ struct Tie {
 }
 
 /// A graph of the model.
-struct Room<'a> {
+struct Scope<'a> {
     graph: &'a Graph,
     place: Place,
     /// `loop/body`.
     path: String,
-    /// The room of each body in it.
+    /// The scope of each body in it.
     bodies: HashMap<(LayerId, usize), usize>,
     /// The type that each tensor has when everything before it is repaired.
     types: HashMap<Output, ElementType>,
@@ -137,7 +137,7 @@ struct Room<'a> {
     probe: Probe,
 }
 
-impl Room<'_> {
+impl Scope<'_> {
     fn element_type(&self, tensor: Output) -> ElementType {
         self.types.get(&tensor).copied().unwrap_or(ElementType::Dynamic)
     }
@@ -197,7 +197,7 @@ fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::
 
 /// A layer whose inputs are being looked at, with the types that they are to have so far.
 struct Case<'a> {
-    room: usize,
+    scope: usize,
     layer: &'a Layer,
     operation: &'static Operation,
     ports: Vec<OutputPort>,
@@ -236,8 +236,8 @@ impl Case<'_> {
     }
 
     /// ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``
-    fn takes(&self, room: &Room, group: &[usize]) -> String {
-        format!("{} takes {}", describe(self.layer), room.origins(self.sources(group)))
+    fn takes(&self, scope: &Scope, group: &[usize]) -> String {
+        format!("{} takes {}", describe(self.layer), scope.origins(self.sources(group)))
     }
 
     fn sources(&self, group: &[usize]) -> impl Iterator<Item = Output> {
@@ -268,7 +268,7 @@ enum Verdict {
 }
 
 struct Search<'a> {
-    rooms: Vec<Room<'a>>,
+    scopes: Vec<Scope<'a>>,
     model: &'a Model,
     known: &'a Known,
     stale: Stale,
@@ -281,34 +281,34 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(model: &'a Model, known: &'a Known, stale: Stale) -> Self {
-        let mut rooms = vec![Room::new(model, &model.graph, Place::default(), String::new())];
+        let mut scopes = vec![Scope::new(model, &model.graph, Place::default(), String::new())];
         let mut next = 0;
-        while let Some(room) = rooms.get(next) {
-            let (graph, place, path) = (room.graph, room.place.clone(), room.path.clone());
+        while let Some(scope) = scopes.get(next) {
+            let (graph, place, path) = (scope.graph, scope.place.clone(), scope.path.clone());
             for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
                     let separator = if path.is_empty() { "" } else { "/" };
                     let inner_path = format!("{path}{separator}{}/{}", layer.name(), body.name());
                     let inner_place = place.body(layer.id(), at);
-                    let inner = rooms.len();
-                    rooms[next].bodies.insert((layer.id(), at), inner);
-                    rooms.push(Room::new(model, &body.graph, inner_place, inner_path));
+                    let inner = scopes.len();
+                    scopes[next].bodies.insert((layer.id(), at), inner);
+                    scopes.push(Scope::new(model, &body.graph, inner_place, inner_path));
                 }
             }
             next += 1;
         }
-        Self { rooms, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
+        Self { scopes, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
     }
 
     /// What to change, and the parts of the model whose ports may be out of date, large ones first.
     fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
         // Bodies come after the layers around them in the list.
-        for room in (0..self.rooms.len()).rev() {
-            self.walk_room(room);
+        for scope in (0..self.scopes.len()).rev() {
+            self.walk_scope(scope);
         }
         let mut repair = Repair::default();
-        for room in 0..self.rooms.len() {
-            self.collect(room, &mut repair);
+        for scope in 0..self.scopes.len() {
+            self.collect(scope, &mut repair);
         }
         let regions = self.regions();
         repair.refusals = self.refusals;
@@ -320,8 +320,8 @@ impl<'a> Search<'a> {
         let whose = match &self.stale {
             Stale::All => "the ports of the file".to_owned(),
             Stale::Of(members) => {
-                let &(room, first) = members.iter().min()?;
-                let layer = describe(self.rooms[room].graph.layer(first)?);
+                let &(scope, first) = members.iter().min()?;
+                let layer = describe(self.scopes[scope].graph.layer(first)?);
                 match members.len() {
                     1 => format!("the ports of {layer}"),
                     count => format!("the ports of {layer} and {} more layers", count - 1),
@@ -335,9 +335,9 @@ impl<'a> Search<'a> {
     fn regions(&self) -> Vec<Vec<Member>> {
         let places: HashMap<Member, usize> = self.differing.iter().copied().zip(0..).collect();
         let mut regions = petgraph::unionfind::UnionFind::new(self.differing.len());
-        for (&(room, layer), &at) in &places {
-            let producers = self.rooms[room].graph.producers(layer).into_iter().flatten();
-            for producer in producers.filter_map(|source| places.get(&(room, source.layer))) {
+        for (&(scope, layer), &at) in &places {
+            let producers = self.scopes[scope].graph.producers(layer).into_iter().flatten();
+            for producer in producers.filter_map(|source| places.get(&(scope, source.layer))) {
                 regions.union(at, *producer);
             }
         }
@@ -350,132 +350,132 @@ impl<'a> Search<'a> {
         members
     }
 
-    fn walk_room(&mut self, room: usize) {
-        let graph = self.rooms[room].graph;
+    fn walk_scope(&mut self, scope: usize) {
+        let graph = self.scopes[scope].graph;
         let Ok(order) = graph.topological_order() else { return };
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };
             let operation = layer.operation();
             match (operation, kind(layer)) {
-                _ if !layer.bodies().is_empty() => self.settle_owner(room, layer),
-                (Some(_), _) if layer.inputs().is_empty() => self.settle_source(room, layer),
-                (Some(_), LayerKind::Assign) => self.settle_assign(room, layer),
-                (Some(_), LayerKind::Result) => self.settle_result(room, layer),
-                (Some(operation), _) => self.settle(room, layer, operation),
-                (None, _) => self.settle_declared(room, layer),
+                _ if !layer.bodies().is_empty() => self.settle_owner(scope, layer),
+                (Some(_), _) if layer.inputs().is_empty() => self.settle_source(scope, layer),
+                (Some(_), LayerKind::Assign) => self.settle_assign(scope, layer),
+                (Some(_), LayerKind::Result) => self.settle_result(scope, layer),
+                (Some(operation), _) => self.settle(scope, layer, operation),
+                (None, _) => self.settle_declared(scope, layer),
             }
         }
-        self.untie(room);
-        self.retype_parameters(room);
+        self.untie(scope);
+        self.retype_parameters(scope);
     }
 
     /// Parameters, constants and the like.
-    fn settle_source(&mut self, room: usize, layer: &Layer) {
-        let room = &mut self.rooms[room];
+    fn settle_source(&mut self, scope: usize, layer: &Layer) {
+        let scope = &mut self.scopes[scope];
         let written = layer.attribute("element_type").and_then(ElementType::from_name);
         for (port, output) in layer.outputs().iter().enumerate() {
             let tensor = Output { layer: layer.id(), port };
-            room.types.insert(tensor, written.unwrap_or(output.element_type()));
-            if room.place.is_model() && self.known.changed.contains(&layer.id()) {
-                room.follow.insert(tensor);
+            scope.types.insert(tensor, written.unwrap_or(output.element_type()));
+            if scope.place.is_model() && self.known.changed.contains(&layer.id()) {
+                scope.follow.insert(tensor);
             }
         }
     }
 
     /// An operation that is not known makes what it declares.
-    fn settle_declared(&mut self, room: usize, layer: &Layer) {
+    fn settle_declared(&mut self, scope: usize, layer: &Layer) {
         for (port, output) in layer.outputs().iter().enumerate() {
             let ty = output.declared.unwrap_or(output.element_type());
-            self.rooms[room].types.insert(Output { layer: layer.id(), port }, ty);
+            self.scopes[scope].types.insert(Output { layer: layer.id(), port }, ty);
         }
     }
 
     /// A Result of the model takes what its port declares.
-    fn settle_result(&mut self, room: usize, layer: &Layer) {
-        let trusts = !self.stale.has((room, layer.id()));
-        let room = &mut self.rooms[room];
+    fn settle_result(&mut self, scope: usize, layer: &Layer) {
+        let trusts = !self.stale.has((scope, layer.id()));
+        let scope = &mut self.scopes[scope];
         let (Some(declared), Some(tensor)) =
-            (layer.inputs().first().and_then(|port| port.declared), room.source(layer.id(), 0))
+            (layer.inputs().first().and_then(|port| port.declared), scope.source(layer.id(), 0))
         else {
             return;
         };
-        let is_other = ![declared, ElementType::Dynamic].contains(&room.element_type(tensor));
+        let is_other = ![declared, ElementType::Dynamic].contains(&scope.element_type(tensor));
         // What an operation makes of sound inputs is not odd: the port of the Result is out of date.
         let can_be_odd = [LayerKind::Parameter, LayerKind::Constant, LayerKind::Convert];
-        let can_be_odd = can_be_odd.into_iter().any(|kind| room.is_of(tensor, kind));
+        let can_be_odd = can_be_odd.into_iter().any(|kind| scope.is_of(tensor, kind));
         if trusts
             && is_other
             && can_be_odd
-            && room.place.is_model()
-            && !room.follow.contains(&tensor)
-            && room.permits(tensor, declared)
+            && scope.place.is_model()
+            && !scope.follow.contains(&tensor)
+            && scope.permits(tensor, declared)
         {
             let reason = format!("output `{}` is declared as {declared}", layer.name());
-            room.demand(Input { layer: layer.id(), port: 0 }, tensor, declared, reason.into());
+            scope.demand(Input { layer: layer.id(), port: 0 }, tensor, declared, reason.into());
         }
     }
 
     /// An Assign takes what the ReadValue of its variable gives.
-    fn settle_assign(&mut self, room: usize, layer: &Layer) {
-        let room = &mut self.rooms[room];
-        let Some(tensor) = room.source(layer.id(), 0) else { return };
-        let given = room.element_type(tensor);
+    fn settle_assign(&mut self, scope: usize, layer: &Layer) {
+        let scope = &mut self.scopes[scope];
+        let Some(tensor) = scope.source(layer.id(), 0) else { return };
+        let given = scope.element_type(tensor);
         let variable = layer.attribute("variable_id").unwrap_or_default();
-        let wanted = room.variables.get(variable).copied().unwrap_or(given);
-        if wanted != given && room.permits(tensor, wanted) {
+        let wanted = scope.variables.get(variable).copied().unwrap_or(given);
+        if wanted != given && scope.permits(tensor, wanted) {
             let reason = format!("{} takes {given}, and variable `{variable}` is {wanted}", describe(layer));
-            room.demand(Input { layer: layer.id(), port: 0 }, tensor, wanted, reason.into());
+            scope.demand(Input { layer: layer.id(), port: 0 }, tensor, wanted, reason.into());
         }
-        room.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
+        scope.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
     }
 
     /// A layer with bodies: what goes in has the types of their Parameters, what comes out those of their Results.
-    fn settle_owner(&mut self, room: usize, layer: &Layer) {
+    fn settle_owner(&mut self, scope: usize, layer: &Layer) {
         for (at, body) in layer.bodies().iter().enumerate() {
-            let Some(&inner) = self.rooms[room].bodies.get(&(layer.id(), at)) else { continue };
+            let Some(&inner) = self.scopes[scope].bodies.get(&(layer.id(), at)) else { continue };
             for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
                 let parameter = Output { layer: entry.internal_layer_id, port: 0 };
-                let wanted = self.rooms[inner].element_type(parameter);
+                let wanted = self.scopes[inner].element_type(parameter);
                 let Ok(port) = usize::try_from(entry.external_port_id) else { continue };
-                self.enter(room, layer, port, wanted);
+                self.enter(scope, layer, port, wanted);
             }
             for edge in &body.back_edges {
-                let wanted = self.rooms[inner].element_type(Output { layer: edge.to, port: 0 });
-                let given = self.rooms[inner].result_type(edge.from);
+                let wanted = self.scopes[inner].element_type(Output { layer: edge.to, port: 0 });
+                let given = self.scopes[inner].result_type(edge.from);
                 let reason = format!("it is {wanted} in the next iteration of {}", describe(layer));
                 self.merge(inner, edge.from, given, wanted, reason);
             }
         }
         for port in 0..layer.outputs().len() {
-            self.leave(room, layer, port);
+            self.leave(scope, layer, port);
         }
     }
 
     /// Gives an input of a layer with bodies the type of the Parameter that it goes to.
-    fn enter(&mut self, room: usize, layer: &Layer, port: usize, wanted: ElementType) {
-        let room = &mut self.rooms[room];
-        let Some(tensor) = room.source(layer.id(), port) else { return };
-        let given = room.element_type(tensor);
+    fn enter(&mut self, scope: usize, layer: &Layer, port: usize, wanted: ElementType) {
+        let scope = &mut self.scopes[scope];
+        let Some(tensor) = scope.source(layer.id(), port) else { return };
+        let given = scope.element_type(tensor);
         let input = Input { layer: layer.id(), port };
         let known = ![given, wanted].contains(&ElementType::Dynamic);
-        if known && given != wanted && !room.asked.contains_key(&input) && room.permits(tensor, wanted) {
+        if known && given != wanted && !scope.asked.contains_key(&input) && scope.permits(tensor, wanted) {
             let reason = format!("input {port} of {} is {given}, and its body takes {wanted}", describe(layer));
-            room.demand(input, tensor, wanted, reason.into());
+            scope.demand(input, tensor, wanted, reason.into());
         }
     }
 
     /// Gives what a Result of a body takes the type that it meets.
     fn merge(&mut self, inner: usize, result: LayerId, given: ElementType, wanted: ElementType, reason: String) {
-        let room = &mut self.rooms[inner];
-        let Some(tensor) = room.source(result, 0) else { return };
+        let scope = &mut self.scopes[inner];
+        let Some(tensor) = scope.source(result, 0) else { return };
         let known = ![given, wanted].contains(&ElementType::Dynamic);
-        if known && given != wanted && room.permits(tensor, wanted) {
-            room.demand(Input { layer: result, port: 0 }, tensor, wanted, reason.into());
+        if known && given != wanted && scope.permits(tensor, wanted) {
+            scope.demand(Input { layer: result, port: 0 }, tensor, wanted, reason.into());
         }
     }
 
     /// Finds the type of an output of a layer with bodies, which its branches must agree on.
-    fn leave(&mut self, room: usize, layer: &Layer, port: usize) {
+    fn leave(&mut self, scope: usize, layer: &Layer, port: usize) {
         let results: Vec<(usize, LayerId)> = layer
             .bodies()
             .iter()
@@ -485,15 +485,15 @@ impl<'a> Search<'a> {
                     entry.direction == Direction::Output && entry.external_port_id >= 0
                 };
                 let entry = body.port_map.iter().filter(leaves).nth(port)?;
-                Some((*self.rooms[room].bodies.get(&(layer.id(), at))?, entry.internal_layer_id))
+                Some((*self.scopes[scope].bodies.get(&(layer.id(), at))?, entry.internal_layer_id))
             })
             .collect();
-        let types: Vec<_> = results.iter().map(|&(inner, result)| self.rooms[inner].result_type(result)).collect();
+        let types: Vec<_> = results.iter().map(|&(inner, result)| self.scopes[inner].result_type(result)).collect();
         let declared = layer
             .outputs()
             .get(port)
             .and_then(|output| output.declared)
-            .filter(|_| !self.stale.has((room, layer.id())));
+            .filter(|_| !self.stale.has((scope, layer.id())));
         let common = match types[..] {
             [first, second] if first != second => {
                 let given = declared.filter(|declared| types.contains(declared));
@@ -507,15 +507,15 @@ impl<'a> Search<'a> {
             let reason = format!("{} gives {given}, and its output is {common}", describe(layer));
             self.merge(inner, result, ty, common, reason);
         }
-        self.rooms[room].types.insert(Output { layer: layer.id(), port }, common);
+        self.scopes[scope].types.insert(Output { layer: layer.id(), port }, common);
     }
 
     /// Gives inputs of a layer other types until it takes them and makes what it declares, one group at a time.
-    fn settle(&mut self, room: usize, layer: &'a Layer, operation: &'static Operation) {
-        let Some(mut case) = self.case(room, layer, operation) else { return };
-        let follows = case.tensors.iter().any(|tensor| self.rooms[room].follow.contains(tensor));
+    fn settle(&mut self, scope: usize, layer: &'a Layer, operation: &'static Operation) {
+        let Some(mut case) = self.case(scope, layer, operation) else { return };
+        let follows = case.tensors.iter().any(|tensor| self.scopes[scope].follow.contains(tensor));
         let mut outputs = None;
-        let mut decides = case.tensors.iter().any(|&tensor| self.decided.contains(&(room, tensor)));
+        let mut decides = case.tensors.iter().any(|&tensor| self.decided.contains(&(scope, tensor)));
         for _ in 0..=case.ports.len() {
             let (verdict, found) = match self.ask(&case, &case.ports) {
                 Ok(found) => (self.reconsider(&case, &found, follows), Some(found)),
@@ -530,7 +530,7 @@ impl<'a> Search<'a> {
                         case.ports[input].element_type = takes[0];
                     }
                     let inputs = group.into_iter().map(|input| (input, case.tensors[input])).collect();
-                    self.rooms[room].ties.push(Tie { layer: layer.id(), inputs, takes });
+                    self.scopes[scope].ties.push(Tie { layer: layer.id(), inputs, takes });
                 }
                 Verdict::Refuse(choice) => {
                     self.refuse(&case, &choice);
@@ -543,42 +543,42 @@ impl<'a> Search<'a> {
             let found = outputs.as_ref().and_then(|outputs| outputs.get(port)).map(|output| output.0);
             let ty = found.or(output.declared).unwrap_or(ElementType::Dynamic);
             let tensor = Output { layer: layer.id(), port };
-            self.rooms[room].types.insert(tensor, ty);
+            self.scopes[scope].types.insert(tensor, ty);
             if decides {
-                self.decided.insert((room, tensor));
+                self.decided.insert((scope, tensor));
             } else if output.declared.is_some_and(|declared| declared != ty)
-                && self.differing.last() != Some(&(room, layer.id()))
+                && self.differing.last() != Some(&(scope, layer.id()))
             {
-                self.differing.push((room, layer.id()));
+                self.differing.push((scope, layer.id()));
             }
             if follows && output.declared.is_some_and(|declared| declared != ty) {
-                self.rooms[room].follow.insert(tensor);
+                self.scopes[scope].follow.insert(tensor);
             }
         }
         if kind(layer) == LayerKind::ReadValue {
             let variable = layer.attribute("variable_id").unwrap_or_default().to_owned();
-            let ty = self.rooms[room].element_type(Output { layer: layer.id(), port: 0 });
-            self.rooms[room].variables.insert(variable, ty);
+            let ty = self.scopes[scope].element_type(Output { layer: layer.id(), port: 0 });
+            self.scopes[scope].variables.insert(variable, ty);
         }
     }
 
-    fn case(&self, room: usize, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
-        let Room { graph, .. } = &self.rooms[room];
+    fn case(&self, scope: usize, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
+        let Scope { graph, .. } = &self.scopes[scope];
         let tensors: Vec<Output> = graph.producers(layer.id()).into_iter().map_while(|feed| feed).collect();
         let port = |&tensor: &Output| {
             let shape = graph.output(tensor)?.shape().clone();
-            Some(OutputPort::new(self.rooms[room].element_type(tensor), shape))
+            Some(OutputPort::new(self.scopes[scope].element_type(tensor), shape))
         };
         let ports = tensors.iter().map(port).collect::<Option<_>>()?;
-        let is_stale = self.stale.has((room, layer.id()));
+        let is_stale = self.stale.has((scope, layer.id()));
         let trusted = |port: &OutputPort| port.declared.filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
-        Some(Case { room, layer, operation, ports, tensors, declared })
+        Some(Case { scope, layer, operation, ports, tensors, declared })
     }
 
     /// What the rule of the layer makes of inputs of these types.
     fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
-        let Room { graph, probe, .. } = &mut self.rooms[case.room];
+        let Scope { graph, probe, .. } = &mut self.scopes[case.scope];
         let &Case { layer, operation, .. } = case;
         let values = AttributeValues::of(layer, operation);
         let subject = Subject { graph, layer, operation, values: &values, given: None };
@@ -604,18 +604,18 @@ impl<'a> Search<'a> {
         if follows || case.matches(outputs) {
             return Verdict::Leave;
         }
-        let is_relaxed = self.known.relaxed.contains(&(self.rooms[case.room].place.clone(), case.layer.id()));
+        let is_relaxed = self.known.relaxed.contains(&(self.scopes[case.scope].place.clone(), case.layer.id()));
         for group in case.groups() {
             let tensors: HashSet<_> = case.sources(&group).collect();
             // Constants and Converts that agree with another tensor contradict the port.
-            let room = &self.rooms[case.room];
+            let scope = &self.scopes[case.scope];
             let says_type =
-                |&tensor: &Output| room.is_of(tensor, LayerKind::Constant) || room.is_of(tensor, LayerKind::Convert);
+                |&tensor: &Output| scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert);
             if tensors.len() > 1 && tensors.iter().any(says_type) && !is_relaxed && !case.disagree(&group) {
                 continue;
             }
             for to in case.declared_types() {
-                let permits = tensors.iter().all(|&tensor| self.rooms[case.room].permits(tensor, to));
+                let permits = tensors.iter().all(|&tensor| self.scopes[case.scope].permits(tensor, to));
                 let makes = |outputs: Outputs| case.matches(&outputs);
                 if permits && self.ask_with(case, &group, to).is_ok_and(makes) {
                     let ground = format!("the file declares {to} for what it makes");
@@ -637,7 +637,7 @@ impl<'a> Search<'a> {
         let found = groups.iter().find(is_about).or_else(|| groups.iter().find(|group| case.disagree(group)));
         let Some(group) = found.cloned() else { return Verdict::Leave };
         let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
-        let is_stale = self.stale.has((case.room, case.layer.id()));
+        let is_stale = self.stale.has((case.scope, case.layer.id()));
         let asked = asked.filter(|_| !is_stale).chain(fault.wants);
         let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));
         let mentioned: Vec<_> = asked.chain(given).filter(|&ty| ty != ElementType::Dynamic).collect();
@@ -683,9 +683,9 @@ impl<'a> Search<'a> {
 
     /// Asks a layer with a group of inputs of another type.
     fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> Trial {
-        let room = &self.rooms[case.room];
-        let survives = |tensor| group.len() > 1 && self.survives(case.room, tensor, to);
-        let permitted = case.sources(group).all(|tensor| room.permits(tensor, to) || survives(tensor));
+        let scope = &self.scopes[case.scope];
+        let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);
+        let permitted = case.sources(group).all(|tensor| scope.permits(tensor, to) || survives(tensor));
         let answer = self.ask_with(case, group, to);
         let fit = match &answer {
             Ok(outputs) if case.matches(outputs) => Fit::AsDeclared,
@@ -698,8 +698,8 @@ impl<'a> Search<'a> {
     }
 
     /// Whether every value of a constant is the same number in another type.
-    fn survives(&self, room: usize, tensor: Output, to: ElementType) -> bool {
-        let constant = self.rooms[room].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
+    fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
+        let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
         constant.is_some_and(|constant| loss::survives(constant, &self.model.weights, to))
     }
 
@@ -709,10 +709,10 @@ impl<'a> Search<'a> {
         if options.iter().all(|option| option.makes == options[0].makes) {
             return Verdict::Tied(group, options.iter().map(|option| option.to).collect());
         }
-        let room = &self.rooms[case.room];
+        let scope = &self.scopes[case.scope];
         let votes = |to: ElementType| {
-            let tensors = case.sources(&group).filter(|&tensor| room.element_type(tensor) == to);
-            tensors.map(|tensor| if room.is_constant(tensor) { 1 } else { group.len() }).sum::<usize>()
+            let tensors = case.sources(&group).filter(|&tensor| scope.element_type(tensor) == to);
+            tensors.map(|tensor| if scope.is_constant(tensor) { 1 } else { group.len() }).sum::<usize>()
         };
         let most = options.iter().map(|option| votes(option.to)).max().unwrap_or(0);
         let leading: Vec<_> = options.iter().map(|option| option.to).filter(|&to| votes(to) == most).collect();
@@ -729,12 +729,12 @@ impl<'a> Search<'a> {
 
     /// Gives a group of inputs their type, and notes those for which that is another one.
     fn give(&mut self, case: &mut Case, choice: &Choice) {
-        let room = &mut self.rooms[case.room];
-        let reason: Rc<str> = format!("{}: {}", case.takes(room, &choice.group), choice.ground).into();
+        let scope = &mut self.scopes[case.scope];
+        let reason: Rc<str> = format!("{}: {}", case.takes(scope, &choice.group), choice.ground).into();
         for &input in &choice.group {
             if ![choice.to, ElementType::Dynamic].contains(&case.ports[input].element_type()) {
                 let slot = Input { layer: case.layer.id(), port: input };
-                room.demand(slot, case.tensors[input], choice.to, reason.clone());
+                scope.demand(slot, case.tensors[input], choice.to, reason.clone());
             }
             case.ports[input].element_type = choice.to;
         }
@@ -742,29 +742,29 @@ impl<'a> Search<'a> {
 
     /// Refuses to make integers of floating-point numbers.
     fn refuse(&mut self, case: &Case, choice: &Choice) {
-        let room = &self.rooms[case.room];
+        let scope = &self.scopes[case.scope];
         let to = choice.to;
         let is_float = |input: &&usize| case.ports[**input].element_type().is_float();
         let floats: Vec<usize> = choice.group.iter().filter(is_float).copied().collect();
         let message = format!(
             "`{}` would need {} as {to}, and a floating-point number never becomes an integer or a truth value by itself",
             case.layer.ty(),
-            room.origins(case.sources(&floats)),
+            scope.origins(case.sources(&floats)),
         );
         let fault = Fault { inputs: floats.into(), ..Fault::types(&[], message) };
         let fault = Fault { code: Code::NoCommonType, ..fault }.rule("what the file declares asks for this").help(
             format!("put a Convert to {to} there where rounding is meant, or change the type of the other input"),
         );
-        self.refusals.push(infer::diagnose(self.model.source(), &room.path, room.graph, case.layer.id(), &fault));
+        self.refusals.push(infer::diagnose(self.model.source(), &scope.path, scope.graph, case.layer.id(), &fault));
     }
 
     /// Chooses the types of inputs that must agree and on which nothing depends: the one that takes the fewest Converts, of
     /// all layers together that share a tensor.
-    fn untie(&mut self, room: usize) {
-        let room = &mut self.rooms[room];
-        let ties = std::mem::take(&mut room.ties);
+    fn untie(&mut self, scope: usize) {
+        let scope = &mut self.scopes[scope];
+        let ties = std::mem::take(&mut scope.ties);
         let asked: HashMap<Output, ElementType> =
-            room.demands.iter().map(|demand| (demand.tensor, demand.to)).collect();
+            scope.demands.iter().map(|demand| (demand.tensor, demand.to)).collect();
         let mut clusters = petgraph::unionfind::UnionFind::new(ties.len());
         let mut first = HashMap::<Output, usize>::default();
         for (at, tie) in ties.iter().enumerate() {
@@ -777,14 +777,14 @@ impl<'a> Search<'a> {
             members.entry(clusters.find(at)).or_default().push(tie);
         }
         for ties in members.values() {
-            let Some((to, ground)) = cheapest(room, ties, &asked) else { continue };
+            let Some((to, ground)) = cheapest(scope, ties, &asked) else { continue };
             for tie in ties {
-                let Some(layer) = room.graph.layer(tie.layer) else { continue };
-                let origins = room.origins(tie.inputs.iter().map(|(_, tensor)| *tensor));
+                let Some(layer) = scope.graph.layer(tie.layer) else { continue };
+                let origins = scope.origins(tie.inputs.iter().map(|(_, tensor)| *tensor));
                 let reason: Rc<str> = format!("{} takes {origins}: {ground}", describe(layer)).into();
                 for &(port, tensor) in &tie.inputs {
-                    if room.element_type(tensor) != to {
-                        room.demand(Input { layer: tie.layer, port }, tensor, to, reason.clone());
+                    if scope.element_type(tensor) != to {
+                        scope.demand(Input { layer: tie.layer, port }, tensor, to, reason.clone());
                     }
                 }
             }
@@ -792,26 +792,26 @@ impl<'a> Search<'a> {
     }
 
     /// Gives Parameters of a body the type that everything in it asks for.
-    fn retype_parameters(&mut self, room: usize) {
-        let room = &mut self.rooms[room];
-        if room.place.is_model() {
+    fn retype_parameters(&mut self, scope: usize) {
+        let scope = &mut self.scopes[scope];
+        if scope.place.is_model() {
             return;
         }
         let mut wanted = HashMap::<Output, Option<ElementType>>::default();
-        for demand in &room.demands {
+        for demand in &scope.demands {
             let to = wanted.entry(demand.tensor).or_insert(Some(demand.to));
             *to = to.filter(|&to| to == demand.to);
         }
         for (tensor, to) in wanted {
-            if let Some(to) = to.filter(|_| room.is_of(tensor, LayerKind::Parameter)) {
-                room.types.insert(tensor, to);
+            if let Some(to) = to.filter(|_| scope.is_of(tensor, LayerKind::Parameter)) {
+                scope.types.insert(tensor, to);
             }
         }
     }
 
-    /// Adds what is to be done in a room.
-    fn collect(&mut self, room: usize, repair: &mut Repair) {
-        let demands = std::mem::take(&mut self.rooms[room].demands);
+    /// Adds what is to be done in a scope.
+    fn collect(&mut self, scope: usize, repair: &mut Repair) {
+        let demands = std::mem::take(&mut self.scopes[scope].demands);
         let ground = self.out_of_date();
         let mut by_tensor = BTreeMap::<Output, Vec<Demand>>::new();
         for demand in demands {
@@ -823,8 +823,8 @@ impl<'a> Search<'a> {
                     demand.reason = format!("{}; {ground}", demand.reason).into();
                 }
             }
-            let place = self.rooms[room].place.clone();
-            match self.culprit(room, tensor, &demands) {
+            let place = self.scopes[scope].place.clone();
+            match self.culprit(scope, tensor, &demands) {
                 Some(attribute) => repair.corrections.push(Correction {
                     place,
                     layer: tensor.layer,
@@ -846,20 +846,20 @@ impl<'a> Search<'a> {
                 }
             }
             repair.cost += 1;
-            let room = &self.rooms[room];
+            let scope = &self.scopes[scope];
             repair.contradictions +=
-                usize::from(room.is_of(tensor, LayerKind::Constant) || room.is_of(tensor, LayerKind::Convert));
+                usize::from(scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert));
         }
     }
 
     /// The attribute that says the wrong type of a tensor, where everything that uses the tensor takes the right one.
-    fn culprit(&mut self, room: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
-        let graph = self.rooms[room].graph;
+    fn culprit(&mut self, scope: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
+        let graph = self.scopes[scope].graph;
         let to = demands.first()?.to;
         if demands.iter().any(|demand| demand.to != to) {
             return None;
         }
-        if !self.rooms[room].place.is_model() && self.rooms[room].is_of(tensor, LayerKind::Parameter) {
+        if !self.scopes[scope].place.is_model() && self.scopes[scope].is_of(tensor, LayerKind::Parameter) {
             return Some("element_type");
         }
         let layer = graph.layer(tensor.layer)?;
@@ -869,7 +869,7 @@ impl<'a> Search<'a> {
             let other = other.with_attribute(attribute.name, to.name());
             let operation = layer.operation();
             let made = operation.and_then(|operation| {
-                let case = self.case(room, layer, operation)?;
+                let case = self.case(scope, layer, operation)?;
                 let case = Case { layer: &other, ..case };
                 self.ask(&case, &case.ports).ok()
             });
@@ -877,18 +877,18 @@ impl<'a> Search<'a> {
         })?;
         let asking: HashSet<Input> = demands.iter().map(|demand| demand.input).collect();
         let others: Vec<Input> = graph.consumers(tensor).filter(|input| !asking.contains(input)).collect();
-        others.into_iter().all(|input| self.takes(room, input, to)).then_some(attribute.name)
+        others.into_iter().all(|input| self.takes(scope, input, to)).then_some(attribute.name)
     }
 
     /// Whether a layer makes what it declares when one of its inputs has another type.
-    fn takes(&mut self, room: usize, input: Input, to: ElementType) -> bool {
-        let graph = self.rooms[room].graph;
+    fn takes(&mut self, scope: usize, input: Input, to: ElementType) -> bool {
+        let graph = self.scopes[scope].graph;
         let Some(layer) = graph.layer(input.layer) else { return false };
         if kind(layer) == LayerKind::Result {
             return layer.inputs().first().is_some_and(|port| port.declared == Some(to));
         }
         let operation = layer.operation().filter(|_| layer.bodies().is_empty());
-        let Some(case) = operation.and_then(|operation| self.case(room, layer, operation)) else { return false };
+        let Some(case) = operation.and_then(|operation| self.case(scope, layer, operation)) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))
     }
@@ -917,16 +917,16 @@ enum Fit {
 
 /// The type that OpenVINO's rules give two types.
 fn wider(left: ElementType, right: ElementType) -> Option<ElementType> {
-    let [left, right] = [left, right].map(openvino::Operand::dimensioned);
-    openvino::promote(left, right, &openvino::Attributes::default()).ok()
+    let [left, right] = [left, right].map(Operand::dimensioned);
+    openvino::promote(left, right, &openvino::Options::default()).ok()
 }
 
 /// The type that ties with common tensors get, and why.
-fn cheapest(room: &Room, ties: &[&Tie], asked: &HashMap<Output, ElementType>) -> Option<(ElementType, String)> {
+fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) -> Option<(ElementType, String)> {
     let tensors: HashSet<Output> = ties.iter().flat_map(|tie| tie.inputs.iter().map(|(_, tensor)| *tensor)).collect();
-    let type_of = |tensor: &Output| asked.get(tensor).copied().unwrap_or(room.element_type(*tensor));
+    let type_of = |tensor: &Output| asked.get(tensor).copied().unwrap_or(scope.element_type(*tensor));
     let declared = ties.iter().flat_map(|tie| {
-        let inputs = room.graph.layer(tie.layer).map(Layer::inputs).unwrap_or_default();
+        let inputs = scope.graph.layer(tie.layer).map(Layer::inputs).unwrap_or_default();
         tie.inputs.iter().filter_map(|(input, _)| inputs.get(*input)?.declared)
     });
     let declared: Vec<_> = declared.collect();
@@ -934,12 +934,12 @@ fn cheapest(room: &Room, ties: &[&Tie], asked: &HashMap<Output, ElementType>) ->
     let mut equal = Vec::new();
     let options = ties.iter().flat_map(|tie| tie.takes.iter().copied());
     for to in options.filter(|to| ties.iter().all(|tie| tie.takes.contains(to))) {
-        if !tensors.iter().all(|&tensor| room.permits(tensor, to)) {
+        if !tensors.iter().all(|&tensor| scope.permits(tensor, to)) {
             continue;
         }
         let converts = tensors.iter().filter(|tensor| type_of(tensor) != to).count();
         let votes = tensors.iter().filter(|tensor| type_of(tensor) == to);
-        let votes: usize = votes.map(|&tensor| if room.is_constant(tensor) { 1 } else { 2 }).sum();
+        let votes: usize = votes.map(|&tensor| if scope.is_constant(tensor) { 1 } else { 2 }).sum();
         let votes = votes + declared.iter().filter(|&&ty| ty == to).count();
         let key = (converts, std::cmp::Reverse(votes));
         match &best {
@@ -957,7 +957,7 @@ fn cheapest(room: &Room, ties: &[&Tie], asked: &HashMap<Output, ElementType>) ->
     Some((common, ground))
 }
 
-impl<'a> Room<'a> {
+impl<'a> Scope<'a> {
     fn new(model: &Model, graph: &'a Graph, place: Place, path: String) -> Self {
         Self {
             graph,

@@ -73,7 +73,7 @@ pub(super) struct Group<'a> {
 }
 
 /// Why a group of inputs gets no common type.
-pub(super) enum Trouble {
+pub(super) enum NoCommonType {
     /// The rules refuse.
     Refused(Refusal),
     /// The rules give a type that the operation does not take.
@@ -102,7 +102,7 @@ impl Group<'_> {
     }
 
     /// The type that the inputs are to have, and the rule that says so; `None` where they are well as they are.
-    pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, Trouble> {
+    pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, NoCommonType> {
         let required = |ty| self.required(rules, ty);
         let types = self.inputs.iter().map(|&input| self.element_type(input));
         let mut known = types.clone().filter(|&ty| ty != ElementType::Dynamic);
@@ -116,7 +116,7 @@ impl Group<'_> {
             return Ok(None);
         }
         if !agree && types.into_iter().any(|ty| ty == ElementType::Dynamic) {
-            return Err(Trouble::Unknown);
+            return Err(NoCommonType::Unknown);
         }
         let mut rule = String::new();
         let mut common = ty;
@@ -124,7 +124,7 @@ impl Group<'_> {
             let operands: SmallVec<[Operand; 4]> =
                 self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
             common = common_type(rules, self.subject.operation.promotion(), &operands, &mut rule)
-                .map_err(Trouble::Refused)?;
+                .map_err(NoCommonType::Refused)?;
         }
         if let Some((float, because)) = required(common) {
             let separator = if rule.is_empty() { "" } else { "; " };
@@ -133,10 +133,10 @@ impl Group<'_> {
         }
         let main = self.inputs.first().is_some_and(|&input| self.subject.operation.is_main(input));
         if common == ElementType::Dynamic {
-            return Err(Trouble::Unknown);
+            return Err(NoCommonType::Unknown);
         }
         if common.port_name().is_none() || main && !self.subject.operation.accepted().takes(common) {
-            return Err(Trouble::NotTaken(common));
+            return Err(NoCommonType::NotTaken(common));
         }
         Ok(Some((common, rule)))
     }
@@ -191,17 +191,17 @@ impl Group<'_> {
     }
 
     #[cold]
-    pub(super) fn fault(&self, rules: &RuleSet, trouble: &Trouble) -> Fault {
+    pub(super) fn fault(&self, rules: &RuleSet, why: &NoCommonType) -> Fault {
         let ty = &self.subject.layer.ty();
-        let message = match trouble {
-            Trouble::Refused(refusal) => refusal.to_string(),
-            Trouble::NotTaken(common) => format!(
+        let message = match why {
+            NoCommonType::Refused(refusal) => refusal.to_string(),
+            NoCommonType::NotTaken(common) => format!(
                 "`{ty}` takes {}, and its inputs are {}, which make {common} under {} rules",
                 self.subject.operation.accepted().description(),
                 self.types(),
                 rules.name()
             ),
-            Trouble::Unknown => {
+            NoCommonType::Unknown => {
                 format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
             }
         };
@@ -209,10 +209,10 @@ impl Group<'_> {
         let is_stuck = other_rules.is_empty();
         let fault = Fault { inputs: self.distinct(), other_rules, ..Fault::other(Code::NoCommonType, message) };
         let fault = fault.rule("these inputs must have one element type");
-        match trouble {
+        match why {
             _ if !is_stuck => fault,
-            Trouble::Unknown => fault.help("give the inputs of the model types and ranks"),
-            Trouble::Refused(_) | Trouble::NotTaken(_) => {
+            NoCommonType::Unknown => fault.help("give the inputs of the model types and ranks"),
+            NoCommonType::Refused(_) | NoCommonType::NotTaken(_) => {
                 fault.help("put a Convert before the input whose type should change")
             }
         }

@@ -229,9 +229,9 @@ impl Aligner {
                 constant.is_some_and(|constant| loss::survives(constant, &self.weights, to))
             };
             let common =
-                group.common_type(&self.rules).or_else(|trouble| match group.type_by_values(&self.rules, survives) {
+                group.common_type(&self.rules).or_else(|why| match group.type_by_values(&self.rules, survives) {
                     Some(found) => Ok(Some(found)),
-                    None => Err(group.fault(&self.rules, &trouble)),
+                    None => Err(group.fault(&self.rules, &why)),
                 });
             let Some((target, rule)) = common? else { continue };
             let is_other = |&input: &usize| ![target, ElementType::Dynamic].contains(&group.element_type(input));

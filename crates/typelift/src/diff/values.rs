@@ -6,6 +6,7 @@ use serde::Serialize;
 use smallvec::smallvec;
 
 use crate::array::{Array, Data};
+use crate::diagnostic::grouped;
 use crate::graph::Layer;
 use crate::loss::CHUNK;
 use crate::weights::{Weights, byte_size, stored_size};
@@ -28,19 +29,6 @@ impl fmt::Display for ValueChange {
         write!(f, "{} of {} {values}", grouped(self.changed), grouped(self.of))?;
         if self.largest > 0.0 { write!(f, ", at most {}", short(self.largest)) } else { Ok(()) }
     }
-}
-
-/// A number with a comma between groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A number with three significant digits.

@@ -59,9 +59,6 @@ pub(crate) trait Retyper {
     fn tie_results(&mut self, owner: &Layer, bodies: &[Body], results: [(usize, LayerId); 2]) -> Option<ElementType>;
 }
 
-/// Inputs by position, as they are after their Converts.
-type Retyped = SmallVec<[(usize, OutputPort); 2]>;
-
 impl Walk<'_> {
     /// What the rule of a layer gives, with other types for inputs that need them.
     pub(super) fn apply(
@@ -130,8 +127,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The inputs of a layer that got another type.
-    fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> Retyped {
+    /// The inputs of a layer that got another type, by position, as they are after their Converts.
+    fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> SmallVec<[(usize, OutputPort); 2]> {
         let types = self.retyped_inputs(layer).iter();
         let port = |&(at, element_type): &(usize, ElementType)| {
             let &port = inputs.get(at)?;

@@ -1,10 +1,10 @@
 //! Conversions of the element type.
 
-use typelift_promote::ElementType;
-use typelift_promote::openvino::{self, Attributes, Operand, RankKnowledge};
+use typelift_promote::openvino::{self, Options};
+use typelift_promote::{Category, ElementType, Operand};
 
 use super::evaluate::{DATA, Evaluate};
-use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, evaluate};
+use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, evaluate};
 use crate::diagnostic::Code;
 use crate::graph::OutputPort;
 use crate::shape::Shape;
@@ -37,31 +37,28 @@ fn convert_like(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a ConvertPromoteTypes is asked: its attributes and its operands.
-pub(crate) fn promotion(
-    attributes: &super::Attributes,
-    inputs: &[&OutputPort],
-) -> Result<(Attributes, [Operand; 2]), Fault> {
-    let attributes = Attributes {
+/// What a ConvertPromoteTypes is asked: what its attributes say, and its operands.
+pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Result<(Options, [Operand; 2]), Fault> {
+    let options = Options {
         promote_unsafe: attributes.bool("promote_unsafe")?,
         pytorch_scalar_promotion: attributes.bool("pytorch_scalar_promotion")?,
         u64_integer_promotion_target: attributes.type_attribute("u64_integer_promotion_target")?,
     };
     let operand = |input: usize| match inputs.get(input) {
-        Some(port) => Operand { element_type: port.element_type, rank: rank_knowledge(&port.shape) },
-        None => Operand { element_type: ElementType::Dynamic, rank: RankKnowledge::Unknown },
+        Some(port) => Operand { element_type: port.element_type, category: category(&port.shape) },
+        None => Operand { element_type: ElementType::Dynamic, category: Category::UnknownRank },
     };
-    Ok((attributes, [operand(0), operand(1)]))
+    Ok((options, [operand(0), operand(1)]))
 }
 
 fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
-    let (attributes, [left, right]) = promotion(&cx.attributes, cx.inputs)?;
-    let common = openvino::promote(left, right, &attributes).map_err(|refusal| {
+    let (options, [left, right]) = promotion(&cx.attributes, cx.inputs)?;
+    let common = openvino::promote(left, right, &options).map_err(|refusal| {
         Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, refusal.to_string()) }
             .rule("these inputs cannot be promoted")
-            .help(refusal.remedy().to_string())
+            .help(openvino::remedy(left, right, &options).to_string())
     })?;
-    if let Some(quirk) = openvino::quirk(left, right, &attributes) {
+    if let Some(quirk) = openvino::quirk(left, right, &options) {
         cx.lint(Fault {
             inputs: [0, 1].into_iter().collect(),
             ..Fault::other(Code::LossySafePromotion, quirk.to_string())
@@ -80,10 +77,10 @@ fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn rank_knowledge(shape: &Shape) -> RankKnowledge {
+fn category(shape: &Shape) -> Category {
     match shape.rank() {
-        None => RankKnowledge::Unknown,
-        Some(0) => RankKnowledge::Scalar,
-        Some(_) => RankKnowledge::Dimensioned,
+        None => Category::UnknownRank,
+        Some(0) => Category::ZeroDim,
+        Some(_) => Category::Dimensioned,
     }
 }

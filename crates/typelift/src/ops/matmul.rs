@@ -257,9 +257,9 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
     let inputs: Vec<usize> = (0..count).filter(tied).collect();
     let element_type = cx.merge_types(&inputs)?;
     cx.check_accepted(0, element_type)?;
-    let mut query = Operand::of(cx, 0, "query")?;
-    let key = Operand::of(cx, 1, "key")?;
-    let value = Operand::of(cx, 2, "value")?;
+    let mut query = Sequences::of(cx, 0, "query")?;
+    let key = Sequences::of(cx, 1, "key")?;
+    let value = Sequences::of(cx, 2, "value")?;
     for (input, operand) in [(1, &key), (2, &value)] {
         query.batch = broadcast(&[0, input], &query.batch, &operand.batch)?;
     }
@@ -283,13 +283,13 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
 }
 
 /// An operand of attention: a batch of sequences of vectors.
-struct Operand {
+struct Sequences {
     batch: Shape,
     length: Dim,
     last: Dim,
 }
 
-impl Operand {
+impl Sequences {
     fn of(cx: &Context, input: usize, name: &str) -> Result<Self, Fault> {
         match cx.shape(input).dims() {
             None => Ok(Self { batch: Shape::dynamic(), length: Dim::ANY, last: Dim::ANY }),
@@ -315,7 +315,7 @@ fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fa
 }
 
 /// Takes in what the mask says about the query's batch and length; `length` is that of the keys.
-fn mask(cx: &Context, query: &mut Operand, length: Dim) -> Result<(), Fault> {
+fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     let mask = cx.shape(3);
     let (batch, &rows, &columns) = match mask.dims() {
         None | Some([]) => return Ok(()),
@@ -336,7 +336,7 @@ fn mask(cx: &Context, query: &mut Operand, length: Dim) -> Result<(), Fault> {
 }
 
 /// Refuses a sink that does not broadcast to one number a query.
-fn check_sink(cx: &Context, query: &Operand) -> Result<(), Fault> {
+fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
         return match cx.try_shape(5).and_then(Shape::rank) {
             Some(0) => Err(Fault::shapes(&[5], "the sink must have the rank of the query, and is a scalar")),

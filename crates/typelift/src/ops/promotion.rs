@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use typelift_promote::{ElementType, Step, openvino};
+use typelift_promote::openvino::{self, Options};
+use typelift_promote::{ElementType, Step};
 
 use super::{Attr, Attributes, Operation, promotion};
 use crate::diagnostic::list;
@@ -79,19 +80,18 @@ pub(crate) fn promotion_rule(
     operation: &'static Operation,
     ports: &[&OutputPort],
 ) -> Option<PromotionRule> {
-    let (attributes, [left, right]) = promotion(&Attributes::new(layer, operation), ports).ok()?;
+    let (options, [left, right]) = promotion(&Attributes::new(layer, operation), ports).ok()?;
     let mut last = None;
-    let found = openvino::trace(left, right, &attributes, &mut |step| last = Some(step)).ok()?;
-    let changes = |other: openvino::Attributes| openvino::promote(left, right, &other) != Ok(found);
+    let found = openvino::trace(left, right, &options, &mut |step| last = Some(step)).ok()?;
+    let changes = |other: Options| openvino::promote(left, right, &other) != Ok(found);
     let decides = |name: &str| match name {
-        "promote_unsafe" => changes(openvino::Attributes { promote_unsafe: !attributes.promote_unsafe, ..attributes }),
-        "pytorch_scalar_promotion" => changes(openvino::Attributes {
-            pytorch_scalar_promotion: !attributes.pytorch_scalar_promotion,
-            ..attributes
-        }),
-        "u64_integer_promotion_target" => OTHER_TYPES
-            .iter()
-            .any(|&target| changes(openvino::Attributes { u64_integer_promotion_target: target, ..attributes })),
+        "promote_unsafe" => changes(Options { promote_unsafe: !options.promote_unsafe, ..options }),
+        "pytorch_scalar_promotion" => {
+            changes(Options { pytorch_scalar_promotion: !options.pytorch_scalar_promotion, ..options })
+        }
+        "u64_integer_promotion_target" => {
+            OTHER_TYPES.iter().any(|&target| changes(Options { u64_integer_promotion_target: target, ..options }))
+        }
         _ => false,
     };
     let names = operation.attribute_names().filter(|name| decides(name));

@@ -17,21 +17,21 @@ use crate::ops::{self, LayerKind, kind};
 pub enum Align {
     /// What the author of the file had, by the types that its ports declare; where it declares nothing, what these rules
     /// of OpenVINO give.
-    Declared(openvino::Attributes),
+    Declared(openvino::Options),
     /// The common type of these rules.
     Rules(RuleSet),
 }
 
 impl Default for Align {
     fn default() -> Self {
-        Self::Declared(openvino::Attributes::default())
+        Self::Declared(openvino::Options::default())
     }
 }
 
 impl Align {
     /// `declared`, or rules by their name. Where OpenVINO's rules count, they have these attributes.
     #[must_use]
-    pub fn named(name: &str, attributes: openvino::Attributes) -> Option<Self> {
+    pub fn named(name: &str, attributes: openvino::Options) -> Option<Self> {
         match (name, RuleSet::from_name(name)) {
             ("declared", _) => Some(Self::Declared(attributes)),
             (_, Some(RuleSet::OpenVino(_))) => Some(Self::Rules(RuleSet::OpenVino(attributes))),
@@ -104,7 +104,7 @@ pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> Result<(Vec<
 
 fn align_as_declared(
     model: &mut Model,
-    rules: openvino::Attributes,
+    rules: openvino::Options,
     changes: &mut Changes,
 ) -> Result<Vec<Diagnostic>, PassError> {
     let relaxed = make_plain(model, changes)?;

@@ -21,7 +21,7 @@ pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), Edi
 
 /// What is to become of Converts.
 #[derive(Default)]
-struct Plan {
+struct Savings {
     /// The outputs of Converts that go, each with what stands for it.
     replaced: HashMap<Output, Output>,
     /// The outputs of Converts that start at another tensor, each with that.
@@ -34,7 +34,7 @@ struct Plan {
 /// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
 /// before.
 fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<bool, EditError> {
-    let Plan { replaced, moved, gone } = plan(graph, changes, chains);
+    let Savings { replaced, moved, gone } = savings(graph, changes, chains);
     if gone.is_empty() && moved.is_empty() {
         return Ok(false);
     }
@@ -65,8 +65,8 @@ fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<
     Ok(true)
 }
 
-fn plan(graph: &Graph, changes: &mut Changes, chains: bool) -> Plan {
-    let mut plan = Plan::default();
+fn savings(graph: &Graph, changes: &mut Changes, chains: bool) -> Savings {
+    let mut savings = Savings::default();
     let mut conversions = Conversions::default();
     for id in graph.topological_order().unwrap_or_default() {
         let Some(layer) = graph.layer(id).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
@@ -75,13 +75,13 @@ fn plan(graph: &Graph, changes: &mut Changes, chains: bool) -> Plan {
         let Some(input) = graph.output(direct) else { continue };
         let (from, to) = (input.element_type(), output.element_type());
         let made = id.output(0);
-        let direct = plan.replaced.get(&direct).copied().unwrap_or(direct);
+        let direct = savings.replaced.get(&direct).copied().unwrap_or(direct);
         let stand_in = if chains { conversions.find(graph, direct, to) } else { (from == to).then_some(direct) };
         let needed = |stand_in: Output| names_a_result(graph, made, stand_in.layer);
         match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !needed(stand_in)) {
             Some(stand_in) => {
-                plan.replaced.insert(made, stand_in);
-                plan.gone.push(made);
+                savings.replaced.insert(made, stand_in);
+                savings.gone.push(made);
                 let holder = graph.layer(stand_in.layer).map(|layer| layer.name()).unwrap_or_default();
                 let reason = if from == to {
                     format!("`{holder}` already is {to}")
@@ -93,14 +93,14 @@ fn plan(graph: &Graph, changes: &mut Changes, chains: bool) -> Plan {
             None if chains => {
                 let origin = conversions.origin(graph, direct, to);
                 if origin != direct {
-                    plan.moved.insert(made, origin);
+                    savings.moved.insert(made, origin);
                 }
                 conversions.add(graph, direct, to, made);
             }
             None => {}
         }
     }
-    plan
+    savings
 }
 
 /// Whether a Result that this output feeds would lose its name, were it fed by the layer `origin`.

@@ -117,51 +117,56 @@ impl Model {
     /// [`SaveError`]; an old pair is still there then.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
         let path = path.as_ref();
-        let place = Place::new(path)?;
-        stage::recover(&place.xml).map_err(SaveError::io(path))?;
-        let weights = self.weights_to_write(&place, options)?;
+        let destination = Destination::new(path)?;
+        stage::recover(&destination.xml).map_err(SaveError::io(path))?;
+        let weights = self.weights_to_write(&destination, options)?;
         // A file that stays as it is keeps its time.
         let source = self.source().as_bytes();
-        let unchanged = || xml::is_source(self, options.text) && fs::read(&place.xml).is_ok_and(|old| old == source);
-        if !weights && place.xml.exists() && unchanged() {
+        let unchanged =
+            || xml::is_source(self, options.text) && fs::read(&destination.xml).is_ok_and(|old| old == source);
+        if !weights && destination.xml.exists() && unchanged() {
             return Ok(());
         }
-        let mut stage = Stage::new(&place.xml, &place.bin).map_err(SaveError::io(&place.xml))?;
-        stage.write(&place.xml, |file| write_text(self, options.text, file)).map_err(SaveError::io(&place.xml))?;
+        let mut stage = Stage::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
+        stage
+            .write(&destination.xml, |file| write_text(self, options.text, file))
+            .map_err(SaveError::io(&destination.xml))?;
         if !weights {
-            return stage.replace(&place.xml).map_err(SaveError::io(&place.xml));
+            return stage.replace(&destination.xml).map_err(SaveError::io(&destination.xml));
         }
-        self.make_weights(&stage, &place, options.weights)?;
-        stage.replace_both(&place.xml, &place.bin).map_err(SaveError::io(&place.xml))
+        self.make_weights(&stage, &destination, options.weights)?;
+        stage.replace_both(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))
     }
 
     /// Whether the `.bin` is to be written.
-    fn weights_to_write(&self, place: &Place, options: SaveOptions) -> Result<bool, SaveError> {
+    fn weights_to_write(&self, destination: &Destination, options: SaveOptions) -> Result<bool, SaveError> {
         let added = self.weights.has_added();
         if added && (options.weights != WeightsMode::Copy) {
             return Err(SaveError::AddedConstants);
         }
-        if !added && (options.in_place || options.weights == WeightsMode::None || self.weights.is_file_at(&place.bin)) {
+        if !added
+            && (options.in_place || options.weights == WeightsMode::None || self.weights.is_file_at(&destination.bin))
+        {
             return self.weights_as_read(Weights::is_in_place).map(|()| false);
         }
         match self.weights.len() {
-            Some(_) => place.refuse_to_part().map(|()| true),
+            Some(_) => destination.refuse_to_part().map(|()| true),
             None => {
                 missing_weights(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing))))
             }
         }
     }
 
-    fn make_weights(&self, stage: &Stage, place: &Place, mode: WeightsMode) -> Result<(), SaveError> {
+    fn make_weights(&self, stage: &Stage, destination: &Destination, mode: WeightsMode) -> Result<(), SaveError> {
         match (mode, self.weights.path()) {
             (WeightsMode::Link, Some(from)) => {
                 self.weights_as_read(Weights::is_in_place)?;
-                stage.link_weights(from).map_err(SaveError::io(&place.bin))
+                stage.link_weights(from).map_err(SaveError::io(&destination.bin))
             }
             _ => {
-                let made = stage.write_weights(&place.bin, |file| self.weights.write_to(file));
+                let made = stage.write_weights(&destination.bin, |file| self.weights.write_to(file));
                 self.weights_as_read(Weights::is_unchanged)?;
-                made.map_err(SaveError::io(&place.bin))
+                made.map_err(SaveError::io(&destination.bin))
             }
         }
     }
@@ -209,14 +214,14 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
 }
 
 /// Where a model goes, behind symbolic links.
-struct Place {
+struct Destination {
     /// The path as it was given.
     given: PathBuf,
     xml: PathBuf,
     bin: PathBuf,
 }
 
-impl Place {
+impl Destination {
     fn new(path: &Path) -> Result<Self, SaveError> {
         let bin = path.with_extension("bin");
         if bin == path {

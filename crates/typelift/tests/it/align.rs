@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use typelift::diagnostic::Remedy;
 use typelift::passes::{Action, Change};
 use typelift::promote::RuleSet;
-use typelift::promote::openvino::Attributes;
+use typelift::promote::openvino::Options;
 use typelift::{Code, Model, infer, infer_aligned};
 
 fn rules(name: &str) -> RuleSet {
@@ -465,7 +465,7 @@ fn tied() -> impl Strategy<Value = Net> {
 }
 
 fn any_rules() -> impl Strategy<Value = RuleSet> {
-    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    let unsafely = RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() });
     prop::sample::select(RuleSet::all().chain([unsafely]).collect::<Vec<_>>())
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::{Net, listing, nets};
 use proptest::prelude::*;
 use typelift::passes::{Action, ELIMINATE_CONVERTS, run};
-use typelift::promote::openvino::Attributes;
+use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, Loss, RuleSet, fidelity};
 use typelift::{Graph, LayerId, Output, infer, infer_aligned};
 
@@ -243,7 +243,7 @@ proptest! {
     fn no_fewer_converts_would_do(net in nets(TENSORS, TYPES, &["Add-opset1"]), pytorch: bool) {
         let rules = match pytorch {
             true => RuleSet::from_name("pytorch").unwrap(),
-            false => RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() }),
+            false => RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() }),
         };
         let mut model = net.model();
         let (diagnostics, changes) = infer_aligned(&mut model, rules).unwrap();
@@ -278,9 +278,9 @@ fn audit_of(constant: &Net, to: &str, rules: RuleSet) -> String {
 
 #[test]
 fn what_constants_lose_is_counted() {
-    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    let unsafely = RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() });
     let scalars =
-        RuleSet::OpenVino(Attributes { pytorch_scalar_promotion: true, promote_unsafe: true, ..Default::default() });
+        RuleSet::OpenVino(Options { pytorch_scalar_promotion: true, promote_unsafe: true, ..Default::default() });
     let ints = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     let net = Net::new().bytes("w", "i64[2]", &ints(&[3, 70000]));
     insta::assert_snapshot!(audit_of(&net, "f16", unsafely), @"i64 -> f16: 1 of 2 values changes: 1 overflows");
@@ -362,7 +362,7 @@ fn a_large_constant_is_read_in_pieces() {
         "opset1",
         &["w", "x"],
     );
-    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    let unsafely = RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() });
     let (_, changes) = infer_aligned(&mut net.model(), unsafely).unwrap();
     let rounded = (0..count as u64).filter(|value| (value * 1_000_003) as f32 as u64 != value * 1_000_003).count();
     let audit = changes[0].audit().unwrap();

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use typelift::graph::Edit;
-use typelift::promote::openvino::Attributes;
+use typelift::promote::openvino::Options;
 use typelift::promote::{Category, ElementType, Operand, RuleSet};
 use typelift::{LayerId, Model, infer, infer_aligned, ops};
 
@@ -134,7 +134,7 @@ fn input_types(model: &Model) -> Vec<ElementType> {
 #[test]
 fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_would_refuse_too() {
     let table = table();
-    let unsafely = RuleSet::OpenVino(Attributes { promote_unsafe: true, ..Default::default() });
+    let unsafely = RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() });
     let rule_sets = [unsafely, RuleSet::from_name("pytorch").unwrap()];
     let (mut done, mut repaired, mut refused, mut wrong) = (BTreeSet::new(), 0, 0, Vec::new());
     for case in zoo::cases(None).filter(zoo::Case::is_accepted) {

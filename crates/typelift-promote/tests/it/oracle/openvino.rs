@@ -1,5 +1,5 @@
-use typelift_promote::ElementType;
-use typelift_promote::openvino::{Attributes, Operand, Quirk, RankKnowledge, Reason, is_supported, promote, quirk};
+use typelift_promote::openvino::{Options, Quirk, is_supported, promote, quirk};
+use typelift_promote::{Category, ElementType, Operand};
 
 use super::tables::{compare, read, rows};
 
@@ -8,28 +8,29 @@ fn ty(name: &str) -> ElementType {
 }
 
 /// `1-0-sd`: promote_unsafe, pytorch_scalar_promotion, and the ranks of both operands.
-fn setting(key: &str) -> (Attributes, [RankKnowledge; 2]) {
+fn setting(key: &str) -> (Options, [Category; 2]) {
     let rank = |i| match &key[i..=i] {
-        "s" => RankKnowledge::Scalar,
-        "d" | "q" => RankKnowledge::Dimensioned,
-        "r" => RankKnowledge::Unknown,
+        "s" => Category::ZeroDim,
+        "d" | "q" => Category::Dimensioned,
+        "r" => Category::UnknownRank,
         other => panic!("rank {other}"),
     };
     let flag = |i| &key[i..=i] == "1";
-    let attributes = Attributes { promote_unsafe: flag(0), pytorch_scalar_promotion: flag(2), ..Attributes::default() };
+    let attributes = Options { promote_unsafe: flag(0), pytorch_scalar_promotion: flag(2), ..Options::default() };
     (attributes, [rank(4), rank(5)])
 }
 
-fn cell(attributes: &Attributes, ranks: [RankKnowledge; 2], a: &str, b: &str) -> String {
-    let operand = |name, rank| Operand { element_type: ty(name), rank };
+fn cell(attributes: &Options, ranks: [Category; 2], a: &str, b: &str) -> String {
+    let operand = |name, rank| Operand { element_type: ty(name), category: rank };
     match promote(operand(a, ranks[0]), operand(b, ranks[1]), attributes) {
         Ok(result) => result.to_string(),
-        Err(refusal) => match refusal.reason {
-            Reason::UnsupportedType(_) => "!unsup",
-            Reason::NoCommonFloat => "!nofit",
-            Reason::IntegerToFloat => "!int_real",
-            Reason::UnsignedToSigned => "!unsigned",
-            Reason::WideScalar => "!pt_scalar",
+        Err(refusal) => match refusal.code() {
+            "unsupported-type" => "!unsup",
+            "no-common-float" => "!nofit",
+            "integer-to-float" => "!int_real",
+            "unsigned-to-signed" => "!unsigned",
+            "wide-scalar" => "!pt_scalar",
+            other => panic!("{other}"),
         }
         .to_owned(),
     }
@@ -49,7 +50,7 @@ fn every_u64_integer_promotion_target() {
     let compared = compare("openvino/u64_target.csv", |key, pair, target, _| {
         let (attributes, ranks) = setting(key);
         let (a, b) = pair.split_once('+').unwrap();
-        Some(cell(&Attributes { u64_integer_promotion_target: ty(target), ..attributes }, ranks, a, b))
+        Some(cell(&Options { u64_integer_promotion_target: ty(target), ..attributes }, ranks, a, b))
     });
     assert_eq!(compared, 64 * 10 * 26);
 }
@@ -65,7 +66,7 @@ fn quirks_are_where_package_and_document_differ_and_where_a_scalar_rounds() {
         for (&x, &y) in types.iter().flat_map(|x| types.iter().map(move |y| (x, y))) {
             for flags in ["0-0", "0-1", "1-0", "1-1"] {
                 let (attributes, ranks) = setting(&format!("{flags}-{key}"));
-                let operand = |element_type, rank| Operand { element_type, rank };
+                let operand = |element_type, rank| Operand { element_type, category: rank };
                 let quirk = quirk(operand(x, ranks[0]), operand(y, ranks[1]), &attributes);
                 let differs = flags == "0-1"
                     && documented.iter().any(|row| {
