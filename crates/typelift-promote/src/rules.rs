@@ -23,7 +23,7 @@ pub enum PromotedAs {
     Negation,
 }
 
-/// What a rule set is. Everything else, [`RuleSet`] and the program included, is made of this.
+/// What a rule set is. Everything else, [`RuleSet`](crate::RuleSet) and the program included, is made of this.
 pub trait Rules {
     /// The word that chooses it: `pytorch`.
     fn name(&self) -> &'static str;

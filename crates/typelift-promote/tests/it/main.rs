@@ -6,4 +6,6 @@ mod fidelity;
 mod laws;
 mod matrices;
 mod oracle;
+// A package has no dependency on itself, which turns the feature on here.
+#[cfg(feature = "serde")]
 mod serde;
