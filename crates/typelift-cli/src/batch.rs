@@ -62,7 +62,7 @@ impl Frame {
 pub(crate) struct Outcomes<T> {
     /// Of each that could be read and written, with errors in it or not, in their order.
     pub(crate) done: Vec<T>,
-    /// How many files of directories are no models.
+    /// How many files of directories are not models.
     skipped: usize,
     /// How many could not be read or written.
     failed: usize,
@@ -96,7 +96,7 @@ impl Inputs {
             if path.is_dir() {
                 let found = find(path, directory).map_err(|error| unreadable(path, error))?;
                 if found.is_empty() {
-                    return Err(Failure::new(format!("there is no .xml in the directory `{}`", path.display())));
+                    return Err(Failure::new(format!("the directory `{}` has no .xml", path.display())));
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
@@ -234,7 +234,7 @@ impl<T> Outcomes<T> {
     }
 }
 
-/// Fails where several models cannot go to this path because it is no directory.
+/// Fails if several models cannot go to this path because it is not a directory.
 fn many_fit(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     if is_dash(path) {
@@ -243,7 +243,7 @@ fn many_fit(path: &Path) -> Result<(), Failure> {
     let is_file = path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
     if is_file && !path.is_dir() {
         return Err(Failure::new(format!("several models cannot be written to the one file `{name}`"))
-            .help("give -o a directory; it is made where there is none"));
+            .help("give -o a directory; it is created if it does not exist"));
     }
     Ok(())
 }

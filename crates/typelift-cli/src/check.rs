@@ -22,7 +22,7 @@ use crate::terminal::{self, Page, Terminal};
 /// Errors are what OpenVINO refuses. Warnings are what it accepts silently although it is surely or probably not what was
 /// meant. One run reports everything, causes first; nothing is written. `typelift explain CODE` describes a finding.
 ///
-/// Several models are checked in parallel and reported in order. A directory stands for every .xml file below it; files
+/// Several models are checked in parallel and reported in order. A directory means every .xml file below it; files
 /// that are not IR are skipped. The exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

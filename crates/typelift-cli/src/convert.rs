@@ -25,12 +25,12 @@ use crate::terminal::{self, Page, Terminal};
 /// Make element types agree and every promotion explicit, by Converts
 ///
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
-/// ConvertPromoteTypes in the model and its bodies by the Converts it stands for, removes the Converts that do nothing,
+/// ConvertPromoteTypes in the model and its bodies by the Converts that it means, removes the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
 /// written. OUT and its .bin are written whole or not at all; what a killed run leaves, .typelift-*.tmp, the next one completes
 /// or removes.
 ///
-/// Several models are converted side by side into a directory, which is made where there is none. Of a directory every .xml
+/// Several models are converted side by side into a directory, which is created if it does not exist. Of a directory every .xml
 /// beneath it is converted, and keeps its path; one that is no IR is named and skipped. A model that is refused does not
 /// stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]

@@ -53,13 +53,13 @@ pub(crate) fn summary(code: Code) -> &'static str {
 /// The code of this name.
 ///
 /// # Errors
-/// There is none; the message names the nearest.
+/// No code has this name; the message names the nearest.
 pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     let mut codes = Code::ALL.iter().copied();
     codes.clone().find(|code| code.name() == text).ok_or_else(|| {
         let score = |code: &Code| strsim::jaro_winkler(code.name(), text);
         let near = codes.by_ref().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|code| score(code) > 0.7);
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
-        format!("there is no finding with this code{near}")
+        format!("no finding has this code{near}")
     })
 }

@@ -10,7 +10,7 @@ use crate::render::{self, Remark};
 pub(crate) enum Failure {
     /// Nobody reads standard output any more.
     BrokenPipe,
-    /// A file that was found in a directory is no model at all, for this reason.
+    /// A file that was found in a directory is not a model, for this reason.
     NoModel(String),
     Other {
         message: String,

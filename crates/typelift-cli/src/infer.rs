@@ -17,7 +17,7 @@ use crate::terminal::{self, Format, Page, Terminal};
 /// They follow from Parameters, constants and attributes alone; what the ports of the file declare counts only for
 /// operations that are not known. With -o, writes the file with its ports filled in.
 ///
-/// Several models are worked on side by side and told in their order, of a directory every .xml beneath it; one that is no
+/// Several models are processed in parallel and reported in order, of a directory every .xml below it; one that is no
 /// IR is named and skipped. JSON is then an array of documents that name their files, and OUT a directory, in which each
 /// model keeps its path. The exit status is the worst of all.
 #[derive(clap::Args)]

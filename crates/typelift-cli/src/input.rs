@@ -98,7 +98,7 @@ pub(crate) struct Loaded {
     pub(crate) diagnostics: Diagnostics,
 }
 
-/// Whether a path stands for standard input or output.
+/// Whether a path means standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -178,7 +178,7 @@ impl Input {
         let Some(path) = self.weights() else { return Ok(Weights::none()) };
         match Weights::open(&path) {
             Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
-                Err(Failure::new(format!("cannot read `{}`: there is no such file", path.display())))
+                Err(Failure::new(format!("cannot read `{}`: the file does not exist", path.display())))
             }
             Ok(weights) => Ok(weights),
             Err(error) => Err(Failure::io("read", &path, &error)),

@@ -82,7 +82,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help that nobody reads is no failure.
+            // Help that nobody reads is not a failure.
             let error = usage::with_tip(error, &mut Cli::command());
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);

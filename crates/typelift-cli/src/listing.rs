@@ -61,7 +61,7 @@ pub(crate) struct Entry<'a> {
     bodies: Map<'a, Vec<Entry<'a>>>,
 }
 
-/// What only `show` tells.
+/// What only `show` prints.
 #[derive(Serialize)]
 struct Details<'a> {
     version: &'a str,

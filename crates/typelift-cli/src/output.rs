@@ -20,7 +20,7 @@ use crate::terminal::Page;
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
     /// Write the model to this file, or - for standard output; the same file as IN means --in-place. A name without an
-    /// ending or with a slash behind it is a directory, which is made where there is none; several models need one
+    /// ending or with a slash behind it is a directory, which is created if it does not exist; several models need one
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
     /// Write the model over IN
@@ -316,7 +316,7 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut directory = directory(&resolved);
     if !directory.exists() && !made {
-        return Err(refused(path, &format!("there is no directory `{}`", directory.display())));
+        return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
     }
     while !directory.exists() {
         directory = self::directory(directory);

@@ -53,7 +53,7 @@ impl std::ops::Deref for Entry {
 }
 
 impl Plan {
-    /// From what passes did one after the other; what one put in and a later one removed is no change.
+    /// From what passes did one after the other; what one inserted and a later one removed is not a change.
     pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
         let is_lasting = {
             let of = |action| changes.iter().filter(move |change| change.action == action).map(key);

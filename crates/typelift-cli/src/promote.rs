@@ -177,7 +177,7 @@ fn arity(operation: &Operation) -> String {
     }
 }
 
-/// Why there is no answer.
+/// Why a question has no answer.
 enum Trouble {
     Refused(Refusal),
     /// Shapes that do not broadcast.
@@ -298,7 +298,7 @@ pub(crate) fn json(
 ) -> Result<String, Failure> {
     if RuleSet::from_name(rules).is_none() {
         let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(format!("there are no rules of `{rules}`")).help(format!("there are {known}")));
+        return Err(Failure::new(format!("`{rules}` is not a rule set")).help(format!("the rule sets are {known}")));
     }
     let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
     let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {

@@ -8,7 +8,7 @@ use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
 use typelift::{Graph, LayerId, Model};
 
-/// A command that mends what a diagnostic is about.
+/// A command that fixes what a diagnostic is about.
 #[derive(Clone, Debug)]
 pub(crate) struct Fix {
     pub(crate) command: String,
@@ -134,7 +134,7 @@ impl<'a> Trial<'a> {
         Some(Self { model, found, known, inserted, changes })
     }
 
-    /// What is done about a diagnostic of types; `None` if it is not mended.
+    /// What is done about a diagnostic of types; `None` if it is not fixed.
     fn effect_on(&self, diagnostic: &Diagnostic) -> Option<String> {
         let mended: Vec<_> = match &diagnostic.victims[..] {
             [] => diagnostic.layer.iter().collect(),

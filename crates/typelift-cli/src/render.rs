@@ -163,7 +163,7 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
     let folded = folded.map(|folded| Level::NOTE.message(normalize_untrusted_str(&folded)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
     let text = Renderer::styled().render(&[group]);
-    // The renderer puts an empty "::: " above a source whose path it was told apart from the text.
+    // The renderer puts an empty "::: " above a source whose path it was given apart from the text.
     let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
     let lines: Vec<_> = text.lines().filter(|line| !is_empty_path(line)).collect();
     lines.join("\n") + "\n\n"
@@ -190,7 +190,7 @@ struct Excerpt<'a> {
     text: String,
     /// Where its first byte is.
     line: usize,
-    /// Where the first thing pointed at is, where the renderer cannot tell from the text.
+    /// Where the first thing pointed at is, if the renderer cannot find it in the text.
     column: Option<usize>,
     /// The part of the text that each label points at.
     labels: Vec<(Range<usize>, &'a Label, AnnotationKind)>,

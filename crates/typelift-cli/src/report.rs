@@ -22,7 +22,7 @@ use crate::{diff, dot, explain, promote, show, stats, view, why};
 
 pub use crate::selection::SelectionArgs;
 
-/// Why there is no report, with what to do about it.
+/// Why a report cannot be made, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// What is wrong, one sentence without a full stop.

@@ -21,7 +21,7 @@ use crate::terminal::{self, Format, Page, Terminal};
 /// than they are computed with, such as f16 behind a Convert to f32, and its tensors and operations by element type. Bodies
 /// are included. Types are the inferred ones.
 ///
-/// Several models are counted in parallel and reported in order. A directory stands for every .xml file below it.
+/// Several models are counted in parallel and reported in order. A directory means every .xml file below it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift stats model.xml

@@ -53,7 +53,7 @@ impl Terminal {
 
     /// Prints to standard error; colours are removed where they are not wanted.
     pub(crate) fn say(&mut self, text: &str) {
-        // Where nobody listens there is nobody to tell.
+        // A message that nobody reads is not an error.
         let _ = self.err.write_all(text.as_bytes());
     }
 

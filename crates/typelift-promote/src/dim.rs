@@ -1,7 +1,7 @@
 use core::fmt;
 use core::ops::{Add, BitAnd, Mul, Sub};
 
-/// The upper end of an interval without one. OpenVINO uses the same value, so a length of `i64::MAX` cannot be told.
+/// The upper end of an interval without one. OpenVINO uses the same value, so a length of `i64::MAX` is taken for it.
 const INFINITE: i64 = i64::MAX;
 
 /// What is known of one dimension: the interval of the lengths it may have.

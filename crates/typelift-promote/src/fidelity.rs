@@ -19,7 +19,7 @@ pub enum Loss {
     /// Values beyond the range of an integer keep their low bits; from a float, infinities, NaN and far values come out
     /// as anything.
     Wraps,
-    /// Values lose what stands after the point.
+    /// Values lose the digits after the point.
     Truncates,
     /// All values but zero become true.
     Collapses,
@@ -113,7 +113,7 @@ struct Max {
 }
 
 impl Max {
-    /// Where the highest bit stands.
+    /// The position of the highest bit.
     fn magnitude(self) -> i32 {
         63 - self.mantissa.leading_zeros() as i32 + self.exponent
     }

@@ -1,7 +1,7 @@
 //! JAX's rules, as jax 0.10 does them with 64-bit types on (`jax_enable_x64`) and standard promotion.
 //!
 //! Types form a lattice; operands meet at their least upper bound, all at once. Values made of Python numbers alone are
-//! weakly typed: they stand in the lattice below every type of their kind. Rank makes no difference.
+//! weakly typed: they are in the lattice below every type of their kind. Rank makes no difference.
 
 use crate::derivation::{Step, Trace, change};
 use crate::operand::Operands;
@@ -23,7 +23,7 @@ const KIND: Reason = Reason::new("wrong-kind", "{a} and {b}: the function does n
 
 type Result<T> = core::result::Result<T, Refusal>;
 
-/// What stands in the lattice: a type, or a kind of weakly typed values.
+/// What is in the lattice: a type, or a kind of weakly typed values.
 #[derive(Clone, Copy, PartialEq)]
 enum Node {
     Type(ElementType),
@@ -372,7 +372,7 @@ fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
     Ok(Promotion { common, result: common, is_weak })
 }
 
-/// `jnp.power`: a Python integer as exponent is no operand of the promotion, and floats keep their type beside integers.
+/// `jnp.power`: a Python integer as exponent does not take part in the promotion, and floats keep their type beside integers.
 fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
     let (base, exponent) = (operands.first(), operands.last());
     let [base_type, exponent_type] = [base, exponent].map(type_of);

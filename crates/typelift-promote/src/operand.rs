@@ -10,7 +10,7 @@ pub enum Category {
     Dimensioned,
     /// A tensor of rank 0.
     ZeroDim,
-    /// A Python number, or a constant that stands for one.
+    /// A Python number, or a constant that is used as one.
     Number,
     /// A tensor whose rank is not known.
     UnknownRank,

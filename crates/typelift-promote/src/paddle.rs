@@ -548,7 +548,7 @@ impl Row {
             Published::Divide | Published::Common => {
                 let mut common = common?;
                 if rule == Published::Divide && (common.is_integer() || common == Boolean) {
-                    common = change(common, F32, "a quotient is no smaller than f32", trace);
+                    common = change(common, F32, "a quotient is at least f32", trace);
                 }
                 Ok(Promotion::new(common, common))
             }

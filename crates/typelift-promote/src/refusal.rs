@@ -9,7 +9,7 @@ use crate::{ElementType, Spelling};
 pub struct Reason {
     /// A stable word.
     pub code: &'static str,
-    /// A sentence in which `{a}` and `{b}` stand for the types, and `{rules}` for the system.
+    /// A sentence in which `{a}` and `{b}` are the types, and `{rules}` is the system.
     pub message: &'static str,
 }
 

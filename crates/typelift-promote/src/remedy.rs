@@ -42,7 +42,7 @@ pub enum Remedy {
     ConvertAll(ElementType),
 }
 
-/// The operators of Python, and the functions that they stand for.
+/// The operators of Python, and the functions that they call.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("operator +", &["add"]),
     ("operator -", &["sub", "subtract", "rsub"]),

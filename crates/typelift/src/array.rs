@@ -160,7 +160,7 @@ impl Array {
         self.at(dims, sums(lists), fill)
     }
 
-    /// The tensor stretched to `dims`: `places` tells for each of its axes where it is among those.
+    /// The tensor stretched to `dims`: `places` says for each of its axes where it is among those.
     pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
         if self.dims[..] == *dims {
             return Some(self.clone());

@@ -186,7 +186,7 @@ impl Model {
 
     /// Gives an input, found by the name of its layer or tensor, another element type, another shape, or both.
     ///
-    /// [`infer`](crate::infer()) then carries it through the graph, and [`trace_changes`] tells of each error it finds how it is
+    /// [`infer`](crate::infer()) then carries it through the graph, and [`trace_changes`] says how each error that it finds is
     /// reached from the input.
     ///
     /// # Errors
@@ -431,7 +431,7 @@ impl Model {
 /// The type that an end of the model has.
 ///
 /// # Errors
-/// It is not known, or there is no conversion between the types.
+/// It is not known, or the types cannot be converted into each other.
 fn check_convertible(
     end: End,
     name: &str,

@@ -34,7 +34,7 @@ pub struct Audit {
     pub overflowed: u64,
     /// How many lie beyond an integer type, and keep their low bits or become anything.
     pub wrapped: u64,
-    /// How many lose what stands after the point.
+    /// How many lose the digits after the point.
     pub truncated: u64,
     /// How many become true, and are not 1.
     pub collapsed: u64,

@@ -154,7 +154,7 @@ impl fmt::Display for Rule {
 #[non_exhaustive]
 pub enum NameError {
     /// Nothing has this name.
-    #[error("there is no layer and no tensor `{0}`")]
+    #[error("the model has neither a layer nor a tensor `{0}`")]
     Unknown(String),
     /// The layer has no such output.
     #[error("`{name}` is not a tensor: the number of outputs of layer {layer} is {outputs}, and they count from 0")]

@@ -37,7 +37,7 @@ const PADDING: u64 = 8;
 /// What is odd about a model that was read and [inferred](crate::infer()): warnings, each with its layer, its place and what
 /// can be done, and one note on the oldest OpenVINO release that reads it. In the order of the file; bodies included.
 ///
-/// What reading and inference find themselves is not told again.
+/// What reading and inference report themselves is not reported again.
 ///
 /// # Examples
 /// ```
@@ -242,7 +242,7 @@ impl<'a> Check<'a> {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
     }
 
-    /// Where `attribute` of the `element` in or of a layer stands.
+    /// The place of `attribute` of the `element` in or of a layer.
     fn locate(&self, layer: &Layer, element: &str, attribute: &str) -> Span {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }
@@ -319,7 +319,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Layers from which no way leads to what OpenVINO keeps. Of layers that feed each other only the last is told.
+    /// Layers from which no path leads to what OpenVINO keeps. Of layers that feed each other only the last is reported.
     fn unreachable_layers(&mut self, graph: &Graph) {
         // An edge that could not be followed may have been the way.
         if graph.unordered().any(|layer| layer.broken) {

@@ -126,7 +126,7 @@ impl Matching<'_, '_> {
         }
     }
 
-    /// Matches layers that cannot be told apart: those with the same name first.
+    /// Matches layers that look alike: those with the same name first.
     fn put_group(&mut self, a: &[usize], b: &[usize]) {
         let mut by_name = FxHashMap::<&str, Vec<usize>>::default();
         for &at in b.iter().rev() {

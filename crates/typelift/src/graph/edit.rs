@@ -27,7 +27,7 @@ use crate::weights::Weights;
 #[non_exhaustive]
 pub enum EditError {
     /// There is no such layer.
-    #[error("there is no layer {0}")]
+    #[error("the graph has no layer {0}")]
     NoLayer(LayerId),
     /// The layer has no such output.
     #[error("layer {} has no output {}", .0.layer, .0.port)]
@@ -43,7 +43,7 @@ pub enum EditError {
         /// Which one, counted from 0.
         at: usize,
     },
-    /// The tensors cannot stand for each other.
+    /// The tensors cannot replace each other.
     #[error("{from_type} of layer {} cannot take the place of {to_type} of layer {}", .from.layer, .to.layer)]
     Incompatible {
         /// The tensor that would be used.
@@ -66,7 +66,7 @@ pub enum EditError {
     /// Layers would form a cycle.
     #[error("layers {} would form a cycle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Cycle(Vec<LayerId>),
-    /// A Result would stand for a Parameter, or for a tensor that has other uses and other names: it would lose its name.
+    /// A Result would take a Parameter, or a tensor that has other uses and other names: it would lose its name.
     #[error("Result {result} would lose its name")]
     NamesResult {
         /// The Result.
@@ -513,7 +513,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Sets the names of the model's output that a Result stands for.
+    /// Sets the names of the model's output that a Result is.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -575,7 +575,7 @@ impl Graph {
         Some(self.weight(consumer)?.id)
     }
 
-    /// Whether one tensor can stand for the other.
+    /// Whether one tensor can replace the other.
     pub(super) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
         let was = self.output(old).ok_or(EditError::NoOutput(old))?;
         let is = self.output(new).ok_or(EditError::NoOutput(new))?;

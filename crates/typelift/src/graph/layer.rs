@@ -104,7 +104,7 @@ impl Layer {
         &self.operation_name.version
     }
 
-    /// The names of the model output that a Result stands for, as the file writes them.
+    /// The names of the model output that a Result is, as the file writes them.
     pub fn output_names(&self) -> Option<&str> {
         self.output_names.as_deref()
     }
@@ -134,7 +134,7 @@ impl Layer {
         &self.bodies
     }
 
-    /// Labels for more ports, in order: those behind the largest or, if that is no use, the least that no port has.
+    /// Labels for more ports, in order: those above the largest or, if that does not work, the smallest that no port has.
     pub(super) fn free_labels(&self) -> impl Iterator<Item = u64> + use<> {
         let labels = self.inputs.iter().map(|port| port.id).chain(self.outputs.iter().map(|port| port.id));
         let (mut taken, mut start) = (FxHashSet::default(), 0);

@@ -95,7 +95,7 @@ pub struct Model {
 /// What older readers ask of the text of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demands {
-    /// Every port says its type: there is none that is open.
+    /// Every port says its type: none is open.
     pub(crate) port_types: bool,
     /// No port has an open dim. One of an open shape has no dims then.
     pub(crate) fixed_dims: bool,

@@ -156,7 +156,7 @@ impl Edit<'_> {
     }
 
     /// Redirects every consumer of `old` to `new`, and moves the names of `old` to it, by the rule of OpenVINO's pass
-    /// `NopElimination`: a Result stays if it would come to stand for a Parameter, or for a tensor with other uses.
+    /// `NopElimination`: a Convert stays if a Result would take a Parameter, or a tensor with other uses, without it.
     ///
     /// # Errors
     /// [`EditError::Incompatible`] if the element types differ or the shapes have nothing in common;

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         let Model { source, weights, version, .. } = model;
         let edited = model.graph.unordered().any(|layer| layer.edited);
         let lacks_values = weights.len().is_none() && has_constants(&model.graph);
-        // Without weights no value is known, and what OpenVINO made of the values still stands in the ports.
+        // Without weights no value is known, and what OpenVINO made of the values is still in the ports.
         let trusts_ports = lacks_values && !edited;
         Self { retyper, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
     }

@@ -158,7 +158,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A name as the notation writes it: in quotes where it could not be told from what surrounds it.
+/// A name as the notation writes it: in quotes if it could be taken for something else.
 pub(crate) struct Quoted<'a> {
     text: &'a str,
     bare: fn(char) -> bool,

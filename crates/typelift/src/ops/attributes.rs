@@ -283,7 +283,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
 ) -> Result<(Range, bool), Fault> {
     let start = values.len();
     let mut junk = false;
-    // A comma at the end is none too many.
+    // One comma at the end is allowed.
     let fields = text.strip_suffix(',').unwrap_or(text);
     for field in fields.split(',').filter(|_| !text.is_empty()) {
         let (value, more) = parse(field)?;

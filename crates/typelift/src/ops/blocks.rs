@@ -66,7 +66,7 @@ impl<'a> DepthBlocks<'a> {
         let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
         match elements.filter(|_| size > 0) {
             Some(elements) => Ok(Some(Self { dims, size, elements })),
-            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, no length of a block"))),
+            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, which is not a length"))),
         }
     }
 }

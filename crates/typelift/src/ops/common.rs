@@ -48,7 +48,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     })
 }
 
-/// Refuses an input, called `role` in the message, whose rank is known and none of `ranks`.
+/// Refuses an input, called `role` in the message, whose rank is known and not one of `ranks`.
 pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
@@ -122,7 +122,7 @@ pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) ->
 pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
     match (dim.value(), dim.upper()) {
         (Some(length), _) => Dim::from(f(length)),
-        // To OpenVINO the largest number is no lower end.
+        // To OpenVINO the largest number is not a lower end.
         (None, None) if dim.lower() == i64::MAX => Dim::at_least(f(0)),
         (None, None) => Dim::at_least(f(dim.lower())),
         (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),

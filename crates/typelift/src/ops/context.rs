@@ -422,7 +422,7 @@ impl<'a> Context<'a> {
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
         let read = |length| self.around.weights().read(offset, length);
-        // What lies behind the end of the weights cannot be told.
+        // The bytes behind the end of the weights are not known.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
@@ -466,7 +466,7 @@ impl<'a> Context<'a> {
     pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
-        // The largest number of the type is no bound.
+        // The largest number of the type is not a bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
         let widen = |end: i64| if end == open { i64::MAX } else { end };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
@@ -537,7 +537,7 @@ fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     }
     let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
     let count = values.len();
-    // What lies behind the bytes cannot be told.
+    // What is behind the bytes is not known.
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 

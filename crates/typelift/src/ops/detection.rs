@@ -168,7 +168,7 @@ struct Detection<'a, 'b> {
     cx: &'a Context<'b>,
     priors: i64,
     classes: i64,
-    /// How many numbers stand for a prior box.
+    /// How many numbers describe a prior box.
     prior_size: i64,
     shared: bool,
 }
@@ -247,7 +247,7 @@ impl Detection<'_, '_> {
     fn quotient(&self, input: usize, length: i64, part: i64) -> Result<i64, Fault> {
         match length.checked_rem(part) {
             Some(0) => Ok(length / part),
-            None => Err(Fault::shapes(&[input], "the shapes do not tell the number of classes")),
+            None => Err(Fault::shapes(&[input], "the number of classes does not follow from the shapes")),
             Some(_) => {
                 let role = DETECTION_ROLES[input].0;
                 let message =

@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[Attr::new("transpose_frames", AttrKind::Bool).default("false")]),
 ];
 
-/// Complex numbers are pairs along the last axis, which is none of those to transform.
+/// Complex numbers are pairs along the last axis, which cannot be transformed.
 fn complex(cx: &mut Context) -> Result<(), Fault> {
     let axes = axes(cx, 1)?;
     let mut shape = cx.shape(0).clone();

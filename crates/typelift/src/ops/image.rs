@@ -57,7 +57,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     if let (Some(kernel), Some(_)) = (&kernel, columns.value()) {
         let elements = kernel.iter().fold(1, |product: i64, &length| product.saturating_mul(length));
         channels = divide(*columns, elements).filter(|_| elements > 0).ok_or_else(|| {
-            let message = format!("{columns} columns are no multiple of the {elements} elements of the kernel");
+            let message = format!("{columns} columns are not a multiple of the {elements} elements of the kernel");
             Fault::shapes(&[0, 2], message)
         })?;
     }

@@ -15,7 +15,7 @@ pub(crate) enum UseOfValues {
     Computed,
 }
 
-/// Where the axis stands that indices are for.
+/// The position of the axis that indices are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     First,

@@ -66,7 +66,7 @@ fn to_size(cx: &mut Context) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     if let Some(rank) = shape.rank() {
         if let Some(axis) = axes.iter().find(|&&axis| axis < 0 || axis >= rank as i64) {
-            let message = format!("`axes` has {axis}, which is no axis of the input of rank {rank}");
+            let message = format!("`axes` has {axis}, which is not an axis of the input of rank {rank}");
             return Err(Fault::attribute("axes", message));
         }
         resize(cx, &mut shape, &axes, 1)?;
@@ -114,7 +114,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
             return Ok(());
         };
         if let Some(axis) = values.iter().find(|&&axis| axis < 0 || axis >= dims.len() as i64) {
-            let message = format!("the axes have {axis}, which is no axis of the data of rank {}", dims.len());
+            let message = format!("the axes have {axis}, which is not an axis of the data of rank {}", dims.len());
             return Err(Fault::value(&[axes], message));
         }
         values
@@ -165,7 +165,7 @@ fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Res
     Ok(())
 }
 
-/// A number cut to an integer; what is none becomes the smallest, as the processor has it.
+/// A number cut to an integer; what is not a number becomes the smallest, as the processor does it.
 fn to_length(number: f32) -> i64 {
     const LIMIT: f32 = 9_223_372_036_854_775_808.0;
     if number.abs() < LIMIT { number as i64 } else { i64::MIN }

@@ -46,7 +46,7 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
         let message = format!("the {what} dims {a} and {b} of `MatMul` differ, in {left} x {right}");
         Fault::shapes(&[0, 1], message)
     };
-    // OpenVINO lets dims that are no single length pass, whatever they may be.
+    // OpenVINO accepts dims that are not a single length, whatever they may be.
     let open = |a: Dim, b: Dim| !a.is_fixed() || !b.is_fixed();
     if !a_inner.is_compatible(b_inner) && !open(a_inner, b_inner) {
         return Err(unfit("inner", a_inner, b_inner).rule("the columns of the one are the rows of the other"));
@@ -194,7 +194,7 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
 
 fn unequal(label: u8, input: usize) -> Fault {
     let message =
-        format!("label {} of `equation` stands for dims that differ, the last one in input {input}", char::from(label));
+        format!("label {} of `equation` names dims that differ, the last one in input {input}", char::from(label));
     Fault::shapes(&[input], message)
 }
 
@@ -202,7 +202,7 @@ fn unequal(label: u8, input: usize) -> Fault {
 fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     let parse = |subscript: &str| {
         parse_subscript(subscript).ok_or_else(|| {
-            let message = format!("`{subscript}` in `equation` is no subscript");
+            let message = format!("`{subscript}` in `equation` is not a subscript");
             Fault::attribute("equation", message).rule("letters, and at most one `...`, without spaces")
         })
     };
@@ -304,7 +304,7 @@ impl Sequences {
     }
 }
 
-/// The batch of the query with that of another input, of which one of dynamic rank tells nothing.
+/// The batch of the query with that of another input, of which one of dynamic rank says nothing.
 fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fault> {
     if other.rank().is_none() {
         return Ok(query.clone());

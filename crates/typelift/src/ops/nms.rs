@@ -216,7 +216,7 @@ fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
     let limits = [("nms_top_k", top_k), ("keep_top_k", keep), ("background_class", background)];
     match limits.into_iter().find(|&(_, value)| value < -1) {
         Some((name, value)) => {
-            Err(Fault::attribute(name, format!("`{name}` is {value}, less than -1")).help("-1 stands for none"))
+            Err(Fault::attribute(name, format!("`{name}` is {value}, less than -1")).help("-1 means none"))
         }
         None => Ok(()),
     }

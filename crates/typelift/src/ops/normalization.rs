@@ -155,7 +155,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     as_data(cx)
 }
 
-/// Refuses axes that are no list, or more than the data has. OpenVINO looks at their shape only if it is static.
+/// Refuses axes that are not a list, or more than the data has. OpenVINO looks at their shape only if it is static.
 fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     if !axes.is_static() {
@@ -192,7 +192,7 @@ fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
     match cx.shape(0).rank() {
         Some(rank) if axis >= rank.max(1) as u64 => {
             let fault =
-                Fault::attribute("axis", format!("`axis` is {axis}, which is no axis of the input of rank {rank}"));
+                Fault::attribute("axis", format!("`axis` is {axis}, which is not an axis of the input of rank {rank}"));
             Err(fault)
         }
         _ => as_data(cx),

@@ -223,7 +223,7 @@ impl Network {
                 return Err(Fault::attribute("activations", message));
             };
             if !FUNCTIONS.iter().any(|function| function.eq_ignore_ascii_case(name)) {
-                let message = format!("`{name}` is no activation function, which are {}", FUNCTIONS.join(", "));
+                let message = format!("`{name}` is not an activation function; they are {}", FUNCTIONS.join(", "));
                 return Err(Fault::attribute("activations", message));
             }
         }

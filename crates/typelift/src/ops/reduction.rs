@@ -99,7 +99,7 @@ fn reduce(cx: &mut Context) -> Result<(), Fault> {
 fn reduced(dims: &[Dim], axes: &[usize], keep_dims: bool) -> Shape {
     let mut gone = smallvec::SmallVec::<[bool; 8]>::from_elem(false, dims.len());
     for &axis in axes {
-        // The axis 0 of a scalar is none.
+        // A scalar has no axis 0.
         if let Some(gone) = gone.get_mut(axis) {
             *gone = true;
         }

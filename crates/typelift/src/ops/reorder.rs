@@ -45,7 +45,7 @@ fn inverse(cx: &mut Context) -> Result<(), Fault> {
         None => {}
         Some([.., rows, columns]) if !(rows.is_fixed() && columns.is_fixed()) || rows == columns => {}
         Some(_) => {
-            let message = format!("`Inverse` takes square matrices, and the last axes of {data} are none");
+            let message = format!("`Inverse` takes square matrices, and those of {data} are not");
             return Err(Fault::shapes(&[0], message));
         }
     }

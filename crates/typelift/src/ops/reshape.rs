@@ -39,7 +39,7 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
 /// The target of a Reshape.
 struct Pattern {
     dims: SmallVec<[Dim; 6]>,
-    /// Where -1 stands.
+    /// The position of -1.
     rest: Option<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Pattern {
                 // One end says nothing, so the other is not trusted either.
                 (_, 0..) => Dim::ANY,
                 _ => {
-                    let message = format!("dim {position} of the target shape is {lower}, which is no length");
+                    let message = format!("dim {position} of the target shape is {lower}, which is not a length");
                     return Err(Fault::value(&[1], message).rule("a dim is 0 or more, or -1 for what is left"));
                 }
             });
@@ -228,7 +228,7 @@ fn without_ones(dims: &[Dim]) -> Shape {
 fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
     let mut chosen = SmallVec::<[bool; 8]>::from_elem(false, dims.len());
     for &axis in axes {
-        // The axis 0 of a scalar is none.
+        // A scalar has no axis 0.
         if let Some(chosen) = chosen.get_mut(checked_axis(cx, 1, axis, dims.len())?) {
             *chosen = true;
         }

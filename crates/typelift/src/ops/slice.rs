@@ -173,7 +173,7 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     if cx.inputs.len() == 3 && fixed_length(cx.shape(1)).or(fixed_length(cx.shape(2))).is_none() {
         // OpenVINO adds strides of 1, one for each begin.
         if cx.shape(1).rank().is_none() {
-            let message = "the begin of `StridedSlice` must have a known rank where there are no strides";
+            let message = "the begin of `StridedSlice` must have a known rank if it has no strides";
             return Err(Fault::shapes(&[1], message));
         }
     }

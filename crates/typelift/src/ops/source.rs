@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Operation] = &[
 fn parameter(cx: &mut Context) -> Result<(), Fault> {
     if cx.layer.attributes().is_empty() {
         return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
-            .help("add <data shape=\"…\" element_type=\"…\"/>; `?` stands for a dim that is not fixed"));
+            .help("add <data shape=\"…\" element_type=\"…\"/>; `?` is a dim that is not fixed"));
     }
     let element_type = cx.type_attribute("element_type")?;
     let mut shape = cx.partial_shape("shape")?;

@@ -104,7 +104,7 @@ fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
 }
 
 fn unknown(name: &str) -> Fault {
-    Fault::other(Code::UnknownVariable, format!("there is no ReadValue of variable `{name}`"))
+    Fault::other(Code::UnknownVariable, format!("the graph has no ReadValue of variable `{name}`"))
         .help("add one, or correct `variable_id`")
 }
 

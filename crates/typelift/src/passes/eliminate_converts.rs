@@ -12,7 +12,7 @@ pub(super) fn noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), E
     Ok(())
 }
 
-/// Removes every Convert whose output another tensor can stand for, and lets each of the others start as early as it
+/// Removes every Convert whose output another tensor can replace, and lets each of the others start as early as it
 /// can.
 pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
     while rewrite(graph, changes, true)? {}
@@ -22,7 +22,7 @@ pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), Edi
 /// What is to become of Converts.
 #[derive(Default)]
 struct Savings {
-    /// The outputs of Converts that go, each with what stands for it.
+    /// The outputs of removed Converts, each with what replaces it.
     replaced: HashMap<Output, Output>,
     /// The outputs of Converts that start at another tensor, each with that.
     moved: HashMap<Output, Output>,

@@ -487,7 +487,7 @@ fn given(graph: &Graph, result: LayerId) -> Option<Tensor> {
 /// What took the place of a match.
 struct Placed {
     added: Vec<LayerId>,
-    /// Whether the root does something else now; otherwise other tensors stand in for its own.
+    /// Whether the root does something else now; otherwise other tensors replace its own.
     root_stays: bool,
 }
 

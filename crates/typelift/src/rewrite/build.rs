@@ -50,7 +50,7 @@ pub(super) struct Ready {
 }
 
 impl Build<'_, '_> {
-    /// Lets `root` become the layer of a term, or gives the tensor that stands for it.
+    /// Lets `root` become the layer of a term, or gives the tensor that takes its place.
     pub(super) fn root(
         &mut self,
         term: usize,

@@ -16,7 +16,7 @@ const DEEPEST: usize = 64;
 pub(super) struct Name {
     pub(super) text: String,
     pub(super) constant: bool,
-    /// Whether every match has it: not one that stands only in a layer that may be absent.
+    /// Whether every match has it: not one that is only in a layer that may be absent.
     pub(super) certain: bool,
 }
 
@@ -477,7 +477,7 @@ impl<'a> Parser<'a> {
         self.check_inputs(&layer)?;
         if layer.optional && layer.inputs.is_empty() {
             let head = layer.head.clone();
-            return Err(self.cursor.error(head, "a layer that may be absent needs an input that then stands for it"));
+            return Err(self.cursor.error(head, "a layer that may be absent needs an input that takes its place then"));
         }
         if self.cursor.eat_here(".") {
             let digits = self.cursor.run(|c| c.is_ascii_digit());

@@ -364,7 +364,7 @@ fn tensor(model: &Model, name: &str) -> Result<Output, String> {
         source.ok_or(error)
     });
     let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
-    // A Result stands for the tensor that feeds it.
+    // A Result is known by the tensor that feeds it.
     let is_result = model.graph().layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     let source = model.graph().producer(found.layer.input(0)).filter(|_| is_result);
     Ok(source.unwrap_or(found))

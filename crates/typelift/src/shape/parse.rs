@@ -88,10 +88,10 @@ impl FromStr for Shape {
 }
 
 impl Shape {
-    /// Reads the `shape` attribute of a Parameter exactly as the reader of OpenVINO 2026.4.1 does, and tells where that
+    /// Reads the `shape` attribute of a Parameter exactly as the reader of OpenVINO 2026.4.1 does, and says where that
     /// differs from what the text seems to say.
     ///
-    /// Items are separated by commas, may stand in one pair of brackets and have white space around them; `...` is a
+    /// Items are separated by commas, may be in one pair of brackets and have white space around them; `...` is a
     /// dynamic rank. An item is a length, `?` or `-1`, or a range `2..5`, `2..`, `..5`.
     ///
     /// ```

@@ -490,7 +490,7 @@ fn group_normalization(m: &Match) -> Written {
 /// The second axis from the end of a tensor, as a scalar.
 fn length(m: &Match, name: &str) -> Result<String, String> {
     let rank = rank(m, name)?;
-    let axis = rank.checked_sub(2).ok_or("its inputs are no matrices")?;
+    let axis = rank.checked_sub(2).ok_or("its inputs are not matrices")?;
     Ok(match m.shape(name).and_then(|shape| shape.dims()?.get(axis)?.value()) {
         Some(length) => length.to_string(),
         None => format!("Gather-7(ShapeOf-3({name}) {{output_type=i64}}, {axis}, 0)"),

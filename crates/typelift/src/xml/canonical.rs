@@ -33,7 +33,7 @@ pub(super) fn model(model: &Model) -> String {
 /// How elements are laid out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
-    /// What stands before an element: a line end, or nothing.
+    /// What comes before an element: a line end, or nothing.
     pub(super) newline: &'a str,
     /// The indentation of the outermost element.
     pub(super) indent: &'a str,
@@ -53,7 +53,7 @@ pub(super) struct Printer<'a> {
     pub(super) out: String,
     /// What each nesting adds to the indentation.
     unit: &'a str,
-    /// What stands before an element here: a line end and the indentation.
+    /// What comes before an element here: a line end and the indentation.
     line_start: String,
     demands: Demands,
 }
@@ -309,7 +309,7 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Metadata, as it stands in the source but for white space between elements.
+    /// Metadata as in the source, except for white space between elements.
     pub(super) fn fragment(&mut self, fragment: &Span) {
         let mut reader = Reader::from_str(fragment.text(self.source));
         reader.config_mut().allow_dangling_amp = true;

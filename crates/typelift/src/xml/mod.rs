@@ -1,6 +1,6 @@
 //! Reading and writing the XML of a model.
 //!
-//! [`parse`] keeps where each layer stands in the text; [`write()`] copies what nobody touched and prints the rest.
+//! [`parse`] keeps the place of each layer in the text; [`write()`] copies what was not changed and prints the rest.
 
 mod canonical;
 mod read;
@@ -36,7 +36,7 @@ pub enum ReadError {
         /// What the file system said.
         source: io::Error,
     },
-    /// The file is no model, or not one that OpenVINO takes.
+    /// The file is not a model, or not one that OpenVINO takes.
     #[error(transparent)]
     Model(#[from] Box<Diagnostics>),
 }
@@ -204,7 +204,7 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
     })
 }
 
-/// Where the name of a layer of `model` stands in its text; empty for a layer that was added.
+/// The place of a layer's name in the text of `model`; empty for a layer that was added.
 #[must_use]
 pub fn name_span(model: &Model, layer: &Layer) -> Span {
     layer.span().map_or(Span::default(), |span| locate(&model.source, span, "layer", "name"))

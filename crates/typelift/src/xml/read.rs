@@ -136,8 +136,8 @@ pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Spa
             || matches_dims(&declared_dims(source, content), &output.shape))
 }
 
-/// Where `attribute` of the first `element` at or directly under the layer at `span` stands: its value, or the element's
-/// tag where it is not written, or the layer's where there is no such element.
+/// Where `attribute` of the first `element` at or directly under the layer at `span` is: its value, or the element's
+/// tag if it is not written, or the layer's if it has no such element.
 pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(root)) = tokens.child(None) else { return span };
@@ -159,7 +159,7 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
-/// Where the tag of a port of the layer at `span` stands, or the layer's where there is no such port.
+/// The tag of a port of the layer at `span`, or the layer's if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
     let mut tokens = Tokens::new(source, span);
@@ -183,7 +183,7 @@ pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, positi
     layer.tag_span
 }
 
-/// Where a back edge of the layer at `span` is, by position, or the layer's tag where there is no such edge.
+/// The tag of a back edge of the layer at `span`, by position, or the layer's if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(layer)) = tokens.child(None) else { return span };
@@ -236,7 +236,7 @@ pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
 }
 
-/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less where it is no dim at all.
+/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less if it is not a dim.
 pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
     if let Some(dims) = plain_dims(content.text(source)) {
         return dims;
@@ -597,7 +597,7 @@ impl<'a> Read<'a> {
             if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
             {
                 let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
-                self.report(lint.at(*span, "OpenVINO reads it only where there is no <rt_info>"));
+                self.report(lint.at(*span, "OpenVINO reads it only if the file has no <rt_info>"));
             }
         }
     }
@@ -958,7 +958,7 @@ impl<'a> Read<'a> {
                 _ => self.unknown_element(&child, None)?,
             }
         }
-        // Without dims a port is a scalar or has dynamic rank, and the text cannot tell which.
+        // Without dims a port is a scalar or has dynamic rank, and the text does not say which.
         let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
         // What is odd about a text is to be said each time.
         if self.diagnostics.len() == reported && rt_info.is_none() {

@@ -31,7 +31,7 @@ pub(super) fn model<E>(
     let (source, edits, new) = (model.source.as_str(), Vec::new(), String::new());
     let mut splice = Splice { refresh_ports, demands, source, removed, edits, new, at: 0 };
     splice.version(model);
-    // Edges are edited after layers, wherever they stand.
+    // Edges are edited after layers, wherever they are.
     let edges_first = graph.layers_span.zip(graph.edges_span).is_some_and(|(layers, edges)| edges < layers);
     splice.graph(graph, |splice, span| if edges_first { Ok(()) } else { splice.flush(Some(span), &mut sink) })?;
     splice.flush(None, &mut sink)?;
@@ -567,7 +567,7 @@ impl<'a> Splice<'a> {
             None => "",
         };
         let indent = line.map_or("", |end| &gap[end + 1..]);
-        // In a file that indents by blanks, a layer stands two steps in.
+        // In a file that indents by blanks, a layer is indented by two steps.
         let unit = if indent.contains('\t') || newline.is_empty() { "\t" } else { &indent[..indent.len().min(4) / 2] };
         Layout { newline, indent, unit: if newline.is_empty() { "" } else { unit } }
     }

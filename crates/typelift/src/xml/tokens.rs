@@ -42,7 +42,7 @@ impl Element<'_> {
         at.checked_sub(1).and_then(|before| tag.as_bytes().get(before)).is_none_or(u8::is_ascii_whitespace)
     }
 
-    /// Refuses a name of this element, of one of its attributes or of something in it that is none in XML, which the
+    /// Refuses a name of this element, of one of its attributes or of something in it that is not one in XML, which the
     /// reader of events does not look at.
     pub(super) fn check_name(&self, name: &str) -> Result<(), Diagnostic> {
         if is_name(name) {
@@ -227,7 +227,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Where `part`, borrowed from the stream, stands in the source.
+    /// The place in the source of `part`, which is borrowed from the stream.
     pub(super) fn span_of(&self, part: &str) -> Span {
         let span = Span::of(part, self.text);
         Span::new(span.start as usize + self.base, span.end as usize + self.base)

@@ -66,7 +66,7 @@ fn unknown_names_and_operations_are_told() {
     let mut model = net.model();
     let _ = infer(&mut model);
     assert_eq!(why(&model, "own").unwrap().steps[0].rule, Rule::Declared);
-    assert_eq!(why(&model, "other").unwrap_err().to_string(), "there is no layer and no tensor `other`");
+    assert_eq!(why(&model, "other").unwrap_err().to_string(), "the model has neither a layer nor a tensor `other`");
 }
 
 #[test]

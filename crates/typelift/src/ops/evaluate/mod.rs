@@ -57,7 +57,7 @@ impl Evaluate {
             Self::Never => None,
             Self::Source(by) => by(evaluation),
             Self::FromBounds(by) => by(evaluation, known),
-            // The largest number is no upper end, even where it is exact.
+            // The largest number is not an upper end, even where it is exact.
             Self::Interval(by) if known.iter().any(|bounds| bounds.lower.is_open().contains(&true)) => {
                 interval(evaluation, known, by)
             }

@@ -43,7 +43,7 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     let [data, indices, at] = inputs else { return None };
     if !at.element_type.is_integer() {
         return evaluation
-            .refuse(Fault::types(&[2], "a shape is computed by a `Gather` along an axis that is no integer"));
+            .refuse(Fault::types(&[2], "a shape is computed by a `Gather` along an axis that is not an integer"));
     }
     of_type(data, &[&[Boolean, Bf16, F16, F32, I8, I32, I64, U8, U32, U64]])?;
     of_type(indices, &[&[I32, I64]])?;
