@@ -445,7 +445,10 @@ impl fmt::Display for Quirk {
 /// assert_eq!(quirk(a, b, &options), Some(Quirk::ScalarOutOfRange { scalar: U16, result: I8 }));
 /// ```
 pub fn quirk(a: Operand, b: Operand, options: &Options) -> Option<Quirk> {
-    let result = promote(a, b, options).ok().filter(|_| !options.promote_unsafe)?;
+    if options.promote_unsafe {
+        return None;
+    }
+    let result = promote(a, b, options).ok()?;
     let scalar = if a.category == Category::ZeroDim { a.element_type } else { b.element_type };
     let one_category = result.is_float() && scalar.is_float() || result.is_integer() && scalar.is_integer();
     by_scalar(a, b, options).filter(|_| one_category)?;

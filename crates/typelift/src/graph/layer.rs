@@ -223,6 +223,11 @@ impl AttributeList {
     pub(super) fn to_mut(&mut self) -> &mut Attributes {
         Arc::make_mut(self.0.get_or_insert_default())
     }
+
+    /// Where it is, which is the same for all that share it, as long as one of them is kept; `None` if it is not shared.
+    pub(crate) fn shared_at(&self) -> Option<*const ()> {
+        self.0.as_ref().filter(|list| Arc::strong_count(list) > 1).map(|list| Arc::as_ptr(list).cast())
+    }
 }
 
 impl Deref for AttributeList {

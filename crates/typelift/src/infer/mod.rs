@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 pub(crate) use self::plan::{Alignment, Plan};
@@ -25,7 +25,9 @@ pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place};
+use crate::graph::{
+    AttributeList, Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place,
+};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -97,6 +99,8 @@ pub(crate) struct Walk<'a> {
     outer: Vec<Scope>,
     /// What the latest ReadValue says of each variable.
     variables: HashMap<String, Variable>,
+    /// What the attributes say that layers share, by their place and the operation, with those attributes.
+    shared_attributes: FxHashMap<(*const (), *const Operation), (AttributeList, Rc<AttributeValues>)>,
     /// What is kept of the runs of each body.
     runs: BTreeMap<Place, Run>,
     /// Layers that were not aligned because a type that comes in is not known.
@@ -131,6 +135,7 @@ impl<'a> Walk<'a> {
             scope: Scope::default(),
             outer: Vec::new(),
             variables: HashMap::new(),
+            shared_attributes: FxHashMap::default(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(source.len()),
@@ -313,8 +318,10 @@ impl<'a> Walk<'a> {
         self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let inputs = graph.tensors(id);
-        let mut values = AttributeValues::default();
-        let faults = self.read_attributes(graph, id, operation, &mut values);
+        let shared = self.shared_attributes(layer, operation);
+        let mut own = AttributeValues::default();
+        let faults = if shared.is_some() { Vec::new() } else { self.read_attributes(graph, id, operation, &mut own) };
+        let values = shared.as_deref().unwrap_or(&own);
         let mut faults = faults.into_iter().rev();
         let count = check_input_count(layer, operation, inputs.len());
         if let Some(last) = faults.next() {
@@ -323,10 +330,27 @@ impl<'a> Walk<'a> {
         }
         count?;
         let given = self.scope.given.get(&layer.id).cloned();
-        let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
-        let outputs = self.apply(&subject, &inputs, bodies)?;
-        check_output_count(graph, id, outputs.len(), self.version)?;
-        Ok(outputs)
+        let subject = Subject { graph, layer, operation, values, given: given.as_ref() };
+        let outputs = self.apply(&subject, &inputs, bodies);
+        if let Ok(outputs) = &outputs {
+            check_output_count(graph, layer, outputs.len(), self.version)?;
+        }
+        outputs
+    }
+
+    /// What attributes say that layers of one operation share, with nothing wrong about them: they are read once.
+    fn shared_attributes(&mut self, layer: &Layer, operation: &'static Operation) -> Option<Rc<AttributeValues>> {
+        let at = (layer.attributes.shared_at()?, std::ptr::from_ref(operation));
+        if let Some((_, values)) = self.shared_attributes.get(&at) {
+            return Some(values.clone());
+        }
+        let mut values = AttributeValues::default();
+        if !values.read(layer, operation).is_empty() {
+            return None;
+        }
+        let values = Rc::new(values);
+        self.shared_attributes.insert(at, (layer.attributes.clone(), values.clone()));
+        Some(values)
     }
 
     /// Reads what the attributes of a layer say, and finds what OpenVINO refuses about them as they are written.
@@ -636,10 +660,12 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
 }
 
 /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
-fn check_output_count(graph: &Graph, id: LayerId, count: usize, version: IrVersion) -> Result<(), Fault> {
-    let Some(layer) = graph.layer(id).filter(|layer| layer.outputs.len() > count) else { return Ok(()) };
+fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVersion) -> Result<(), Fault> {
+    if layer.outputs.len() <= count {
+        return Ok(());
+    }
     let extra = count..layer.outputs.len();
-    let used = extra.into_iter().any(|port| graph.consumers(id.output(port)).next().is_some());
+    let used = extra.into_iter().any(|port| graph.consumers(layer.id.output(port)).next().is_some());
     if version == IrVersion::V10 && !used {
         return Ok(());
     }

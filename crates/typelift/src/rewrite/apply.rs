@@ -104,7 +104,8 @@ impl<'r> Index<'r> {
 
 /// The name that patterns call the operation of a layer by.
 pub(super) fn operation_of(layer: &Layer) -> &str {
-    ops::revisions(layer.ty()).first().map_or(layer.ty(), |row| row.name())
+    let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first().copied());
+    row.map_or(layer.ty(), |row| row.name())
 }
 
 /// The operations that every match of a rule has.

@@ -122,7 +122,7 @@ struct Search<'a> {
     explains: bool,
     bound: Bindings,
     /// What must still fit, the next last.
-    goals: Vec<(usize, Output)>,
+    goals: SmallVec<[(usize, Output); 4]>,
     /// How many terms fit so far.
     progress: usize,
     steps: usize,
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
             variables: SmallVec::from_elem(None, rule.variables.len()),
             layers: SmallVec::new(),
         };
-        Self { subject, rule, look, explains, bound, goals: Vec::new(), progress: 0, steps: 0, miss: None }
+        Self { subject, rule, look, explains, bound, goals: SmallVec::new(), progress: 0, steps: 0, miss: None }
     }
 
     fn side(&self) -> &'a Side {

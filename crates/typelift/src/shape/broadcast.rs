@@ -144,6 +144,12 @@ pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMisma
 
 fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
+    let (longer, more, fewer) = if l.len() >= r.len() { (left, l, r) } else { (right, r, l) };
+    // Nearly always the shorter shape only repeats dims of the longer one, or has ones.
+    let changes_nothing = |(dim, other): (&Dim, &Dim)| *other == Dim::ONE || dim == other && dim.value().is_some();
+    if more[more.len() - fewer.len()..].iter().zip(fewer).all(changes_nothing) {
+        return Ok(longer.clone());
+    }
     Ok(broadcast::numpy([l, r].into_iter())?)
 }
 
