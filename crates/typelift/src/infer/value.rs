@@ -95,10 +95,9 @@ impl Evaluator {
             });
             let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
             let aligned = plan.and_then(|plan| plan.get(&next.layer)).map_or(&[][..], |alignment| &alignment.inputs);
-            let found = known.map(|known| self.evaluate(graph, next, operation, &known, aligned));
-            let (found, fault) = found.unwrap_or_default();
-            values.faults.extend(fault.map(|fault| (next.layer, fault)));
-            values.states.insert(next, found.map_or(State::Unknown, |bounds| State::Known(Rc::new(bounds))));
+            let faults = &mut values.faults;
+            let found = known.and_then(|known| self.evaluate(graph, next, operation, &known, aligned, faults));
+            values.states.insert(next, found.map_or(State::Unknown, State::Known));
             pending.pop();
         }
         match values.states.get(&tensor) {
@@ -107,7 +106,7 @@ impl Evaluator {
         }
     }
 
-    /// Evaluates a tensor from what is known of the inputs of its layer, and says why OpenVINO refuses that.
+    /// Evaluates a tensor from what is known of the inputs of its layer, and records why OpenVINO refuses that.
     fn evaluate(
         &mut self,
         graph: &Graph,
@@ -115,26 +114,26 @@ impl Evaluator {
         operation: &'static Operation,
         known: &[&Bounds],
         aligned: &[(usize, ElementType)],
-    ) -> (Option<Bounds>, Option<Fault>) {
-        let Some(layer) = graph.layer(tensor.layer) else { return (None, None) };
+        faults: &mut Vec<(LayerId, Fault)>,
+    ) -> Option<Rc<Bounds>> {
+        let layer = graph.layer(tensor.layer)?;
         let converted = aligned.iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?)));
-        let Some(converted) = converted.collect::<Option<SmallVec<[_; 2]>>>() else { return (None, None) };
+        let converted = converted.collect::<Option<Vec<_>>>()?;
         let mut known: SmallVec<[&Bounds; 4]> = known.into();
         for (input, bounds) in &converted {
             known[*input] = bounds;
         }
         let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
         let output = layer.outputs.get(tensor.port).and_then(|port| port.shape.element_count()).unwrap_or(0);
-        let Some(budget) = self.budget.checked_sub(inputs + output) else { return (None, None) };
-        self.budget = budget;
+        self.budget = self.budget.checked_sub(inputs + output)?;
         let feeds = graph.feeds(tensor.layer).into_iter().flatten();
         let ports = feeds.filter_map(|(layer, port)| layer.outputs.get(port)).collect();
         let attributes = Attributes::new(layer, operation);
         let evaluation = Evaluation::new(attributes, ports, tensor.port, &self.weights, &self.source);
-        let found = operation.evaluator().apply(&evaluation, &known);
-        let fault = evaluation.into_fault();
+        let found = operation.evaluator().apply(&evaluation, &known).map(Rc::new);
+        faults.extend(evaluation.into_fault().map(|fault| (tensor.layer, fault)));
         self.budget = self.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
-        (found, fault)
+        found
     }
 }
 
