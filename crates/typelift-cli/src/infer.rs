@@ -73,12 +73,8 @@ impl Args {
         let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
             (Some(Format::Json), _) => {
-                let mut document =
-                    serde_json::json!({ "layers": graph.map_or_else(|| serde_json::json!([]), listing::types) });
-                if input.member.is_some() {
-                    document["file"] = diagnostics.file.as_str().into();
-                }
-                page.printed = terminal::json(&document)?;
+                let file = input.member.is_some().then_some(diagnostics.file.as_str());
+                page.printed = terminal::json(&listing::types(file, graph))?;
             }
             (Some(Format::Text), _) | (None, None) => {
                 if input.member.is_some() {

@@ -1,8 +1,10 @@
 //! Types as text, and graphs as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
+use typelift::graph::OutputPort;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::{ElementType, fidelity};
 use typelift::{Graph, Layer, LayerId, Model, Output};
@@ -47,6 +49,25 @@ pub(crate) fn types_text(graph: &Graph) -> String {
     out
 }
 
+/// The types and shapes in a model, as JSON has them: members in the order of their names.
+#[derive(Serialize)]
+pub(crate) struct Types<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    layers: Vec<Typed<'a>>,
+}
+
+#[derive(Serialize)]
+struct Typed<'a> {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    bodies: BTreeMap<&'a str, Vec<Self>>,
+    id: LayerId,
+    name: &'a str,
+    outputs: Vec<Tensor<'a>>,
+    #[serde(rename = "type")]
+    ty: &'a str,
+}
+
 /// A layer as JSON has it.
 #[derive(Serialize)]
 pub(crate) struct Entry<'a> {
@@ -54,19 +75,12 @@ pub(crate) struct Entry<'a> {
     name: &'a str,
     #[serde(rename = "type")]
     ty: &'a str,
-    #[serde(flatten)]
-    details: Option<Details<'a>>,
-    outputs: Vec<Tensor<'a>>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    bodies: Map<'a, Vec<Entry<'a>>>,
-}
-
-/// What only `show` prints.
-#[derive(Serialize)]
-struct Details<'a> {
     version: &'a str,
     attributes: Map<'a, &'a str>,
     inputs: Vec<Option<Output>>,
+    outputs: Vec<Tensor<'a>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    bodies: Map<'a, Vec<Entry<'a>>>,
 }
 
 /// An object whose members keep their order.
@@ -101,38 +115,50 @@ pub(crate) struct Document<'a> {
 
 /// What is shown of a model, with all it has.
 pub(crate) fn model<'a>(model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
-    let layers = entries(selection.graph, selection, true);
+    let layers = entries(selection.graph, selection);
     Document { name: model.name(), version: model.version().number(), layers }
 }
 
-/// Layers with their types and shapes.
-pub(crate) fn types(graph: &Graph) -> serde_json::Value {
-    serde_json::json!(entries(graph, &Selection::all(graph), false))
+/// The layers of a graph with their types and shapes; the file is named where there are several.
+pub(crate) fn types<'a>(file: Option<&'a str>, graph: Option<&'a Graph>) -> Types<'a> {
+    Types { file, layers: graph.map(typed).unwrap_or_default() }
 }
 
-fn entries<'a>(graph: &'a Graph, selection: &'a Selection<'a>, detailed: bool) -> Vec<Entry<'a>> {
-    selection.layers(graph).map(|layer| entry(graph, layer, selection, detailed)).collect()
+fn typed(graph: &Graph) -> Vec<Typed<'_>> {
+    graph.layers().map(Typed::new).collect()
 }
 
-fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>, detailed: bool) -> Entry<'a> {
-    let details = || Details {
-        version: layer.version(),
-        attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
-        inputs: graph.producers(layer.id()),
-    };
-    let tensors = layer.outputs().iter().map(|port| Tensor {
-        element_type: port.element_type().name(),
-        shape: port.shape(),
-        names: if detailed { port.names() } else { Vec::new() },
-    });
+impl<'a> Typed<'a> {
+    fn new(layer: &'a Layer) -> Self {
+        Self {
+            bodies: layer.bodies().iter().map(|body| (body.name(), typed(body.graph()))).collect(),
+            id: layer.id(),
+            name: layer.name(),
+            outputs: layer.outputs().iter().map(|port| tensor(port, Vec::new())).collect(),
+            ty: layer.ty(),
+        }
+    }
+}
+
+fn tensor(port: &OutputPort, names: Vec<String>) -> Tensor<'_> {
+    Tensor { element_type: port.element_type().name(), shape: port.shape(), names }
+}
+
+fn entries<'a>(graph: &'a Graph, selection: &'a Selection<'a>) -> Vec<Entry<'a>> {
+    selection.layers(graph).map(|layer| entry(graph, layer, selection)).collect()
+}
+
+fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -> Entry<'a> {
     let bodies = layer.bodies().iter().filter(|body| selection.opens(body));
     Entry {
         id: layer.id(),
         name: layer.name(),
         ty: layer.ty(),
-        details: detailed.then(details),
-        outputs: tensors.collect(),
-        bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection, detailed))).collect()),
+        version: layer.version(),
+        attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
+        inputs: graph.producers(layer.id()),
+        outputs: layer.outputs().iter().map(|port| tensor(port, port.names())).collect(),
+        bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection))).collect()),
     }
 }
 

@@ -141,7 +141,8 @@ impl Rule {
     fn reason(&mut self, graph: &Graph, id: LayerId) -> String {
         let Some(layer) = graph.layer(id) else { return String::new() };
         let number = id.to_string();
-        let mut reason = ["ConvertPromoteTypes ", &number, " `", layer.name(), "` takes "].concat();
+        let mut reason =
+            SmallVec::<[&str; 14]>::from_slice(&["ConvertPromoteTypes ", &number, " `", layer.name(), "` takes "]);
         let mut ports = SmallVec::<[&OutputPort; 2]>::new();
         for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
             let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
@@ -149,8 +150,8 @@ impl Rule {
             reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
             ports.push(port);
         }
-        reason += self.clause(layer, &ports);
-        reason
+        reason.push(self.clause(layer, &ports));
+        reason.concat()
     }
 
     fn clause(&mut self, layer: &Layer, ports: &[&OutputPort]) -> &str {
