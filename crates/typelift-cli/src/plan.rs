@@ -8,7 +8,7 @@ use typelift::diagnostic::LayerRef;
 use typelift::passes::{Action, Change};
 use typelift::rewrite::Site;
 use typelift::target::Retargeted;
-use typelift::{Diagnostic, LayerId, Model};
+use typelift::{Diagnostic, IrVersion, LayerId, Model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::listing::Clean;
@@ -29,6 +29,9 @@ struct Rewritten {
     applied: Vec<Site>,
     versions: Vec<LayerRef>,
     names: Vec<LayerRef>,
+    /// The version of the format, where it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<u8>,
 }
 
 /// A change, with the line of the file that has the layer, or its source if it is new.
@@ -77,7 +80,10 @@ impl Plan {
 
     /// The same with what was done for the release that is to read the model.
     pub(crate) fn for_target(self, done: Option<Retargeted>) -> Self {
-        let rewritten = |Retargeted { applied, versions, names, .. }| Rewritten { applied, versions, names };
+        let rewritten = |Retargeted { applied, versions, names, format, .. }| {
+            let format = format.map(IrVersion::number);
+            Rewritten { applied, versions, names, format }
+        };
         Self { target: done.map(rewritten), ..self }
     }
 
@@ -115,8 +121,10 @@ impl Plan {
     /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes.
     pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
-        let target =
-            self.target.as_ref().map(|target| [target.applied.len(), target.versions.len(), target.names.len()]);
+        let count = |target: &Rewritten| {
+            [target.applied.len(), target.versions.len(), target.names.len(), usize::from(target.format.is_some())]
+        };
+        let target = self.target.as_ref().map(count);
         Totals { replaced: before.saturating_sub(after), left: after, changes, target: target.unwrap_or_default() }
     }
 }
@@ -132,10 +140,11 @@ const KINDS: [(Action, &str, &str); 6] = [
 ];
 
 /// What is done for a release, as one of them and more of them are counted.
-const TARGET: [(&str, &str); 3] = [
+const TARGET: [(&str, &str); 4] = [
     ("layer rewritten", "layers rewritten"),
     ("operation set changed", "operation sets changed"),
     ("layer renamed", "layers renamed"),
+    ("file made version 10", "files made version 10"),
 ];
 
 /// How much is done to a model, or to several.

@@ -20,9 +20,9 @@ import take  # noqa: E402
 F32, I64 = np.float32, np.int64
 
 
-def p(*dims, ty="f32"):
-    """A Parameter; `-1` is an open dim."""
-    return ty, dims
+def p(*dims, ty="f32", value=None):
+    """A Parameter; `-1` is an open dim. Without a value it gets random numbers."""
+    return ty, dims, value
 
 
 def c(value, ty=I64):
@@ -53,17 +53,27 @@ CASES = [
     ("interpolate-11-to-4.scales", "scales of all axes", "2022.3", "Interpolate-11", RESIZE | {"shape_calculation_mode": "scales"}, [p(1, 2, 4, 4), c([1, 1, 2, 2], F32)]),
     ("max-pool-14-to-8", "a rounding that version 8 has", "2023.3", "MaxPool-14", MAX_POOL | {"rounding_type": "floor"}, [p(1, 2, 5, 5)], 2),
     ("max-pool-ceil-torch", "PyTorch's rounding of fixed dims", "2024.0", "MaxPool-14", MAX_POOL | {"rounding_type": "ceil_torch"}, [p(1, 2, 5, 5)], 2),
+    ("max-pool-ceil-torch.open", "PyTorch's rounding of open dims", "2024.0", "MaxPool-14", MAX_POOL | {"rounding_type": "ceil_torch"}, [p(1, 2, -1, -1)], 2),
     ("max-pool-8-to-1", "indices that nothing uses", "2021.4", "MaxPool-8", MAX_POOL | {"rounding_type": "floor"}, [p(1, 2, 4, 4)], 2, 1),
     ("avg-pool-16-to-14", "no dilations", "2024.6", "AvgPool-16", POOL | {"rounding_type": "floor", "dilations": "1,1"}, [p(1, 2, 4, 4)]),
+    ("avg-pool-dilated", "dilations, and padding that does not count", "2024.6", "AvgPool-16", POOL | {"rounding_type": "floor", "dilations": "2,1", "pads_begin": "1,1"}, [p(2, 2, 6, -1)]),
     ("avg-pool-14-to-1", "a rounding that version 1 has", "2023.3", "AvgPool-14", POOL | {"rounding_type": "ceil"}, [p(1, 2, 5, 5)]),
     ("avg-pool-ceil-torch", "PyTorch's rounding of fixed dims", "2024.0", "AvgPool-14", POOL | {"rounding_type": "ceil_torch"}, [p(1, 2, 5, 5)]),
     ("pad-12-to-1", "pads that do not cut", "2022.3", "Pad-12", {"pad_mode": "constant"}, [p(2, 3), c([1, 0]), c([0, 2]), c(0.5, F32)]),
+    ("pad-of-known-length", "pads of which nobody knows how many there are", "2024.0", "Pad-1", {"pad_mode": "edge"}, [p(2, 3), p(-1, ty="i64", value=[1, 0]), c([0, 2])]),
     ("pad-12-to-1.cuts", "pads that cut", "2022.3", "Pad-12", {"pad_mode": "constant"}, [p(2, 3), c([1, -1]), c([-1, 2])]),
     ("top-k-11-to-3", "an order of equal elements that nobody asked for", "2022.3", "TopK-11", {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i32", "stable": "false"}, [p(2, 5), c(3)], 2),
     ("top-1-of-stable-top-k", "the first of the largest elements", "2022.3", "TopK-11", {"axis": 0, "mode": "max", "sort": "value", "index_element_type": "i64", "stable": "true"}, [p(4, 3), c(1)], 2),
+    ("stable-top-k", "ties among the largest elements", "2022.3", "TopK-11", {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i64", "stable": "true"}, [c([[2, 5, 2, 5, 1, 2]], F32), c(4)], 2),
+    ("stable-top-k.index", "ties, in the order of the elements", "2022.3", "TopK-11", {"axis": 1, "mode": "min", "sort": "index", "index_element_type": "i32", "stable": "true"}, [p(2, -1, ty="i32", value=[[2, 5, 2, 5, 1, 2], [7, 7, 7, 7, 7, 7]]), p(ty="i32", value=3)], 2),
+    ("top-k-of-signed", "a number of elements that 2022.3 does not take", "2022.3", "TopK-3", {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i32"}, [p(2, 5), c(3, np.uint8)], 2),
     ("non-max-suppression-9-to-5", "the same inputs and attributes", "2021.4", "NonMaxSuppression-9", {"box_encoding": "corner", "sort_result_descending": "true", "output_type": "i64"}, NMS[:5], 3),
     ("multiclass-nms-9-to-8", "two inputs", "2022.1", "MulticlassNms-9", MULTICLASS, [p(1, 4, 4), p(1, 1, 4)], 3),
     ("scatter-nd-update-15-to-4", "no reduction", "2023.3", "ScatterNDUpdate-15", {"reduction": "none"}, [p(4, 2), c([[1], [3]]), p(2, 2)]),
+    ("scatter-nd-update-reduction", "updates of one element added up", "2023.3", "ScatterNDUpdate-15", {"reduction": "sum"}, [p(4, 2), c([[1], [3], [1]]), p(3, 2)]),
+    ("scatter-nd-update-reduction.open", "open dims, indices that count through two of three", "2023.3", "ScatterNDUpdate-15", {"reduction": "max"}, [p(-1, 3, -1), c([[1, 2], [0, 0], [-3, -1]]), p(3, -1)]),
+    ("scatter-elements-update-reduction", "a mean with the element itself", "2022.3", "ScatterElementsUpdate-12", {"reduction": "mean", "use_init_val": "true"}, [p(3, 2), c([[0, 2], [0, 1]]), p(2, 2), c(0)]),
+    ("scatter-elements-update-reduction.part", "the least update, of a part of the other dims", "2022.3", "ScatterElementsUpdate-12", {"reduction": "min", "use_init_val": "false"}, [p(3, -1), c([[0], [-1]]), p(2, 1), c(0)]),
     ("scatter-elements-update-12-to-3", "no reduction", "2022.3", "ScatterElementsUpdate-12", {"reduction": "none", "use_init_val": "true"}, [p(3, 2), c([[0, 2]]), p(1, 2), c(0)]),
     ("roi-align-9-to-3", "the alignment of version 3", "2021.4", "ROIAlign-9", ROI | {"aligned_mode": "asymmetric"}, [p(1, 2, 6, 6), c([[1, 1, 4, 4]], F32), c([0])]),
     ("prior-box-8-to-1", "the order of version 1", "2021.4", "PriorBox-8", PRIORS | {"min_max_aspect_ratios_order": "true"}, [c([2, 2]), c([16, 16])]),
@@ -72,6 +82,7 @@ CASES = [
     ("one-hot-16-to-1", "negative indices that count from the end", "2024.6", "OneHot-16", {"axis": -1, "negative_indices_mode": "normalize"}, [c([0, -1, 2]), c(3), c(1.0, F32), c(0.0, F32)]),
     ("squeeze-15-to-1", "axes that must have one element", "2024.0", "Squeeze-15", {"allow_axis_skip": "false"}, [p(1, 3, 1), c([0, 2])]),
     ("squeeze-15-to-1.skips", "an axis that stays", "2024.0", "Squeeze-15", {"allow_axis_skip": "true"}, [p(1, 3, 1), c([0, 1])]),
+    ("squeeze-of-ones", "an axis that cannot have one element", "2024.0", "Squeeze-1", {}, [p(1, 3, 1), c([0, 1])]),
     ("unsqueeze-by-list", "an axis that is not a list", "2021.4", "Unsqueeze-1", {}, [p(2, 3), c(0)]),
     ("adaptive-avg-pool", "windows of one size", "2021.4", "AdaptiveAvgPool-8", {}, [p(1, 2, 6, 4), c([3, 2])]),
     ("adaptive-max-pool", "one window", "2021.4", "AdaptiveMaxPool-8", {"index_element_type": "i64"}, [p(1, 2, 6, 4), c([1, 1])], 2, 1),
@@ -80,9 +91,15 @@ CASES = [
     ("bitwise-xor-of-booleans", "booleans", "2023.0", "BitwiseXor-13", {}, [p(2, ty="boolean"), p(2, ty="boolean")]),
     ("bitwise-not-of-booleans", "booleans", "2023.0", "BitwiseNot-13", {}, [p(2, ty="boolean")]),
     ("bitwise-not", "signed integers", "2023.0", "BitwiseNot-13", {}, [p(4, ty="i32")]),
+    ("bitwise-and", "the bits of signed numbers", "2023.0", "BitwiseAnd-13", {}, [p(2, 3, ty="i32"), c([-7, 2**31 - 1, 12], np.int32)]),
+    ("bitwise-or", "the bits of small unsigned numbers", "2023.0", "BitwiseOr-13", {}, [p(4, ty="u8"), c(0x85, np.uint8)]),
+    ("bitwise-xor", "the bits of long numbers", "2023.0", "BitwiseXor-13", {}, [p(4, ty="i64"), p(4, ty="i64")]),
     ("bitwise-left-shift", "a shift as a product", "2024.0", "BitwiseLeftShift-15", {}, [p(4, ty="i32"), c(3, np.int32)]),
     ("bitwise-right-shift", "a shift as a quotient", "2024.0", "BitwiseRightShift-15", {}, [p(4, ty="i32"), c(2, np.int32)]),
     ("embedding-bag-offsets-15-to-sum", "sums", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "sum"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2])]),
+    ("embedding-bag-offsets-mean", "means, and zeros for a bag without elements", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "mean"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2, 2])]),
+    ("embedding-bag-offsets-mean.default", "an element for a bag without any", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "mean"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2, 2]), c(1)]),
+    ("embedding-bag-packed-mean", "means", "2024.0", "EmbeddingBagPacked-15", {"reduction": "mean"}, [p(5, 2), c([[0, 2], [1, 4]])]),
     ("embedding-bag-packed-15-to-sum", "sums", "2024.0", "EmbeddingBagPacked-15", {"reduction": "sum"}, [p(5, 2), c([[0, 2], [1, 4]])]),
     ("eye", "a diagonal below the main one", "2021.4", "Eye-9", {"output_type": "f32"}, [c(3), c(4), c(-1)]),
     ("group-normalization", "open spatial dims", "2022.3", "GroupNormalization-12", {"num_groups": 2, "epsilon": 1e-5}, [p(1, 4, -1, 3), c([1, 2, 3, 4], F32), c([0, 1, 0, 1], F32)]),
@@ -120,11 +137,11 @@ def model_of(operation: str, attributes: dict, inputs: list, outputs: int = 1, u
     layers, edges, weights = [], [], b""
     for at, given in enumerate(inputs):
         if isinstance(given, tuple):
-            ty, dims = given
+            ty, dims, _ = given
             shape = ",".join("?" if dim < 0 else str(dim) for dim in dims)
-            data, layer, name = f'shape="{shape}" element_type="{ty}"', "Parameter", "xyzw"[at]
+            data, layer, name = f'shape="{shape}" element_type="{ty}"', "Parameter", "xyzwuv"[at]
         else:
-            ty = {"float32": "f32", "bool": "boolean", "int32": "i32", "int64": "i64"}[str(given.dtype)]
+            ty = ov.Type(given.dtype).get_type_name()
             shape = ", ".join(map(str, given.shape))
             data = f'element_type="{ty}" shape="{shape}" offset="{len(weights)}" size="{given.nbytes}"'
             layer, name, weights = "Const", f"c{at}", weights + given.tobytes()
@@ -171,8 +188,13 @@ def record(typelift: str, packages: Path) -> None:
 def difference(path: Path, other: Path) -> float:
     core, random = ov.Core(), np.random.default_rng(0)
     models = [core.read_model(path), core.read_model(other)]
+    case = next(case for case in CASES if case[0].replace(".", "-") == path.stem)
+    values = [given[2] for given in case[5] if isinstance(given, tuple)]
     given = []
-    for port in models[0].inputs:
+    for port, value in zip(models[0].inputs, values, strict=True):
+        if value is not None:
+            given.append(np.array(value))
+            continue
         shape = [4 if dim.is_dynamic else dim.get_length() for dim in port.partial_shape]
         if port.element_type == ov.Type.f32:
             value = random.uniform(-1, 1, shape).astype(np.float32)

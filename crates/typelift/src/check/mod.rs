@@ -6,7 +6,7 @@ mod order;
 mod target;
 
 pub use target::check_target;
-pub(crate) use target::repeated_names;
+pub(crate) use target::{repeated_names, unread};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;

@@ -2,13 +2,17 @@
 
 use rustc_hash::FxHashSet;
 
+use typelift_promote::ElementType;
+
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, Layer, Model};
+use crate::graph::{Graph, IrVersion, Layer, Model};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
+use crate::span::Span;
 use crate::xml;
 
 /// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
-/// format, operations, values of attributes, element types; bodies included.
+/// format, operations, values of attributes, element types, and how the text states ports and where it starts; bodies
+/// included.
 ///
 /// # Examples
 /// ```
@@ -19,15 +23,24 @@ use crate::xml;
 /// ```
 #[must_use]
 pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found = unread(model, target);
+    found.extend(opening(model, target));
+    found.extend(ports(model, target));
+    found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
+    found
+}
+
+/// What a release does not read of a model whose text is yet to be written for it.
+pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
+    let mut found: Vec<_> = long_name(model, target).into_iter().collect();
     let format = Release::of_format(model.version());
     if format > target {
         let span = xml::locate(model.source(), model.graph.span.unwrap_or_default(), "net", "version");
         found
             .push(refusal(&format!("version {} of the format", model.version().number()), format, target).at(span, ""));
     }
-    let mut graphs: Vec<(&Graph, String)> = vec![(model.graph(), String::new())];
-    while let Some((graph, path)) = graphs.pop() {
+    for (place, graph) in model.graphs() {
+        let path = model.path_of(&place);
         if target < Release::WITH_REPEATED_NAMES {
             found.extend(repeated_names(graph).into_iter().map(|layer| repeated(model, layer, &path, target)));
         }
@@ -36,16 +49,77 @@ pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
             // An operation that is not read has no attributes and outputs that could be.
             let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
             found.extend(first.map(|requirement| of_layer(model, layer, &path, requirement, target)));
-            let within = |body: &str| match path.as_str() {
-                "" => format!("{}/{body}", layer.name()),
-                path => format!("{path}/{}/{body}", layer.name()),
-            };
-            graphs.extend(layer.bodies().iter().map(|body| (body.graph(), within(body.name()))));
         }
     }
     found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
     found
 }
+
+/// The tag of the root, where a release recognizes IR by the first bytes of a file.
+fn root_tag(model: &Model, target: Release) -> Option<Span> {
+    let root = model.graph.span.filter(|_| target < Release::WITH_ANY_OPENING)?;
+    Some(xml::locate(model.source(), root, "net", ""))
+}
+
+fn unrecognized(what: &str, tag: Span, target: Release) -> Diagnostic {
+    let found = refusal(what, Release::WITH_ANY_OPENING, target).at(tag, "");
+    found.note("older releases recognize IR by the first 512 bytes of the file")
+}
+
+/// A tag for which those bytes have no room.
+fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
+    let tag =
+        root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())?;
+    Some(unrecognized("a `<net>` tag of this length", tag, target).help("give the model a shorter name"))
+}
+
+/// A text that starts with something else, or has its end there.
+fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
+    let tag = root_tag(model, target).filter(|_| long_name(model, target).is_none())?;
+    let what = if tag.end as usize > xml::OPENING {
+        "a `<net>` tag so far from the start"
+    } else if model.graph.span?.end as usize <= xml::OPENING {
+        "so short a model"
+    } else {
+        return None;
+    };
+    Some(unrecognized(what, tag, target).help(REWRITTEN))
+}
+
+/// Ports that a release does not read as they are written.
+fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (place, graph) in model.graphs().into_iter().filter(|_| target < Release::WITH_OPEN_TYPES) {
+        let path = model.path_of(&place);
+        for layer in graph.layers() {
+            let Some((what, needed)) = port(model, layer, target) else { continue };
+            let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
+            let mut error =
+                refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "").help(REWRITTEN);
+            error.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.clone() });
+            found.push(error);
+        }
+    }
+    found
+}
+
+/// Output ports that leave the type of a tensor open, ports with dims of -1 in version 10; and the release that reads them.
+fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, Release)> {
+    let is_open = |ty| ty == ElementType::Dynamic;
+    let mut outputs = layer.outputs().iter();
+    if outputs.any(|port| port.declared.is_some_and(is_open) && !is_open(port.element_type())) {
+        return Some(("a port without an element type", Release::WITH_OPEN_TYPES));
+    }
+    if target >= Release::WITH_OPEN_SHAPES || model.version() != IrVersion::V10 {
+        return None;
+    }
+    let inputs = layer.inputs().iter().map(|port| port.content);
+    let mut ports = inputs.chain(layer.outputs().iter().map(|port| port.content));
+    let open = ports.any(|port| xml::declared_dims(model.source(), port).iter().any(|&dim| dim < 0));
+    open.then_some(("a dim of -1 in a port", Release::WITH_OPEN_SHAPES))
+}
+
+const REWRITTEN: &str = "`typelift convert --target` writes the text as the release reads it";
 
 /// Layers that have the name of an earlier one. Results do not count.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {

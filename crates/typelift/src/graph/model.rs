@@ -99,8 +99,9 @@ pub(crate) struct Demands {
     pub(crate) port_types: bool,
     /// No port has an open dim. One of an open shape has no dims then.
     pub(crate) fixed_dims: bool,
-    /// The text has as many bytes.
-    pub(crate) least_bytes: usize,
+    /// The `<net …>` tag is within the first bytes of the text, as many as [`OPENING`](crate::xml::OPENING), and the model
+    /// ends behind them.
+    pub(crate) opening: bool,
 }
 
 /// Its name, version, size and weights.

@@ -6,11 +6,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{LayerKind, Operation};
-use crate::graph::{Attribute, Graph, IrVersion, Layer};
+use crate::graph::{Attribute, Graph, IrVersion, Layer, OutputPort};
 use crate::shape::Shape;
 
 /// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
@@ -56,12 +57,21 @@ impl Release {
     /// The first release that reads a graph in which two layers have one name.
     pub const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
 
+    /// The first release that reads inputs of open shape, and dims of -1.
+    pub const WITH_OPEN_SHAPES: Self = Self::new(2022, 1);
+
+    /// The first release that reads a port whose element type is open.
+    pub const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
+
+    /// The first release that recognizes IR whatever its first 512 bytes are. Earlier ones look there for the whole `<net …>`
+    /// tag, and want the text to go on behind them.
+    pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
+
     /// The first release that reads an element type.
     #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {
         match element_type {
-            // Releases before it refuse a port whose type is open.
-            ElementType::Dynamic => Self::new(2023, 0),
+            ElementType::Dynamic => Self::WITH_OPEN_TYPES,
             ElementType::Nf4 => Self::new(2023, 2),
             ElementType::String => Self::new(2023, 3),
             ElementType::F8E4M3 | ElementType::F8E5M2 => Self::new(2024, 0),
@@ -164,6 +174,58 @@ const LATE_VALUES: &[LateValue] = &[LateValue {
     release: Release::new(2024, 1),
 }];
 
+/// What some inputs of an operation ask of a release.
+struct LateForm {
+    operation: &'static str,
+    what: &'static str,
+    release: Release,
+    is_in: fn(&Graph, &Layer) -> bool,
+}
+
+/// Forms that came after the operations that have them.
+const LATE_FORMS: &[LateForm] = &[
+    LateForm {
+        operation: "Interpolate",
+        what: "data of element type f64",
+        release: Release::new(2026, 3),
+        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.element_type() == ElementType::F64),
+    },
+    LateForm {
+        operation: "LogSoftmax",
+        what: "a scalar as data",
+        release: Release::new(2026, 1),
+        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.shape().rank() == Some(0)),
+    },
+    LateForm {
+        operation: "Result",
+        what: "the open element type",
+        release: Release::new(2025, 0),
+        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.element_type() == ElementType::Dynamic),
+    },
+    LateForm {
+        operation: "MulticlassNms",
+        what: "an open last dim of the boxes",
+        release: Release::new(2023, 1),
+        is_in: |graph, layer| {
+            let boxes = input(graph, layer, 0).and_then(|port| port.shape().dims()?.last().copied());
+            boxes.is_some_and(|dim| dim.value().is_none())
+        },
+    },
+    LateForm {
+        operation: "ReadValue",
+        what: "a variable without an Assign",
+        release: Release::new(2023, 0),
+        is_in: |graph, layer| {
+            let same = |other: &Layer| other.attribute("variable_id") == layer.attribute("variable_id");
+            !graph.layers().any(|other| super::kind(other) == LayerKind::Assign && same(other))
+        },
+    },
+];
+
+fn input<'g>(graph: &'g Graph, layer: &Layer, position: usize) -> Option<&'g OutputPort> {
+    graph.output(graph.producers(layer.id()).get(position).copied().flatten()?)
+}
+
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.year, self.number)
@@ -220,6 +282,8 @@ pub enum Feature<'a> {
     OpenShape,
     /// An input or output without elements.
     EmptyTensor,
+    /// A form of an operation that came after the operation: what is new about it.
+    Form(&'static str),
 }
 
 impl fmt::Display for Feature<'_> {
@@ -230,6 +294,7 @@ impl fmt::Display for Feature<'_> {
             Self::ElementType(ty) => write!(f, "element type {ty}"),
             Self::OpenShape => f.write_str("the open shape"),
             Self::EmptyTensor => f.write_str("a dim of 0"),
+            Self::Form(what) => f.write_str(what),
         }
     }
 }
@@ -252,7 +317,10 @@ pub fn requirements<'a>(graph: &Graph, layer: &'a Layer) -> impl Iterator<Item =
     });
     let outputs = outputs.filter(move |_| operation.is_some());
     let shape = of_shape(graph, layer);
-    let all = own.into_iter().chain(attributes).chain(outputs).chain(shape);
+    let forms = LATE_FORMS.iter().filter(move |form| operation.is_some_and(|row| row.name() == form.operation));
+    let forms: SmallVec<[_; 1]> = forms.filter(|form| (form.is_in)(graph, layer)).collect();
+    let forms = forms.into_iter().map(|form| Requirement { release: form.release, feature: Feature::Form(form.what) });
+    let all = own.into_iter().chain(attributes).chain(outputs).chain(shape).chain(forms);
     all.filter(|requirement| requirement.release > Release::OLDEST)
 }
 
@@ -269,7 +337,7 @@ fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     if shape.dims().unwrap_or_default().iter().any(|dim| dim.value() == Some(0)) {
         return Some(Requirement { release: Release::new(2023, 2), feature: Feature::EmptyTensor });
     }
-    is_open(&shape).then_some(Requirement { release: Release::new(2022, 1), feature: Feature::OpenShape })
+    is_open(&shape).then_some(Requirement { release: Release::WITH_OPEN_SHAPES, feature: Feature::OpenShape })
 }
 
 /// The first release that reads an attribute of a layer: its value, or the element type that it names.

@@ -165,6 +165,16 @@ enum Refusal {
     Skips,
 }
 
+impl Refusal {
+    /// Whether a tensor of one shape may become one of another.
+    fn allows(self, was: &Shape, is: &Shape) -> bool {
+        match self {
+            Self::Fails => is.refines(was),
+            Self::Skips => is.rank() == was.rank() && is.is_compatible(was),
+        }
+    }
+}
+
 fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     Ok(apply_all(model, rules, Refusal::Fails)?.0)
 }
@@ -356,7 +366,7 @@ impl Sweep<'_> {
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
         let Placed { added, root_stays } = match edit
-            .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants))
+            .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
         {
             Ok(placed) => placed,
             // The layer gives an output of the model its name, so it stays.
@@ -464,12 +474,8 @@ impl Before {
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
         let outputs = outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (tensor(old), tensor(new)));
         let given = self.given.clone().and_then(|was| Some((was, given(graph, id)?)));
-        let keeps_shape = |was: &Shape, is: &Shape| match refusal {
-            Refusal::Fails => is.refines(was),
-            Refusal::Skips => is.rank() == was.rank() && is.is_compatible(was),
-        };
         let keeps = |(was, is): &(Tensor, Tensor)| {
-            (was.0 == ElementType::Dynamic || was.0 == is.0) && keeps_shape(&was.1, &is.1)
+            (was.0 == ElementType::Dynamic || was.0 == is.0) && refusal.allows(&was.1, &is.1)
         };
         let changed = outputs.chain(given).find(|pair| !keeps(pair));
         changed.map(|(was, is)| (format!("{}{}", was.0, was.1), format!("{}{}", is.0, is.1)))
@@ -499,11 +505,12 @@ fn replace(
     found: &Found,
     root: LayerId,
     constants: &mut Added,
+    refusal: Refusal,
 ) -> Result<Placed, EditError> {
     let placed = |added, root_stays| Ok(Placed { added, root_stays });
     let stand_in = |edit: &mut Edit<'_>, outputs: Vec<Output>| {
         let pairs = outputs.into_iter().enumerate();
-        pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor))
+        pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor, refusal))
     };
     let written;
     let side = match &rule.replacement {
@@ -527,7 +534,7 @@ fn replace(
                     placed(added, true)
                 }
                 Replacement::Tensor(tensor) => {
-                    swap(edit, root.output(0), tensor)?;
+                    swap(edit, root.output(0), tensor, refusal)?;
                     placed(added, false)
                 }
             };
@@ -547,26 +554,28 @@ fn replace(
     });
     let matched: Vec<_> = matched.collect();
     let (tensors, variables) = (&found.bound.tensors[..], &found.bound.variables[..]);
-    let mut build = Build { edit, side, tensors, variables, matched: &matched, constants, added: Vec::new() };
+    // Text that code wrote repeats what it uses twice.
+    let shared = matches!(rule.replacement, Right::Written(_)).then(Vec::new);
+    let mut build = Build { edit, side, tensors, variables, matched: &matched, constants, added: Vec::new(), shared };
     if let &[term] = &side.roots[..] {
         let tensor = build.root(term, root, expected)?;
         let added = build.added;
         let Some(tensor) = tensor else { return placed(added, true) };
         let own = root_of(rule).map_or(0, |term| term.output);
-        swap(edit, root.output(own), tensor)?;
+        swap(edit, root.output(own), tensor, refusal)?;
         return placed(added, false);
     }
-    let tensors = side.roots.iter().map(|&term| build.tensor(term, expected)).collect::<Result<Vec<_>, _>>()?;
+    let tensors = side.roots.iter().map(|&term| build.own(term, expected)).collect::<Result<Vec<_>, _>>()?;
     let added = build.added;
     stand_in(edit, tensors)?;
     placed(added, false)
 }
 
 /// Lets whoever uses `old` use `new`, which must be at least as well known.
-fn swap(edit: &mut Edit<'_>, old: Output, new: Output) -> Result<(), EditError> {
+fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: Refusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
-        && (was != is && was != ElementType::Dynamic || !new_shape.refines(&shape))
+        && (was != is && was != ElementType::Dynamic || !refusal.allows(&shape, &new_shape))
         && edit.consumers(old).next().is_some()
     {
         let (from_type, to_type) = (format!("{is}{new_shape}"), format!("{was}{shape}"));

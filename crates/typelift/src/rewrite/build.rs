@@ -28,6 +28,8 @@ pub(super) struct Build<'b, 'm> {
     pub(super) constants: &'b mut Added,
     /// The layers that were added.
     pub(super) added: Vec<LayerId>,
+    /// What they were made from, where terms that say the same share a layer.
+    pub(super) shared: Option<Vec<(Ready, LayerId)>>,
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
@@ -43,6 +45,7 @@ pub(super) struct Matched<'b> {
 }
 
 /// A layer with its inputs, which is not in the graph yet.
+#[derive(Clone, PartialEq)]
 pub(super) struct Ready {
     /// The revisions to try, the best first.
     revisions: Vec<NewLayer>,
@@ -65,6 +68,13 @@ impl Build<'_, '_> {
         self.first_of(ready, |edit, new, inputs| edit.morph(root, new, inputs)).map(|()| None)
     }
 
+    /// The tensor of a root of several, in a layer of its own: it gives an output of the model its name.
+    pub(super) fn own(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        let TermKind::Layer(layer) = &self.side.terms[term].kind else { return self.tensor(term, expected) };
+        let ready = self.ready(layer, None, false)?;
+        Ok(self.add(ready)?.output(layer.output))
+    }
+
     /// The tensor of a term, with what it takes to make it.
     pub(super) fn tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         match &self.side.terms[term].kind {
@@ -73,9 +83,7 @@ impl Build<'_, '_> {
             }
             TermKind::Layer(layer) => {
                 let ready = self.ready(layer, None, false)?;
-                let id = self.first_of(ready, |edit, new, inputs| edit.add(new, inputs))?;
-                self.added.push(id);
-                Ok(id.output(layer.output))
+                Ok(self.layer(ready)?.output(layer.output))
             }
             TermKind::Literal(_) | TermKind::Compute(..) => {
                 let array = self.array(term, expected)?;
@@ -83,6 +91,25 @@ impl Build<'_, '_> {
             }
             TermKind::Any => Err(EditError::Other("`_` is any tensor".to_owned())),
         }
+    }
+
+    /// A layer, of those that say the same one for all.
+    fn layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
+        if self.shared.is_none() {
+            return self.add(ready);
+        }
+        if let Some(&(_, id)) = self.shared.iter().flatten().find(|(known, _)| *known == ready) {
+            return Ok(id);
+        }
+        let id = self.add(ready.clone())?;
+        self.shared.iter_mut().for_each(|shared| shared.push((ready.clone(), id)));
+        Ok(id)
+    }
+
+    fn add(&mut self, ready: Ready) -> Result<LayerId, EditError> {
+        let id = self.first_of(ready, |edit, new, inputs| edit.add(new, inputs))?;
+        self.added.push(id);
+        Ok(id)
     }
 
     /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.

@@ -459,8 +459,8 @@ fn redirect(edit: &mut crate::graph::Edit<'_>, uses: Vec<Input>, new: Output) ->
 fn compute(edit: &mut crate::graph::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
     let tensors = [Some(of)];
     let (variables, matched, mut constants) = (&[], &[], Added::default());
-    let mut build =
-        Build { edit, side, tensors: &tensors, variables, matched, constants: &mut constants, added: Vec::new() };
+    let (tensors, constants) = (&tensors, &mut constants);
+    let mut build = Build { edit, side, tensors, variables, matched, constants, added: Vec::new(), shared: None };
     let root = side.roots.first().copied().unwrap_or_default();
     build.tensor(root, None)
 }

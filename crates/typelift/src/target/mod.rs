@@ -1,10 +1,13 @@
 //! Writing a model for an older OpenVINO release.
 
+mod bits;
+mod order;
 mod rules;
+mod scatter;
 mod slices;
 mod version_10;
 
-use crate::check::{self, check_target, repeated_names};
+use crate::check::{self, repeated_names};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Edit, EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::ops::{self, LayerKind, Release};
@@ -20,6 +23,8 @@ pub struct Retargeted {
     pub versions: Vec<LayerRef>,
     /// Layers that had the name of another one, and have one of their own now.
     pub names: Vec<LayerRef>,
+    /// The version of the format, where it changed.
+    pub format: Option<IrVersion>,
     /// The Converts that took the place of `ConvertPromoteTypes`.
     pub lowered: Vec<Change>,
     /// What the format of the release does not hold, as warnings and notes.
@@ -70,10 +75,11 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
     }
     if Release::of_format(model.version) > target {
         done.found = version_10::write(model);
+        done.format = Some(model.version);
     }
     demand(model, target);
     let mut errors: Vec<_> = crate::infer(model).into_iter().filter(Diagnostic::is_error).collect();
-    errors.extend(check_target(model, target));
+    errors.extend(check::unread(model, target));
     if errors.is_empty() {
         done.found.extend(check::legacy_types(model));
         return Ok(done);
@@ -164,12 +170,9 @@ fn known_version(layer: &Layer, target: Release) -> Option<String> {
 
 /// Says what the release asks of the text.
 fn demand(model: &mut Model, target: Release) {
-    let before = |release: &str| release.parse().is_ok_and(|release: Release| target < release);
-    model.demands.port_types |= before("2023.0");
-    model.demands.fixed_dims |= model.version == IrVersion::V10 && before("2022.1");
-    if before("2025.0") {
-        model.demands.least_bytes = 512;
-    }
+    model.demands.port_types |= target < Release::WITH_OPEN_TYPES;
+    model.demands.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
+    model.demands.opening |= target < Release::WITH_ANY_OPENING;
 }
 
 /// Adds to an error why its layer could not be rewritten.

@@ -8,9 +8,10 @@ use std::sync::LazyLock;
 
 use typelift_promote::{ElementType, Kind};
 
-use super::slices;
+use super::{bits, order, scatter, slices};
 use crate::ops::{self, Release};
 use crate::rewrite::{Match, Rule};
+use crate::shape::Shape;
 
 /// A way to do without an operation, or without a value of an attribute.
 pub(super) struct Downgrade {
@@ -80,8 +81,9 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1]} => AvgPool-14(x) {...}"),
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1, 1]} => AvgPool-14(x) {...}"),
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1, 1, 1]} => AvgPool-14(x) {...}"),
-    written("avg-pool-14-to-1", "AvgPool-14(x)", |m| pool(m, "AvgPool-1")),
-    written("avg-pool-ceil-torch", "AvgPool-14(x) {rounding_type=ceil_torch}", |m| pool(m, "AvgPool-14"))
+    written("avg-pool-dilated", "AvgPool-16(x) {exclude-pad=$e}", slices::dilated_average),
+    written("avg-pool-14-to-1", "AvgPool-14(x)", |m| pool(m, "AvgPool-1", &[""])),
+    written("avg-pool-ceil-torch", "AvgPool-14(x) {rounding_type=ceil_torch}", |m| pool(m, "AvgPool-14", &[""]))
         .until("2024.1"),
     rule(
         "deformable-convolution-8-to-1",
@@ -95,11 +97,9 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     written("interpolate-11-to-4", "Interpolate-11(x, s, a) {mode=$m, shape_calculation_mode=$c}", |m| {
         interpolate(m, ", a")
     }),
-    written("max-pool-14-to-8", "(v, i) = MaxPool-14(x)", |m| {
-        pool(m, "MaxPool-8").map(|right| format!("(v, i) = {right}"))
-    }),
+    written("max-pool-14-to-8", "(v, i) = MaxPool-14(x)", |m| pool(m, "MaxPool-8", &[".0", ".1"])),
     written("max-pool-ceil-torch", "(v, i) = MaxPool-14(x) {rounding_type=ceil_torch}", |m| {
-        pool(m, "MaxPool-14").map(|right| format!("(v, i) = {right}"))
+        pool(m, "MaxPool-14", &[".0", ".1"])
     })
     .until("2024.1"),
     written("max-pool-8-to-1", "MaxPool-8(x) {dilations=$d, index_element_type=$t, axis=$a}", max_pool_1),
@@ -127,6 +127,8 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     written("one-hot-16-to-1", "OneHot-16(i, d, on, off) {negative_indices_mode=$n, axis=$a}", one_hot),
     written("pad-12-to-1", "Pad-12(x, b, e) {pad_mode=$m}", |m| pad(m, "")),
     written("pad-12-to-1", "Pad-12(x, b, e, v) {pad_mode=$m}", |m| pad(m, ", v")),
+    // Releases before 2025.4 need to know how many pads there are.
+    written("pad-of-known-length", "Pad(x, b, e, ...) {pad_mode=$m}", known_pads).until("2025.4"),
     rule("prior-box-8-to-1", "PriorBox-8(o, i) {min_max_aspect_ratios_order=true} => PriorBox-1(o, i) {...}"),
     rule("roi-align-9-to-3", "ROIAlign-9(x, b, i) {aligned_mode=asymmetric} => ROIAlign-3(x, b, i) {...}"),
     written(
@@ -134,16 +136,29 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
         "ScatterElementsUpdate-12(x, i, u, a) {reduction=none, use_init_val=$v}",
         scatter_elements,
     ),
+    written(
+        "scatter-elements-update-reduction",
+        "ScatterElementsUpdate-12(x, i, u, a) {reduction=$r, use_init_val=$v}",
+        |m| scatter::elements(m, &from_front(m, "i", || size_along(m, "a", "i"))?),
+    ),
     rule("scatter-nd-update-15-to-4", "ScatterNDUpdate-15(x, i, u) {reduction=none} => ScatterNDUpdate-4(x, i, u)"),
+    written("scatter-nd-update-reduction", "ScatterNDUpdate-15(x, i, u) {reduction=$r}", scatter::nd),
     written("softmax-8-to-1", "Softmax-8(x) {axis=$a}", softmax),
     rule("squeeze-15-to-1", "Squeeze-15(x) {allow_axis_skip=false} => Squeeze-1(x)"),
     rule("squeeze-15-to-1", "Squeeze-15(x, a) {allow_axis_skip=false} => Squeeze-1(x, a)"),
     written("squeeze-15-to-1", "Squeeze-15(x, a: const) {allow_axis_skip=true}", squeeze),
-    written("top-k-11-to-3", "(v, i) = TopK-11(x, k) {stable=false}", top_k),
+    written("squeeze-of-ones", "Squeeze-1(x, a: const)", squeezable).until("2024.3"),
+    written("top-k-11-to-3", "(v, i) = TopK-11(x, k) {stable=false}", order::unstable),
+    written("top-k-of-signed", "(v, i) = TopK-3(x, k)", order::signed_count).until("2023.0"),
     written(
         "top-1-of-stable-top-k",
         "(v, i) = TopK-11(x, k: const) {axis=$a, mode=$m, index_element_type=$t, stable=true}",
-        first_of_stable,
+        order::first_of_stable,
+    ),
+    written(
+        "stable-top-k",
+        "(v, i) = TopK-11(x, k) {axis=$a, mode=$m, sort=$s, index_element_type=$t, stable=true}",
+        order::stable,
     ),
     // Releases before 2022.1 take a list of axes only.
     rule("unsqueeze-by-list", "Unsqueeze(x, a: const []) => Unsqueeze(x, reshape(a, [1]))").until("2022.1"),
@@ -168,14 +183,20 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     ),
     rule("bitwise-not-of-booleans", "BitwiseNot-13(x: boolean) => LogicalNot(x)"),
     written("bitwise-not", "BitwiseNot-13(x)", bitwise_not),
+    written("bitwise-and", "BitwiseAnd-13(a, b) {auto_broadcast=$b}", |m| {
+        bits::bitwise(m, |a, b| format!("Minimum({a}, {b})"))
+    }),
+    written("bitwise-or", "BitwiseOr-13(a, b) {auto_broadcast=$b}", |m| {
+        bits::bitwise(m, |a, b| format!("Maximum({a}, {b})"))
+    }),
+    written("bitwise-xor", "BitwiseXor-13(a, b) {auto_broadcast=$b}", |m| {
+        bits::bitwise(m, |a, b| format!("Abs(Subtract({a}, {b}))"))
+    }),
     rule(
         "bitwise-left-shift",
         "BitwiseLeftShift-15(x, s) {auto_broadcast=$b} => Multiply(x, Power(2, s)) {auto_broadcast=$b}",
     ),
-    rule(
-        "bitwise-right-shift",
-        "BitwiseRightShift-15(x, s) {auto_broadcast=$b} => Divide(x, Power(2, s)) {auto_broadcast=$b, m_pythondiv=true}",
-    ),
+    written("bitwise-right-shift", "BitwiseRightShift-15(x, s) {auto_broadcast=$b}", bits::right_shift),
     rule(
         "embedding-bag-offsets-15-to-sum",
         "EmbeddingBagOffsets-15(t, i, o) {reduction=sum} => EmbeddingBagOffsetsSum-3(t, i, o)",
@@ -187,6 +208,14 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     rule(
         "embedding-bag-offsets-15-to-sum",
         "EmbeddingBagOffsets-15(t, i, o, d, w) {reduction=sum} => EmbeddingBagOffsetsSum-3(t, i, o, d, w)",
+    ),
+    written("embedding-bag-offsets-mean", "EmbeddingBagOffsets-15(t, i, o) {reduction=mean}", |m| mean_of_bags(m, "")),
+    written("embedding-bag-offsets-mean", "EmbeddingBagOffsets-15(t, i, o, d) {reduction=mean}", |m| {
+        mean_of_bags(m, ", d")
+    }),
+    rule(
+        "embedding-bag-packed-mean",
+        "EmbeddingBagPacked-15(t, i) {reduction=mean} => ReduceMean(Gather-1(t, i, 0), [1]) {keep_dims=false}",
     ),
     rule(
         "embedding-bag-packed-15-to-sum",
@@ -255,7 +284,7 @@ pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
 }
 
 /// An axis counted from the front.
-fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -> Result<i64, String> {
+pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -> Result<i64, String> {
     if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
 }
 
@@ -265,18 +294,27 @@ fn input(m: &Match, name: &str) -> String {
     position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))
 }
 
-fn is_true(text: &str) -> bool {
+pub(super) fn is_true(text: &str) -> bool {
     ["true", "1"].contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
-/// A pooling whose rounding every release knows.
-fn pool(m: &Match, operation: &str) -> Written {
+/// A pooling whose rounding every release knows, with these outputs.
+fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
+    let with = |rounding: &str, output: &str| format!("{operation}(x){output} {{{rounding}...}}");
+    let whole = |rounding: &str| match outputs.len() {
+        1 => with(rounding, ""),
+        _ => format!("(v, i) = {}", with(rounding, "")),
+    };
     if !m.root().attribute("rounding_type").is_some_and(|it| it.eq_ignore_ascii_case("ceil_torch")) {
-        return Ok(format!("{operation}(x) {{...}}"));
+        return Ok(whole(""));
     }
-    // With these dims, OpenVINO's own two roundings give the same as PyTorch's.
-    let rounding = slices::rounding(m)?;
-    Ok(format!("{operation}(x) {{rounding_type={rounding}, ...}}"))
+    // With most dims, one of OpenVINO's own two roundings gives the same as PyTorch's.
+    if let Ok(rounding) = slices::rounding(m) {
+        return Ok(whole(&format!("rounding_type={rounding}, ")));
+    }
+    let parts = outputs.iter().map(|output| slices::without_padding(m, &with("rounding_type=ceil, ", output)));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?.join(", ");
+    Ok(if outputs.len() == 1 { parts } else { format!("({parts})") })
 }
 
 fn max_pool_1(m: &Match) -> Written {
@@ -358,8 +396,9 @@ fn interpolate(m: &Match, axes: &str) -> Written {
     if m.attribute("m").to_ascii_lowercase().ends_with("pillow") {
         return Err(format!("Interpolate-4 does not have mode={}", m.attribute("m")));
     }
-    let count = m.shape("s").and_then(|shape| shape.dims()?.first()?.value());
-    let count = count.ok_or("the number of axes is not known")?;
+    let length = |name: &str| m.shape(name).and_then(|shape| shape.dims()?.first()?.value());
+    let all = || rank(m, "x").ok().filter(|_| axes.is_empty()).map(|rank| rank as i64);
+    let count = length("s").or_else(|| length("a")).or_else(all).ok_or("the number of axes is not known")?;
     let ones = list((0..count).map(|_| 1));
     let (sizes, scales) = match m.attribute("c").to_ascii_lowercase().as_str() {
         "sizes" => ("s".to_owned(), format!("convert({ones}, f32)")),
@@ -400,6 +439,31 @@ fn pad(m: &Match, value: &str) -> Written {
     Ok(format!("StridedSlice({grown}, Maximum(Negative(b), 0), {last}, convert({ones}, {ty})) {masks}"))
 }
 
+/// As many pads as the tensor has dims.
+fn known_pads(m: &Match) -> Written {
+    let is_known = |name: &str| m.shape(name).is_some_and(Shape::is_static);
+    if m.attribute("m").eq_ignore_ascii_case("constant") || is_known("b") && is_known("e") {
+        return Err("the number of pads is known, or not asked for".to_owned());
+    }
+    let rank = rank(m, "x")?;
+    let reshaped = |name| format!("Reshape({name}, [{rank}]) {{special_zero=false}}");
+    Ok(format!("Pad(x, {}, {}, ...) {{pad_mode=$m}}", reshaped("b"), reshaped("e")))
+}
+
+/// Before 2024.3, axes that Squeeze leaves alone are an error.
+fn squeezable(m: &Match) -> Written {
+    let (rank, axes) = (rank(m, "x")?, integers(m, "a").ok_or("the axes are not a constant")?);
+    let dims = m.shape("x").and_then(|shape| shape.dims()).unwrap_or_default();
+    let axes = axes.into_iter().map(|axis| axis_of(axis, || Ok(rank))).collect::<Result<Vec<_>, _>>()?;
+    let goes = |axis: &i64| dims.get(*axis as usize).is_some_and(|dim| dim.contains(1));
+    let ones: Vec<_> = axes.iter().copied().filter(goes).collect();
+    match (ones.len() == axes.len(), m.element_type("x")) {
+        (true, _) => Err("every axis can have one element".to_owned()),
+        (false, Some(ty)) if ones.is_empty() => Ok(format!("Convert(x) {{destination_type={ty}}}")),
+        (false, _) => Ok(format!("Squeeze(x, {})", list(ones))),
+    }
+}
+
 fn softmax(m: &Match) -> Written {
     let axis = axis_of(integer(m, "a")?, || rank(m, "x"))?;
     Ok(format!("Softmax-1(x) {{axis={axis}}}"))
@@ -418,15 +482,6 @@ fn squeeze(m: &Match) -> Written {
     }
 }
 
-/// Releases of that time take some types for the number of elements only.
-fn top_k(m: &Match) -> Written {
-    let known = [ElementType::I8, ElementType::I32, ElementType::I64];
-    Ok(match m.element_type("k").is_some_and(|ty| known.contains(&ty)) {
-        true => "(v, i) = TopK-3(x, k) {...}".to_owned(),
-        false => "(v, i) = TopK-3(x, Convert(k) {destination_type=i64}) {...}".to_owned(),
-    })
-}
-
 /// In two's complement, the bits of `x` flipped are `-1 - x`, or what is missing to the largest number.
 fn bitwise_not(m: &Match) -> Written {
     let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
@@ -435,27 +490,6 @@ fn bitwise_not(m: &Match) -> Written {
         Kind::Unsigned if ty.bits() <= 32 => Ok(format!("Subtract({}, x)", (1_u64 << ty.bits()) - 1)),
         _ => Err(format!("older releases do not flip the bits of {ty}")),
     }
-}
-
-/// The first of the largest elements: `TopK-3` may give any of them.
-fn first_of_stable(m: &Match) -> Written {
-    if m.constant("k") != Some(&[1.0]) {
-        return Err("TopK-3 does not keep the order of equal elements".to_owned());
-    }
-    let rank = rank(m, "x")?;
-    let axis = axis_of(integer(m, "a")?, || Ok(rank))?;
-    let reduction = if m.attribute("m").eq_ignore_ascii_case("min") { "ReduceMin" } else { "ReduceMax" };
-    let best = format!("{reduction}(x, {axis}) {{keep_dims=true}}");
-    let size = match m.shape("x").and_then(|shape| shape.dims()?.get(axis as usize)?.value()) {
-        Some(size) => size.to_string(),
-        None => format!("Gather-7(ShapeOf-3(x) {{output_type=i64}}, {axis}, 0)"),
-    };
-    let mut places = format!("Range-4(0, {size}, 1) {{output_type=i64}}");
-    if axis as usize + 1 < rank {
-        places = format!("Unsqueeze({places}, {})", list(1..rank as i64 - axis));
-    }
-    let first = format!("ReduceMin(Select(Equal(x, {best}), {places}, {size}), {axis}) {{keep_dims=true}}");
-    Ok(format!("({best}, Convert({first}) {{destination_type=$t}})"))
 }
 
 /// A pooling with windows of one size, or a reduction where one window takes it all.
@@ -475,6 +509,17 @@ fn adaptive_pool(m: &Match, reduction: &str, operation: &str, more: &str) -> Wri
     Ok(format!(
         "{operation}(x) {{kernel={windows}, strides={windows}, pads_begin={zeros}, pads_end={zeros}, auto_pad=explicit, rounding_type=floor{more}}}"
     ))
+}
+
+/// Sums over counts; a bag without elements has one, which is the default or zeros.
+fn mean_of_bags(m: &Match, default: &str) -> Written {
+    let ty = m.element_type("t").filter(|ty| ty.is_float()).ok_or("the element type is not known")?;
+    let rank = rank(m, "t")?;
+    let rows = "Gather-7(ShapeOf-3(t) {output_type=i64}, [0], 0)";
+    let ones = list((1..rank).map(|_| 1));
+    let ones = format!("Broadcast-3(convert(1, {ty}), Concat({rows}, {ones}) {{axis=0}}) {{mode=numpy}}");
+    let sums = |table: &str| format!("EmbeddingBagOffsetsSum-3({table}, i, o{default})");
+    Ok(format!("Divide({}, Maximum({}, 1))", sums("t"), sums(&ones)))
 }
 
 fn group_normalization(m: &Match) -> Written {

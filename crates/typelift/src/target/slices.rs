@@ -2,7 +2,9 @@
 
 use std::iter;
 
-use super::rules::{Written, dims, integers, list, rank};
+use typelift_promote::ElementType;
+
+use super::rules::{Written, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
 /// The rounding that gives a pooling the dims that `ceil_torch` gives it.
@@ -35,13 +37,66 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     }
 }
 
+/// What a pooling that rounds up makes, less the windows that begin behind the elements and the padding before them, as
+/// PyTorch rounds.
+pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
+    let rank = rank(m, "x")?;
+    if !m.root().attribute("auto_pad").is_none_or(|it| it.eq_ignore_ascii_case("explicit")) {
+        return Err("its padding is not known".to_owned());
+    }
+    let numbers = |name: &str, less: i64| {
+        let text = m.root().attribute(name).unwrap_or_default();
+        list(text.split(',').filter_map(|number| Some(number.trim().parse::<i64>().ok()? - less)))
+    };
+    let size = format!("Gather-7(ShapeOf-3(x) {{output_type=i64}}, {}, 0)", list(2..rank));
+    let last = format!("Divide(Add({size}, {}), {})", numbers("pads_begin", 1), numbers("strides", 0));
+    let ends = format!("Concat([0, 0], Add({last}, 1)) {{axis=0}}");
+    let (zeros, ones) = (list(iter::repeat_n(0, rank)), list(iter::repeat_n(1, rank)));
+    let all_of = list((0..rank).map(|axis| u8::from(axis < 2)));
+    Ok(format!(
+        "StridedSlice({pooled}, {zeros}, {ends}, {ones}) {{begin_mask={all_of}, end_mask={all_of}, new_axis_mask={zeros}, shrink_axis_mask={zeros}, ellipsis_mask={zeros}}}"
+    ))
+}
+
+/// An average of elements that are not next to each other: their sum by a convolution with ones, over their number.
+pub(super) fn dilated_average(m: &Match) -> Written {
+    let ty = m.element_type("x").filter(|ty| ty.is_float()).ok_or("older releases do not convolve integers")?;
+    let attribute = |name: &str| m.root().attribute(name).unwrap_or_default().to_owned();
+    let rounds_down = ["", "floor"].contains(&attribute("rounding_type").to_ascii_lowercase().as_str());
+    if !rounds_down && rounding(m)? != "floor" {
+        return Err(format!("a Convolution does not round as rounding_type={}", attribute("rounding_type")));
+    }
+    let kernel: Vec<u64> = attribute("kernel").split(',').filter_map(|size| size.trim().parse().ok()).collect();
+    let rank = rank(m, "x")?;
+    let window = [1, 1].iter().chain(&kernel).rev();
+    let window = window.fold("1".to_owned(), |inner, &size| list(iter::repeat_n(inner, size as usize)));
+    let names = ["strides", "dilations", "pads_begin", "pads_end", "auto_pad"];
+    let names = names.map(|name| (name, attribute(name))).into_iter().filter(|(_, value)| !value.is_empty());
+    let attributes: Vec<_> = names
+        .map(|(name, value)| if name == "auto_pad" { format!("{name}={value}") } else { format!("{name}=[{value}]") })
+        .collect();
+    let sum = |of: &str| format!("Convolution({of}, {window}) {{{}}}", attributes.join(", "));
+    let shape = |of: &str, axes| format!("Gather-7(ShapeOf-3({of}) {{output_type=i64}}, {}, 0)", list::<usize>(axes));
+    let alone = format!("Concat([-1, 1], {}) {{axis=0}}", shape("x", (2..rank).collect()));
+    let sums = sum(&format!("Reshape(x, {alone}) {{special_zero=false}}"));
+    let count = match is_true(m.attribute("e")) {
+        true => {
+            let one = format!("Concat([1, 1], {}) {{axis=0}}", shape("x", (2..rank).collect()));
+            sum(&format!("Broadcast-3(convert(1, {ty}), {one}) {{mode=numpy}}"))
+        }
+        false => format!("{}", kernel.iter().product::<u64>()),
+    };
+    let outer = format!("Concat({}, {}) {{axis=0}}", shape("x", vec![0, 1]), shape(&sums, (2..rank).collect()));
+    Ok(format!("Reshape(Divide({sums}, {count}), {outer}) {{special_zero=false}}"))
+}
+
 /// One of the vectors of a slice, with an entry for each axis up to the last one.
 fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
     let count = axes.iter().max().map_or(0, |axis| axis + 1);
     let place = |axis: usize| axes.iter().position(|&known| known == axis);
     if let Some(values) = integers(m, name) {
         let values = (0..count).map(|axis| place(axis).and_then(|at| values.get(at).copied()).unwrap_or(filler));
-        let ty = m.element_type(name).unwrap_or(typelift_promote::ElementType::I64);
+        let ty = m.element_type(name).unwrap_or(ElementType::I64);
         return format!("convert({}, {ty})", list(values));
     }
     if axes.iter().copied().eq(0..count) {

@@ -1,7 +1,9 @@
 //! Version 10 of the format, and what it does not hold.
 
+use rustc_hash::FxHashSet;
+
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, IrVersion, Layer, LayerId, Model, Output};
+use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind};
 use crate::xml;
 
@@ -13,6 +15,7 @@ pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
     model.version = IrVersion::V10;
     let mut found = Vec::new();
     found.extend(metadata(model));
+    separate_outputs(model);
     found.extend(output_names(model));
     found
 }
@@ -36,14 +39,42 @@ fn metadata(model: &Model) -> Option<Diagnostic> {
     (count > 0).then(|| found.help("nothing, unless the release or a tool relies on it, such as on `fused_names`"))
 }
 
+/// Version 10 knows an output by the layer that makes it: each of several outputs of one tensor gets a layer of its own, and
+/// so does one of an input.
+fn separate_outputs(model: &mut Model) {
+    let mut seen = Vec::new();
+    for (result, tensor) in results(&model.graph) {
+        let source = model.graph.layer(tensor.layer);
+        let is_input = source.is_some_and(|layer| ops::start(layer) == Some(LayerKind::Parameter));
+        if !is_input && !seen.contains(&tensor) {
+            seen.push(tensor);
+            continue;
+        }
+        let Some(ty) = model.graph.output(tensor).map(|port| port.element_type()) else { continue };
+        let name = model.graph.layer(result).map(|layer| layer.name().to_owned()).unwrap_or_default();
+        let done = model.edit(|graph| {
+            let name = graph.unused_name(name);
+            let convert = NewLayer::new("Convert", "opset1").with_attribute("destination_type", ty);
+            let convert = graph.add(convert, &[tensor])?;
+            graph.set_name(convert, &name)?;
+            graph.connect(convert.output(0), Input { layer: result, port: 0 })
+        });
+        // Tensors of unknown type do not get this far.
+        debug_assert!(done.is_ok(), "{done:?}");
+    }
+}
+
 /// Gives the names of outputs to the tensors that they are made of, where version 10 finds them.
 fn output_names(model: &mut Model) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let ports = model.graph.layers().flat_map(Layer::outputs);
+    let mut taken: FxHashSet<String> = ports.flat_map(OutputPort::names).collect();
     for (result, tensor) in results(&model.graph) {
         let Some(layer) = model.graph.layer(result) else { continue };
         let Some(names) = layer.output_names().map(crate::graph::split_names) else { continue };
         let known = model.graph.output(tensor).map(|port| port.names()).unwrap_or_default();
-        let missing: Vec<_> = names.iter().filter(|name| !known.contains(name)).cloned().collect();
+        let missing: Vec<_> = names.iter().filter(|name| !taken.contains(*name)).cloned().collect();
+        taken.extend(missing.iter().cloned());
         let lost: Vec<_> = known.iter().filter(|name| !names.contains(name)).cloned().collect();
         if missing.is_empty() && lost.is_empty() {
             continue;

@@ -4,6 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use typelift_promote::ElementType;
 
+use super::DECLARATION;
 use super::read::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
 use crate::graph::{Body, Demands, Direction, Graph, InputPort, IrVersion, Layer, Model, Wire};
@@ -14,7 +15,8 @@ use crate::span::Span;
 pub(super) fn model(model: &Model) -> String {
     let out = String::with_capacity(model.source.len());
     let mut printer = Printer::new(&model.source, Layout::CANONICAL, model.demands, out);
-    printer.out.push_str("<?xml version=\"1.0\"?>\n<net");
+    printer.out.push_str(DECLARATION);
+    printer.out.push_str("<net");
     if let Some(name) = &model.name {
         printer.attribute("name", name);
     }

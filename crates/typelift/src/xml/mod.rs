@@ -249,21 +249,29 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
-    let mut length = 0;
-    let mut count = |piece: &str| {
-        length += piece.len();
-        sink(piece)
+    let mut held = model.demands.opening.then(String::new);
+    let mut hand = |piece: &str| {
+        let Some(text) = &mut held else { return sink(piece) };
+        text.push_str(piece);
+        if text.trim_end().len() <= OPENING { Ok(()) } else { sink(&held.take().unwrap_or_default()) }
     };
     if options.canonical || model.source.is_empty() {
-        count(&canonical::model(model))?;
+        hand(&canonical::model(model))?;
     } else {
-        splice::model(model, options.refresh_ports, &mut count)?;
+        splice::model(model, options.refresh_ports, &mut hand)?;
     }
-    match model.demands.least_bytes.saturating_sub(length) {
-        0 => Ok(()),
-        missing => sink(&format!("{}\n", " ".repeat(missing - 1))),
-    }
+    let Some(text) = held else { return Ok(()) };
+    let text = text.trim_end();
+    let (text, end) = text.split_at(text.rfind("</").unwrap_or(text.len()));
+    sink(&format!("{text}{}{end}\n", " ".repeat(OPENING + 1 - text.len() - end.len())))
 }
+
+/// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
+/// to go on behind them.
+pub(crate) const OPENING: usize = 512;
+
+/// What stands in front of the root.
+pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
 /// Whether what [`write()`] writes is the text that the model was read from.
 #[must_use]

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
-use super::read::{declared_dims, declares, matches_dims};
+use super::read::{declared_dims, declares, locate, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
+use super::{DECLARATION, OPENING};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::number::integer_prefix;
@@ -31,6 +32,9 @@ pub(super) fn model<E>(
     let (source, edits, new) = (model.source.as_str(), Vec::new(), String::new());
     let mut splice = Splice { refresh_ports, demands, source, removed, edits, new, at: 0 };
     splice.version(model);
+    if demands.opening {
+        splice.bring_forward(graph.span.unwrap_or_default());
+    }
     // Edges are edited after layers, wherever they are.
     let edges_first = graph.layers_span.zip(graph.edges_span).is_some_and(|(layers, edges)| edges < layers);
     splice.graph(graph, |splice, span| if edges_first { Ok(()) } else { splice.flush(Some(span), &mut sink) })?;
@@ -117,6 +121,15 @@ impl<'a> Splice<'a> {
         }
         self.new.clear();
         Ok(())
+    }
+
+    /// Leaves out the comments before the root where they leave no room for its tag.
+    fn bring_forward(&mut self, root: Span) {
+        let tag = locate(self.source, root, "net", "");
+        if tag.end as usize > OPENING {
+            let before = Span { start: 0, end: root.start };
+            self.edit(before, Layout::INLINE, |printer| printer.out.push_str(DECLARATION));
+        }
     }
 
     /// Lets the root say the version of the format.

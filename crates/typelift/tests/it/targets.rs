@@ -126,10 +126,77 @@ fn what_is_written_for_a_release_is_what_it_takes() {
     assert!(text.contains(r#"version="10""#) && text.contains(r#"names="out""#), "{text}");
     let again = Model::from_xml(text.clone()).unwrap();
     assert_eq!(again.version(), IrVersion::V10);
-    // Releases before 2025.0 do not recognize shorter files.
-    let small = Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#);
-    let mut small = small.unwrap();
-    assert_eq!(typelift::infer(&mut small), []);
-    small.retarget("2024.6".parse().unwrap()).unwrap();
-    assert_eq!(write(&small, WriteOptions::default()).len(), 512);
+}
+
+#[test]
+fn a_text_opens_as_older_releases_recognize_it() {
+    let layers = r#"<layers><layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+        <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer></layers>"#;
+    let written = |before: &str, target: &str| {
+        let xml = format!("{before}<net name=\"n\" version=\"11\">{layers}</net>\n");
+        let mut model = Model::from_xml(xml.clone()).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let found = typelift::check_target(&model, target.parse().unwrap());
+        model.retarget(target.parse().unwrap()).unwrap();
+        let text = write(&model, WriteOptions::default());
+        assert_eq!(text == xml, found.is_empty(), "{found:?}");
+        let again = Model::from_xml(text.clone()).unwrap();
+        assert_eq!(typelift::check_target(&again, target.parse().unwrap()), []);
+        (text, found.into_iter().map(|found| found.message).collect::<Vec<_>>())
+    };
+    let (text, found) = written("", "2024.4");
+    assert_eq!(found, ["so short a model needs OpenVINO 2024.5, and the target is 2024.4"]);
+    assert!(text.find("</net>").unwrap() + "</net>".len() == 513, "{text}");
+    let comment = format!("<!--{}-->", "a licence ".repeat(60));
+    let (text, found) = written(&comment, "2022.3");
+    assert_eq!(found, ["a `<net>` tag so far from the start needs OpenVINO 2024.5, and the target is 2022.3"]);
+    assert!(text.starts_with("<?xml version=\"1.0\"?>\n<net name"), "{text}");
+    assert_eq!(written(&comment, "2024.5").1, [""; 0]);
+    assert_eq!(written("", "2024.5").1, [""; 0]);
+}
+
+#[test]
+fn ports_of_version_10_with_open_dims_are_found() {
+    let xml = r#"<net name="n" version="10"><layers>
+        <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2,3" element_type="f32"/>
+            <output><port id="0" precision="FP32"><dim>2</dim><dim>3</dim></port></output></layer>
+        <layer id="1" name="y" type="Abs" version="opset1"><input><port id="0"><dim>2</dim><dim>3</dim></port></input>
+            <output><port id="1" precision="FP32"><dim>2</dim><dim>-1</dim></port></output></layer>
+        <layer id="2" name="z" type="Abs" version="opset1"><input><port id="0"><dim>2</dim><dim>3</dim></port></input>
+            <output><port id="1" precision="UNSPECIFIED"/></output></layer>
+    </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+        <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"#;
+    let mut model = Model::from_xml(xml).unwrap();
+    let _ = typelift::infer(&mut model);
+    let found = typelift::check_target(&model, "2021.4".parse().unwrap());
+    let found: Vec<_> = found.into_iter().map(|found| found.message).collect();
+    let expected = [
+        "a dim of -1 in a port of `y` needs OpenVINO 2022.1, and the target is 2021.4",
+        "a port without an element type of `z` needs OpenVINO 2023.0, and the target is 2021.4",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn outputs_of_one_tensor_come_apart_in_version_10() {
+    let text = "
+        x = Parameter : f32[2,3] \"x\"
+        y = Abs(x)
+        a = Result(y)
+        b = Result(y)
+        c = Result(x)
+    ";
+    let mut model = Model::from_text(text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    model.retarget("2021.4".parse().unwrap()).unwrap();
+    let sources: Vec<_> = model
+        .graph()
+        .layers()
+        .filter(|layer| layer.ty() == "Result")
+        .map(|layer| {
+            let source = model.graph().producers(layer.id())[0].unwrap();
+            model.graph().layer(source.layer).unwrap().ty().to_owned()
+        })
+        .collect();
+    assert_eq!(sources, ["Abs", "Convert", "Convert"]);
 }

@@ -1,0 +1,80 @@
+//! Bitwise operations on integers as arithmetic on their bits.
+
+use typelift_promote::{ElementType, Kind};
+
+use super::rules::{Written, list};
+use crate::rewrite::Match;
+
+/// How many bits are computed with at a time. Plugins divide integers as `f32`, which is exact up to 24 bits.
+const DIGIT: u32 = 16;
+
+/// The bits of `a` and `b` combined by `each`, which gets 0 and 1 as numbers.
+pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written {
+    if !["numpy", "none"].contains(&m.attribute("b").to_ascii_lowercase().as_str()) {
+        return Err(format!("auto_broadcast={} is not written with more dims", m.attribute("b")));
+    }
+    let ty = m.element_type("a").unwrap_or(ElementType::Dynamic);
+    let signed = match ty.kind() {
+        Kind::Signed => true,
+        Kind::Unsigned => false,
+        _ => return Err(format!("older releases do not combine the bits of {ty}")),
+    };
+    let bits = ty.bits();
+    let work = if bits + u32::from(!signed) <= 32 { ElementType::I32 } else { ElementType::I64 };
+    let [a, b] = ["a", "b"].map(|x| digits(&format!("Convert({x}) {{destination_type={work}}}"), work, bits));
+    let count = a.len();
+    let width = bits.min(DIGIT);
+    let powers = list((0..width).map(|bit| 1_i64 << bit));
+    let combined = a.iter().zip(&b).enumerate().map(|(at, (a, b))| {
+        let signed = signed && at + 1 == count;
+        let sign = |bit: u32| if signed && bit + 1 == width { -1 } else { 1_i64 };
+        let places = list((0..width).map(|bit| sign(bit) << bit));
+        let each_bit = |digit: &str| {
+            let digit = if signed { unsigned(digit, work, width) } else { digit.to_owned() };
+            format!("FloorMod(Divide(Unsqueeze({digit}, [-1]), {powers}) {{m_pythondiv=true}}, 2)")
+        };
+        format!("ReduceSum(Multiply({}, {places}), [-1]) {{keep_dims=false}}", each(&each_bit(a), &each_bit(b)))
+    });
+    let whole = combined.rev().reduce(|high, low| format!("Add(Multiply({high}, {}), {low})", 1 << DIGIT));
+    Ok(format!("Convert({}) {{destination_type={ty}}}", whole.unwrap_or_default()))
+}
+
+/// The number that the bits of a negative one are without its sign.
+fn unsigned(digit: &str, ty: ElementType, width: u32) -> String {
+    let negative = format!("Convert(Less({digit}, 0)) {{destination_type={ty}}}");
+    format!("Add({digit}, Multiply({negative}, {}))", 1 << width)
+}
+
+/// The digits of a number, the lowest first; the last has its sign.
+fn digits(number: &str, ty: ElementType, bits: u32) -> Vec<String> {
+    let (mut rest, mut digits) = (number.to_owned(), Vec::new());
+    let base = (1 << DIGIT).to_string();
+    for _ in 1..bits.div_ceil(DIGIT) {
+        let quotient = quotient(&rest, &base, ty);
+        digits.push(format!("Subtract({rest}, Multiply({quotient}, {base}))"));
+        rest = quotient;
+    }
+    digits.push(rest);
+    digits
+}
+
+/// A quotient of integers rounded down, also by a plugin that rounds them to `f32` or the quotient to zero: what is left
+/// shows how far it is off.
+fn quotient(number: &str, by: &str, ty: ElementType) -> String {
+    let divide = |number: &str| format!("Divide({number}, {by}) {{m_pythondiv=true}}");
+    let left = |number: &str| format!("Subtract({number}, Multiply({}, {by}))", divide(number));
+    let first = left(number);
+    let below = format!("Convert(Less({}, 0)) {{destination_type={ty}}}", left(&first));
+    format!("Subtract(Add({}, {}), {below})", divide(number), divide(&first))
+}
+
+/// A shift to the right is a quotient by a power of two.
+pub(super) fn right_shift(m: &Match) -> Written {
+    match m.element_type("x") {
+        Some(ty) if ty.kind() == Kind::Signed => Ok(quotient("x", "Power(2, s)", ty)),
+        Some(ty) if ty.kind() == Kind::Unsigned && ty.bits() < 32 => {
+            Ok("Divide(x, Power(2, s)) {m_pythondiv=true}".to_owned())
+        }
+        _ => Err("older releases do not shift these".to_owned()),
+    }
+}

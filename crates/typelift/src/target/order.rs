@@ -1,0 +1,89 @@
+//! TopK without the order that later revisions keep.
+
+use typelift_promote::ElementType;
+
+use super::rules::{Written, axis_of, integer, list, rank};
+use crate::rewrite::Match;
+
+/// Types of the number of elements that every release takes.
+const COUNTS: [ElementType; 3] = [ElementType::I8, ElementType::I32, ElementType::I64];
+
+pub(super) fn unstable(m: &Match) -> Written {
+    Ok(match m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
+        true => "(v, i) = TopK-3(x, k) {...}".to_owned(),
+        false => "(v, i) = TopK-3(x, Convert(k) {destination_type=i64}) {...}".to_owned(),
+    })
+}
+
+/// The same revision with a number of elements that early releases take.
+pub(super) fn signed_count(m: &Match) -> Written {
+    match m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
+        true => Err("every release takes its number of elements".to_owned()),
+        false => unstable(m),
+    }
+}
+
+/// The first of the largest elements: `TopK-3` may give any of them.
+pub(super) fn first_of_stable(m: &Match) -> Written {
+    if m.constant("k") != Some(&[1.0]) {
+        return Err("TopK-3 does not keep the order of equal elements".to_owned());
+    }
+    let rank = rank(m, "x")?;
+    let axis = axis_of(integer(m, "a")?, || Ok(rank))?;
+    let reduction = if m.attribute("m").eq_ignore_ascii_case("min") { "ReduceMin" } else { "ReduceMax" };
+    let best = format!("{reduction}(x, {axis}) {{keep_dims=true}}");
+    let (places, size) = places(m, axis as usize, rank);
+    let first = format!("ReduceMin(Select(Equal(x, {best}), {places}, {size}), {axis}) {{keep_dims=true}}");
+    Ok(format!("({best}, Convert({first}) {{destination_type=$t}})"))
+}
+
+/// The numbers of the elements along an axis, and how many there are.
+fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
+    let size = match m.shape("x").and_then(|shape| shape.dims()?.get(axis)?.value()) {
+        Some(size) => size.to_string(),
+        None => format!("Gather-7(ShapeOf-3(x) {{output_type=i64}}, {axis}, 0)"),
+    };
+    let places = format!("Range-4(0, {size}, 1) {{output_type=i64}}");
+    match axis + 1 < rank {
+        true => (format!("Unsqueeze({places}, {})", list(1..rank - axis)), size),
+        false => (places, size),
+    }
+}
+
+/// `TopK-3` finds the worst of the best. Everything better is chosen, and of its equals the first ones; the order of the
+/// chosen ones is how many of them come before each.
+pub(super) fn stable(m: &Match) -> Written {
+    let rank = rank(m, "x")?;
+    let axis = axis_of(integer(m, "a")?, || Ok(rank))? as usize;
+    let (better, worst) = match m.attribute("m").to_ascii_lowercase().as_str() {
+        "min" => ("Less", "ReduceMax"),
+        _ => ("Greater", "ReduceMin"),
+    };
+    let (places, size) = places(m, axis, rank);
+    let wide = m.element_type("k") == Some(ElementType::I64);
+    let count = if wide { "k" } else { "Convert(k) {destination_type=i64}" };
+    let top = |of: &str, output: &str, mode: &str| {
+        format!("TopK-3({of}, {count}){output} {{axis={axis}, mode={mode}, sort=value, index_element_type=i64}}")
+    };
+    let number = |mask: &str| format!("Convert({mask}) {{destination_type=i64}}");
+    let best = top("x", "", "$m");
+    let worst = format!("{worst}({best}, {axis}) {{keep_dims=true}}");
+    let (ahead, equal) = (format!("{better}(x, {worst})"), format!("Equal(x, {worst})"));
+    let taken = format!("ReduceSum({}, {axis}) {{keep_dims=true}}", number(&ahead));
+    let nth = format!("CumSum({}, {axis}) {{exclusive=false, reverse=false}}", number(&equal));
+    let first = format!("LessEqual(Add({nth}, {taken}), {count})");
+    let chosen = format!("LogicalOr({ahead}, LogicalAnd({equal}, {first}))");
+    let index = top(&format!("Select({chosen}, {places}, {size})"), "", "min");
+    let value = format!("GatherElements-6(x, {index}) {{axis={axis}}}");
+    if m.attribute("s").eq_ignore_ascii_case("index") {
+        return Ok(format!("({value}, Convert({index}) {{destination_type=$t}})"));
+    }
+    let along = |tensor: &str, axis: usize| format!("Unsqueeze({tensor}, [{axis}])");
+    let (one, other) = (along(&value, axis + 1), along(&value, axis));
+    let before =
+        format!("LogicalAnd(Equal({other}, {one}), Less({}, {}))", along(&index, axis), along(&index, axis + 1));
+    let before = number(&format!("LogicalOr({better}({other}, {one}), {before})"));
+    let order = top(&format!("ReduceSum({before}, {}) {{keep_dims=false}}", axis + 1), ".1", "min");
+    let sorted = |tensor: &str| format!("GatherElements-6({tensor}, {order}) {{axis={axis}}}");
+    Ok(format!("({}, Convert({}) {{destination_type=$t}})", sorted(&value), sorted(&index)))
+}

@@ -1,0 +1,139 @@
+//! Scatters that reduce, as comparisons of every place with every update.
+
+use super::rules::{Written, axis_of, dims, integers, is_true, list, rank};
+use crate::rewrite::Match;
+
+/// Limit on such comparisons.
+const MOST: u64 = 1 << 28;
+
+/// Updates and the elements that they are for, both with the axis `axis` for the updates. What they do not reach stays.
+struct Hits {
+    data: String,
+    updates: String,
+    /// Whether an update is for an element.
+    mask: String,
+    axis: usize,
+    /// Pads what is reduced to the shape of the data.
+    pad: Option<String>,
+}
+
+impl Hits {
+    fn reduced(&self, how: &str, what: &str) -> String {
+        let reduced = format!("{how}({what}, {}) {{keep_dims=false}}", self.axis);
+        match &self.pad {
+            None => reduced,
+            Some(shape) => {
+                let zeros = format!("Multiply({shape}, 0)");
+                let missing = format!("Subtract({shape}, ShapeOf-3({reduced}) {{output_type=i64}})");
+                format!("Pad-1({reduced}, {zeros}, {missing}) {{pad_mode=constant}}")
+            }
+        }
+    }
+
+    /// The data with the updates; `keep` says whether an element that is updated counts itself.
+    fn write(&self, reduction: &str, keep: bool) -> Written {
+        let Self { data, updates, mask, axis, .. } = self;
+        let filled = |neutral: &str| format!("Select({mask}, {updates}, {neutral})");
+        // No element is missed by the reduction when others stand in for updates of other elements.
+        let any = |reduce: &str| format!("{reduce}({updates}, {axis}) {{keep_dims=true}}");
+        let sum = self.reduced("ReduceSum", &filled("0"));
+        let count = self.reduced("ReduceSum", &format!("Convert({mask}) {{destination_type=i32}}"));
+        let (reduced, merge) = match reduction {
+            "sum" | "mean" => (sum, "Add"),
+            "sub" => (sum, "Subtract"),
+            "prod" => (self.reduced("ReduceProd", &filled("1")), "Multiply"),
+            "min" => (self.reduced("ReduceMin", &filled(&any("ReduceMax"))), "Minimum"),
+            "max" => (self.reduced("ReduceMax", &filled(&any("ReduceMin"))), "Maximum"),
+            _ => return Err(format!("reduction={reduction} is not known")),
+        };
+        let mut value = if keep { format!("{merge}({data}, {reduced})") } else { reduced };
+        if reduction == "mean" {
+            let parts = if keep { format!("Add({count}, 1)") } else { format!("Maximum({count}, 1)") };
+            value = format!("Divide({value}, ConvertLike({parts}, {data})) {{m_pythondiv=true}}");
+        }
+        Ok(format!("Select(Greater({count}, 0), {value}, {data})"))
+    }
+}
+
+/// `ScatterElementsUpdate-12` with the indices given, which count from the front.
+pub(super) fn elements(m: &Match, indices: &str) -> Written {
+    let rank = rank(m, "x")?;
+    let Some(&[axis]) = integers(m, "a").as_deref() else { return Err("the axis is not a constant".to_owned()) };
+    let axis = axis_of(axis, || Ok(rank))? as usize;
+    let (data, picks) = (dims(m, "x", 0), dims(m, "i", 0));
+    if let (Ok(data), Ok(picks)) = (&data, &picks) {
+        few(picks.iter().product::<u64>().saturating_mul(data[axis]))?;
+    }
+    let shape = "ShapeOf-3(x) {output_type=i64}";
+    let size = match &data {
+        Ok(data) => data[axis].to_string(),
+        Err(_) => format!("Gather-7({shape}, {axis}, 0)"),
+    };
+    let mut places = format!("Range-4(0, {size}, 1) {{output_type=i64}}");
+    if axis + 1 < rank {
+        places = format!("Unsqueeze({places}, {})", list(1..rank - axis));
+    }
+    let others_agree = data.ok().zip(picks.ok()).is_some_and(|(data, picks)| {
+        data.iter().zip(&picks).enumerate().all(|(at, (data, picks))| at == axis || data == picks)
+    });
+    let hits = Hits {
+        data: "x".to_owned(),
+        updates: format!("Unsqueeze(u, [{}])", axis + 1),
+        mask: format!("Equal(Unsqueeze(Convert({indices}) {{destination_type=i64}}, [{}]), {places})", axis + 1),
+        axis,
+        pad: (!others_agree).then(|| shape.to_owned()),
+    };
+    hits.write(&m.attribute("r").to_ascii_lowercase(), is_true(m.attribute("v")))
+}
+
+/// `ScatterNDUpdate-15` that reduces: the dims that an index counts through become one.
+pub(super) fn nd(m: &Match) -> Written {
+    let (rank, picks) = (rank(m, "x")?, rank(m, "i")?);
+    let depth = m.shape("i").and_then(|shape| shape.dims()?.last()?.value());
+    let depth = depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| (1..=rank).contains(depth));
+    let depth = depth.ok_or("the last dim of the indices is not known")?;
+    let shape = "ShapeOf-3(x) {output_type=i64}";
+    let known = dims(m, "x", 0).ok();
+    if let (Some(data), Ok(picks)) = (&known, dims(m, "i", 0)) {
+        few(data.iter().product::<u64>().saturating_mul(picks[..picks.len() - 1].iter().product()))?;
+    }
+    let part = |from: usize, to: usize| match &known {
+        Some(dims) => list(&dims[from..to]),
+        None => format!("Gather-1({shape}, {}, 0)", list(from..to)),
+    };
+    let product = |from: usize, to: usize| match &known {
+        _ if from == to => "[1]".to_owned(),
+        Some(dims) => list([dims[from..to].iter().product::<u64>()]),
+        None => format!("ReduceProd({}, [0]) {{keep_dims=true}}", part(from, to)),
+    };
+    let join = |parts: &[String]| format!("Concat({}) {{axis=0}}", parts.join(", "));
+    let flat = |tensor: &str, first: String| {
+        format!("Reshape({tensor}, {}) {{special_zero=false}}", join(&[first, product(depth, rank)]))
+    };
+    let strides: Vec<_> = (0..depth).map(|axis| product(axis + 1, depth)).collect();
+    let indices = "Convert(i) {destination_type=i64}";
+    let front = format!("Select(Less({indices}, 0), Add({indices}, {}), {indices})", part(0, depth));
+    let place = format!("ReduceSum(Multiply({front}, {}), {}) {{keep_dims=false}}", join(&strides), picks - 1);
+    let count = match &known {
+        Some(dims) => dims[..depth].iter().product::<u64>().to_string(),
+        None => format!("ReduceProd({}, [0]) {{keep_dims=false}}", part(0, depth)),
+    };
+    let hits = Hits {
+        data: flat("x", product(0, depth)),
+        updates: format!("Unsqueeze({}, [1])", flat("u", "[-1]".to_owned())),
+        mask: format!(
+            "Unsqueeze(Equal(Reshape({place}, [-1, 1]) {{special_zero=false}}, Range-4(0, {count}, 1) {{output_type=i64}}), [2])"
+        ),
+        axis: 0,
+        pad: None,
+    };
+    let written = hits.write(&m.attribute("r").to_ascii_lowercase(), true)?;
+    Ok(format!("Reshape({written}, {}) {{special_zero=false}}", part(0, rank)))
+}
+
+fn few(comparisons: u64) -> Result<(), String> {
+    match comparisons <= MOST {
+        true => Ok(()),
+        false => Err(format!("it takes {comparisons} comparisons to do it without the reduction")),
+    }
+}
