@@ -1,4 +1,4 @@
-//! One model or many: which they are, and working on many side by side.
+//! One model or many: which they are, and working on many in parallel.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -24,10 +24,10 @@ pub(crate) const STACK: usize = 8 << 20;
 /// The models to read.
 #[derive(clap::Args)]
 pub(crate) struct Inputs {
-    /// The model's .xml, or - for standard input; or several, or directories with every .xml beneath them
+    /// The model's .xml, or - for standard input; several models, or directories with .xml files below them
     #[arg(value_name = "IN.xml", required = true)]
     paths: Vec<PathBuf>,
-    /// Its weights, where they are not in the .bin beside it
+    /// The model's weights, if they are not in the .bin beside it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
     /// Number of models to work on in parallel; 1 is one thread, even for a large model [default: the number of cores]

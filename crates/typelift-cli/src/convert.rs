@@ -22,7 +22,7 @@ use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 
-/// Make element types agree and every promotion explicit, by Converts
+/// Insert Converts so that element types agree and every promotion is explicit
 ///
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts that it means, removes the Converts that do nothing,
@@ -30,8 +30,9 @@ use crate::terminal::{self, Page, Terminal};
 /// written. OUT and its .bin are written whole or not at all; what a killed run leaves, .typelift-*.tmp, the next one completes
 /// or removes.
 ///
-/// Several models are converted side by side into a directory, which is created if it does not exist. Of a directory every .xml
-/// beneath it is converted, and keeps its path; one that is no IR is named and skipped. A model that is refused does not
+/// Several models are converted in parallel into a directory, which is created if it does not exist. A directory as
+/// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
+/// refused does not
 /// stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -48,11 +49,11 @@ pub(crate) struct Args {
     inputs: Inputs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave what OpenVINO's own pass leaves: two Converts for each ConvertPromoteTypes, needed or not, and the Converts of
+    /// Keep what OpenVINO's own pass keeps: two Converts for each ConvertPromoteTypes, needed or not, and Converts in
     /// the file that do nothing
     #[arg(long)]
     keep_noop_converts: bool,
-    /// Remove every Convert whose values another tensor provably holds, too, and shorten chains of Converts that keep
+    /// Also remove every Convert whose values another tensor provably holds, and shorten chains of Converts that keep
     /// every value
     #[arg(long, conflicts_with = "keep_noop_converts")]
     eliminate_converts: bool,
@@ -60,20 +61,21 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
-    /// What inputs become that must have one type, and do not: what the file declares, or the common type of these rules
+    /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
+    /// these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
     /// Write what this OpenVINO release reads, such as 2023.3: operations that it lacks become those that it has, and before
-    /// 2022.1 the format becomes version 10. A model that cannot be written so is refused, with every reason
+    /// 2022.1 the format becomes version 10. A model that cannot be written that way is refused, with every reason
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output; of several models an array, in which those that
-    /// are refused are missing
+    /// Write what is done to this file as JSON, or - for standard output; for several models an array, without those
+    /// that are refused
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

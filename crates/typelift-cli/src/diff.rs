@@ -25,7 +25,7 @@ const CONSEQUENCES_LISTED: usize = 4;
 
 /// Show what differs in meaning between two models
 ///
-/// Ids, the order of layers, port numbers and the layout of the file do not count. Layers are matched by name, else by what
+/// Ids, the order of layers, port numbers and the layout of the file are ignored. Layers are matched by name, else by what
 /// they compute from and lead to. Types and shapes are the inferred ones. What only follows from a change is folded under it.
 ///
 /// Exits with status 0 if nothing differs, and 1 if something does.
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Kinds of changes that do not count
+    /// Kinds of changes to ignore
     #[arg(long, value_parser = kinds(), value_name = "KIND", value_delimiter = ',')]
     ignore: Vec<ChangeKind>,
     /// List every consequence and every renamed layer

@@ -14,12 +14,12 @@ use crate::terminal::{self, Format, Page, Terminal};
 
 /// Find the element type and the shape of every tensor
 ///
-/// They follow from Parameters, constants and attributes alone; what the ports of the file declare counts only for
-/// operations that are not known. With -o, writes the file with its ports filled in.
+/// They follow from Parameters, constants and attributes alone; what the ports of the file declare is used only for
+/// unknown operations. With -o, writes the file with its ports filled in.
 ///
-/// Several models are processed in parallel and reported in order, of a directory every .xml below it; one that is no
-/// IR is named and skipped. JSON is then an array of documents that name their files, and OUT a directory, in which each
-/// model keeps its path. The exit status is the worst of all.
+/// Several models are processed in parallel and reported in order. A directory means every .xml below it; files that
+/// are not IR are named and skipped. JSON is then an array of documents that name their files, and OUT is a directory
+/// in which each model keeps its path. The exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift infer model.xml
@@ -29,7 +29,7 @@ use crate::terminal::{self, Format, Page, Terminal};
 pub(crate) struct Args {
     #[command(flatten)]
     inputs: Inputs,
-    /// Print them as text, one line a layer, or as one JSON document; text unless the model is written
+    /// Output format: text has one line per layer; the default is text, and nothing if the model is written
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]

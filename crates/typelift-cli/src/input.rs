@@ -19,7 +19,7 @@ pub(crate) struct Input {
     /// The model's .xml, or - for standard input
     #[arg(value_name = "IN.xml")]
     pub(crate) file: PathBuf,
-    /// Its weights, where they are not in the .bin beside it
+    /// The model's weights, if they are not in the .bin beside it
     #[arg(long, value_name = "FILE")]
     pub(crate) bin: Option<PathBuf>,
     /// What is known of it where it is one of several.
@@ -42,8 +42,8 @@ pub(crate) struct Member {
 /// Changes to the model's inputs.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
-    /// Give an input another element type, such as x=f16, and let everything follow; repeatable. With convert also a
-    /// constant, whose values are converted
+    /// Give an input another element type, such as x=f16, and infer everything that follows from it; repeatable. With
+    /// convert, also a constant, whose values are converted
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) set_type: Vec<(String, ElementType)>,
     /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable
@@ -54,12 +54,12 @@ pub(crate) struct InputChanges {
 /// Inputs and outputs of other types around the same computation.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InterfaceChanges {
-    /// Let the model take another element type at an input and compute what it did, such as image=u8: one Convert behind
-    /// the input, as OpenVINO's PrePostProcessor does; repeatable
+    /// Make the model take another element type at an input and still compute the same, such as image=u8: inserts one
+    /// Convert after the input, as OpenVINO's PrePostProcessor does; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) input_type: Vec<(String, ElementType)>,
-    /// Let the model give another element type at an output, such as scores=f16: one Convert before the output, which keeps
-    /// its name; repeatable
+    /// Make the model give another element type at an output, such as scores=f16: inserts one Convert before the
+    /// output, which keeps its name; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) output_type: Vec<(String, ElementType)>,
 }
@@ -93,7 +93,7 @@ fn parse_shape(text: &str) -> Result<(String, Shape), String> {
 
 /// A text that was read, with the model in it and what is to be said about it.
 pub(crate) struct Loaded {
-    /// As much of the model as could be made out; `None` where the text is no IR at all.
+    /// As much of the model as could be made out; `None` where the text is not an IR at all.
     pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
 }

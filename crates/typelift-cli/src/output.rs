@@ -26,8 +26,8 @@ pub(crate) struct OutputArgs {
     /// Write the model over IN
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
-    /// Print the whole file afresh with the elements, order and indentation of OpenVINO's serializer, without comments and
-    /// unknown elements; what attributes say stays as it is
+    /// Print the whole file again with the elements, order and indentation of OpenVINO's serializer, without comments
+    /// and unknown elements; the values of attributes stay as they are
     #[arg(long)]
     pub(crate) canonical: bool,
     /// How OUT gets its .bin
@@ -37,7 +37,7 @@ pub(crate) struct OutputArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Weights {
-    /// A copy, sharing its blocks with the original where the file system can
+    /// A copy, which shares its blocks with the original if the file system can
     Copy,
     /// A hard link, or a symbolic one to another file system: never write to either through another program
     Link,

@@ -19,7 +19,8 @@ use crate::terminal::Terminal;
 /// An operand is a type with a shape: u8[2], i64[] (rank 0), f16[...] (rank unknown), f32[?]. A type alone has dimensions.
 /// True, 1, 1.0 and 1j, or the words int, float and complex, are Python numbers; bool is the tensor type. Under jax a star
 /// makes an array weakly typed: f32*[2]. Types have the names of the rule set: boolean and f8e4m3 under openvino, bool and
-/// f8e4m3fn under pytorch and paddle. Where every tensor has a shape and the operation is element-wise, so has the result.
+/// f8e4m3fn under pytorch and paddle. If every tensor has a shape and the operation is element-wise, the result has
+/// one, too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift promote i16 u8                              i16
@@ -34,13 +35,13 @@ pub(crate) struct Args {
     /// The operands; or - to read operands per line and print the result, or error: CODE, for each
     #[arg(value_name = "OPERAND", num_args = 0.., allow_negative_numbers = true)]
     operands: Vec<String>,
-    /// Whose rules
+    /// The rule set
     #[arg(long, default_value = "openvino", value_parser = rule_set_names())]
     rules: String,
-    /// The operation, where the rule set has several
+    /// The operation, if the rule set has several
     #[arg(long, value_name = "NAME", default_value = "add")]
     op: String,
-    /// Say how the type comes to be
+    /// Explain how the type is found
     #[arg(long)]
     explain: bool,
     /// Print the whole matrix: the left operand down, the right one across, - where it is refused
@@ -63,13 +64,13 @@ fn rule_set_names() -> clap::builder::PossibleValuesParser {
 /// The attributes of ConvertPromoteTypes, for where no operation has them.
 #[derive(clap::Args)]
 pub(crate) struct OpenVinoArgs {
-    /// openvino: promote to types that cannot hold every value, too
+    /// openvino: also promote to types that cannot hold every value
     #[arg(long)]
     promote_unsafe: bool,
     /// openvino: let the type of an input with dims win over that of a scalar
     #[arg(long)]
     pytorch_scalar_promotion: bool,
-    /// openvino: where u64 and a signed integer meet
+    /// openvino: the common type of u64 and a signed integer
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_type)]
     u64_integer_promotion_target: ElementType,
 }

@@ -23,7 +23,7 @@ use crate::terminal::{self, Page, Terminal};
 /// A statement is a line: `[NAME:] PATTERN => REPLACEMENT`, `rename OLD NEW`, `input NAME : TYPE[SHAPE]`, `output NAME : TYPE`,
 /// `before NAME : EXPRESSION`, `after TENSOR : EXPRESSION`, `cut TENSOR` or `expect NAME MIN..MAX`, in the notation that
 /// `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change what else
-/// uses its tensors, or is not applied as often as is expected, nothing is written. What no statement touches stays as it
+/// uses its tensors, or is not applied as often as expected, nothing is written. What no statement touches stays as it
 /// is in the file, byte for byte.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output; of several models an array
+    /// Write what is done to this file as JSON, or - for standard output; for several models an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

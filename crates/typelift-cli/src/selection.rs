@@ -12,7 +12,7 @@ use crate::input;
 /// Which layers to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct SelectionArgs {
-    /// Show a layer and what is near it: a name, an id, or `loop/body/x` for a layer in a body
+    /// Show a layer and its neighbours: a name, an id, or `loop/body/x` for a layer in a body
     #[arg(long, value_name = "NAME")]
     pub around: Option<String>,
     /// How many layers before and after the one of --around

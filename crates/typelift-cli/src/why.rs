@@ -22,10 +22,10 @@ const MOST_REFUSED: usize = 3;
 /// How deep lines are indented.
 const MOST_INDENT: usize = 16;
 
-/// Say how a tensor came to its element type
+/// Explain where a tensor's element type comes from
 ///
 /// First the Parameters, constants and attributes that decide, with their lines in the file, then the way from the tensor back
-/// to them through each rule that was applied. What several tensors come from is shown once.
+/// to them through each rule that was applied. Sources that several tensors share are shown once.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift why model.xml logits
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// `loop/body/x` is `x` in a body
     #[arg(value_name = "LAYER_OR_TENSOR")]
     name: String,
-    /// Show every source and every step, not a screenful
+    /// Show every source and every step, not only what fits on a screen
     #[arg(long)]
     all: bool,
     /// Text, or one JSON document

@@ -267,7 +267,7 @@ impl Rules for Options {
             Setting {
                 name: "promote-unsafe",
                 value: None,
-                help: "openvino: promote to types that cannot hold every value, too",
+                help: "openvino: also promote to types that cannot hold every value",
                 is_laxer: true,
             },
             Setting {
@@ -279,7 +279,7 @@ impl Rules for Options {
             Setting {
                 name: "u64-integer-promotion-target",
                 value: Some("TYPE"),
-                help: "openvino: where u64 and a signed integer meet [default: f32]",
+                help: "openvino: the common type of u64 and a signed integer [default: f32]",
                 is_laxer: false,
             },
         ]

@@ -14,7 +14,7 @@ use crate::{
     Rules, ShapeRule, Spelling, System,
 };
 
-/// Whose rules.
+/// The rule set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
     /// paddle 3.3.1 in dynamic graph mode, as it runs.

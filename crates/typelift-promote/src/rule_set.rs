@@ -12,7 +12,7 @@ use crate::{
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $variant:ident($settings:ty);)*) => {
-        /// Whose rules decide, with their settings.
+        /// The rule set that decides, with its settings.
         ///
         /// ```
         /// use typelift_promote::RuleSet;

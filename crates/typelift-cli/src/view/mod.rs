@@ -24,9 +24,9 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// Draw a model as a page for a browser
 ///
-/// One HTML file that needs nothing from elsewhere: the graph with element types as colours, the Converts and what they can
+/// One self-contained HTML file: the graph with element types as colours, the Converts and what they can
 /// lose, the findings of `check` at their layers, a search, and for each tensor why it has its type. Constants are part of
-/// the layers that use them; bodies and blocks that repeat open with a click. With a second model, the page shows that one
+/// the layers that use them; bodies and repeated blocks open with a click. With a second model, the page shows that one
 /// with what `diff` finds.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

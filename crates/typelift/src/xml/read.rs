@@ -73,7 +73,7 @@ const RT_INFO: &[(&str, bool)] = &[
 /// What reading a text gave.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The model, as far as it could be made out; `None` where the text is no IR at all.
+    /// The model, as far as it could be made out; `None` where the text is not an IR at all.
     pub model: Option<Model>,
     /// Errors and lints, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
