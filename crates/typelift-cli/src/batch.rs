@@ -279,9 +279,10 @@ fn each_has_its_place(models: &[Input], output: &OutputArgs) -> Result<(), Failu
         };
         if let Some(other) = taken.insert(place, &model.file) {
             let (one, two) = (other.display(), model.file.display());
-            let message = match one.to_string() == two.to_string() {
-                true => format!("`{one}` is given twice"),
-                false => format!("`{one}` and `{two}` would be written to one file"),
+            let message = if one.to_string() == two.to_string() {
+                format!("`{one}` is given twice")
+            } else {
+                format!("`{one}` and `{two}` would be written to one file")
             };
             return Err(Failure::new(message)
                 .help("give each model once; of models of one name give the directory above them, in which each keeps its path"));

@@ -3,6 +3,7 @@
 use typelift::Code;
 
 use crate::failure::Failure;
+use crate::nearest::nearest;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
@@ -55,10 +56,9 @@ pub(crate) fn summary(code: Code) -> &'static str {
 /// # Errors
 /// No code has this name; the message names the nearest.
 pub(crate) fn find_code(text: &str) -> Result<Code, String> {
-    let mut codes = Code::ALL.iter().copied();
-    codes.clone().find(|code| code.name() == text).ok_or_else(|| {
-        let score = |code: &Code| strsim::jaro_winkler(code.name(), text);
-        let near = codes.by_ref().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|code| score(code) > 0.7);
+    let named = Code::ALL.iter().copied().find(|code| code.name() == text);
+    named.ok_or_else(|| {
+        let near = nearest(text, Code::ALL.iter().map(|code| code.name()), 0.7);
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
         format!("no finding has this code{near}")
     })

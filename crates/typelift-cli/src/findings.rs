@@ -184,9 +184,7 @@ pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Val
             None => json!({ "physicalLocation": { "artifactLocation": { "uri": uri } } }),
         };
         if let Some(layer) = &diagnostic.layer {
-            let full =
-                if layer.path.is_empty() { layer.name.clone() } else { format!("{}/{}", layer.path, layer.name) };
-            location["logicalLocations"] = json!([{ "name": layer.name, "fullyQualifiedName": full }]);
+            location["logicalLocations"] = json!([{ "name": layer.name, "fullyQualifiedName": layer.full_name() }]);
         }
         let related = diagnostic.related.iter().enumerate().map(|(id, related)| {
             let mut location = place(related.span);

@@ -12,6 +12,7 @@ use typelift::shape::Shape;
 use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
+use crate::nearest::nearest;
 
 /// The model to read.
 #[derive(clap::Args)]
@@ -278,8 +279,7 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
         let tensors = layer.outputs().iter().flat_map(|port| port.names());
         std::iter::once(layer.name().to_owned()).chain(tensors)
     });
-    let scored = names.map(|known| (strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase()), known));
-    scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+    nearest(name, names, 0.7)
 }
 
 /// Infers the types and shapes of what was read. Where reading already found errors, layers whose inputs it could not

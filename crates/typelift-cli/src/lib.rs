@@ -17,6 +17,7 @@ mod infer;
 mod input;
 mod interrupt;
 mod listing;
+mod nearest;
 mod output;
 mod plan;
 mod promote;

@@ -10,6 +10,7 @@ use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotio
 use typelift::shape::Shape;
 
 use crate::failure::Failure;
+use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -373,14 +374,9 @@ impl Args {
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
     let names = || rules.operations().map(|operation| operation.name);
-    let nearest = nearest(name, names());
+    let nearest = nearest(name, names(), 0.8);
     let all = names().collect::<Vec<_>>().join(", ");
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.map(|known| (strsim::jaro_winkler(known, name), known)).filter(|(score, _)| *score > 0.8);
-    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 /// Prints the type alone, and on demand how it came to be.
@@ -426,7 +422,7 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
         // A name of another rule set, or one that is close.
         let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
         let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
-        match known.or_else(|| nearest(name, rules.types().map(|ty| rules.type_name(ty)))) {
+        match known.or_else(|| nearest(name, rules.types().map(|ty| rules.type_name(ty)), 0.8)) {
             Some(near) if near != name => failure.help(format!("did you mean `{near}`?")),
             _ => failure,
         }

@@ -148,9 +148,10 @@ impl<'a> Trial<'a> {
         let converts = mended.iter().flat_map(|layer| self.converts_before(layer));
         let mut effects: Vec<_> = converts.map(|(from, to)| describe(from, to)).collect();
         effects.dedup();
-        match effects.is_empty() {
-            true => Some("makes the types agree".to_owned()),
-            false => Some(format!("inserts {}", effects.join(" and "))),
+        if effects.is_empty() {
+            Some("makes the types agree".to_owned())
+        } else {
+            Some(format!("inserts {}", effects.join(" and ")))
         }
     }
 

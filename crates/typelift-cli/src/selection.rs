@@ -8,6 +8,7 @@ use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::nearest::nearest;
 
 /// Which layers to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -188,10 +189,8 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
     if known.iter().any(|name| name.eq_ignore_ascii_case(ty)) || (1..=ops::LAST_OPSET).any(is_spelling) {
         return Ok(());
     }
-    let score = |name: &&str| strsim::jaro_winkler(&name.to_lowercase(), &ty.to_lowercase());
-    let near = names.into_iter().chain(known).max_by(|a, b| score(a).total_cmp(&score(b)));
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
-    Err(match near.filter(|near| score(near) > 0.7) {
+    Err(match nearest(ty, names.into_iter().chain(known), 0.7) {
         Some(near) => failure.help(format!("did you mean `{near}`?")),
         None => failure.help("`typelift stats` lists the operations of the model"),
     })

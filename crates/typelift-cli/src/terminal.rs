@@ -60,9 +60,10 @@ impl Terminal {
     /// Prints all that is on a page.
     pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
         self.say(&page.said);
-        match page.styled && !self.colors {
-            true => self.print(&anstream::adapter::strip_str(&page.printed).to_string()),
-            false => self.print(&page.printed),
+        if page.styled && !self.colors {
+            self.print(&anstream::adapter::strip_str(&page.printed).to_string())
+        } else {
+            self.print(&page.printed)
         }
     }
 

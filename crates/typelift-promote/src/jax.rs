@@ -365,9 +365,10 @@ fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trac
 /// `jnp.result_type`: a weak type is the default type of its kind.
 fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
     let (common, is_weak) = result_type(operands, trace)?;
-    let common = match is_weak {
-        true => change(common, default_type(common), "a weak type is the default type of its kind", trace),
-        false => common,
+    let common = if is_weak {
+        change(common, default_type(common), "a weak type is the default type of its kind", trace)
+    } else {
+        common
     };
     Ok(Promotion { common, result: common, is_weak })
 }

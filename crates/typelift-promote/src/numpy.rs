@@ -373,10 +373,8 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
 /// The type of the loop that `ldexp` takes: a float that holds the first operand, with an exponent of `i32` or `i64`.
 fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let (value, exponent) = (operands.first(), operands.last());
-    let types = [value, exponent].map(|operand| match operand.is_number() {
-        true => number_type(operand.element_type),
-        false => operand.element_type,
-    });
+    let types = [value, exponent]
+        .map(|operand| if operand.is_number() { number_type(operand.element_type) } else { operand.element_type });
     // A Python number beside an array counts as the smallest type that holds 1.
     let meets_array = !exponent.is_number() && exponent.element_type != Boolean;
     let from = match types[0].kind() {
@@ -402,9 +400,10 @@ fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
 
 /// Refuses Python numbers.
 fn arrays_only(operands: Operands) -> Result<()> {
-    match operands.any(Operand::is_number) {
-        true => Err(SYSTEM.refuse(ARRAYS, operands.first().element_type, operands.last().element_type)),
-        false => Ok(()),
+    if operands.any(Operand::is_number) {
+        Err(SYSTEM.refuse(ARRAYS, operands.first().element_type, operands.last().element_type))
+    } else {
+        Ok(())
     }
 }
 

@@ -228,10 +228,8 @@ impl Rules for Options {
             _ => in_turn(operands.iter(), false, meet)?,
         };
         let is_test = OPERATIONS.get(at).is_some_and(|operation| operation.is_test);
-        let result = match is_test {
-            true => change(common, ElementType::Boolean, "the operation gives booleans", trace),
-            false => common,
-        };
+        let result =
+            if is_test { change(common, ElementType::Boolean, "the operation gives booleans", trace) } else { common };
         Ok(Promotion::new(common, result))
     }
 

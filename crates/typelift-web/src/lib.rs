@@ -116,7 +116,7 @@ impl Session {
                 "severity": diagnostic.severity,
                 "code": diagnostic.code,
                 "message": diagnostic.message,
-                "layer": diagnostic.layer.as_ref().map(path),
+                "layer": diagnostic.layer.as_ref().map(LayerRef::full_name),
                 "line": place.map(|(line, _)| line),
                 "notes": related.chain(&diagnostic.notes).collect::<Vec<_>>(),
                 "help": diagnostic.help.iter().cloned().chain(diagnostic.remedy.as_ref().and_then(Remedy::help)).collect::<Vec<_>>(),
@@ -124,9 +124,4 @@ impl Session {
         };
         found.iter().map(finding).collect()
     }
-}
-
-/// The name of a layer behind the bodies it is in.
-fn path(layer: &LayerRef) -> String {
-    if layer.path.is_empty() { layer.name.clone() } else { format!("{}/{}", layer.path, layer.name) }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::graph::{Graph, Layer, Model};
+use crate::graph::{Graph, Layer, LayerId, Model};
 use crate::interface::{InterfaceError, trace_changes};
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
@@ -116,16 +116,7 @@ impl Conversion {
     /// [`ConvertError`]; the model is to be discarded then.
     pub fn run(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Converted>, ConvertError> {
         let interface = model.interface_types();
-        let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
-        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
-        let changed = model.set_inputs(&inputs, &self.set_shapes)?;
-        let mut changes = Vec::new();
-        for (name, element_type) in constants {
-            changes.extend(model.convert_constant(&name, element_type)?);
-        }
-        for (name, element_type) in &self.input_types {
-            changes.extend(model.convert_input(name, *element_type)?);
-        }
+        let (changed, mut changes) = self.change_inputs(model)?;
         let promotions_before = promotions(model.graph());
         let (mut inferred, aligned) = match self.align {
             Some(align) => {
@@ -173,15 +164,26 @@ impl Conversion {
             let retyped: Vec<_> = retyped.collect();
             changes.extend(retyped);
         }
-        for change in changes.iter_mut().filter(|change| is_retyped(change)) {
-            if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
-                change.reason += &format!("; {narrowing}");
-            }
-        }
+        note_narrowings(model, &mut changes);
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
         Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted }))
+    }
+
+    /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
+    fn change_inputs(&self, model: &mut Model) -> Result<(Vec<LayerId>, Vec<Change>), InterfaceError> {
+        let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
+        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
+        let changed = model.set_inputs(&inputs, &self.set_shapes)?;
+        let mut changes = Vec::new();
+        for (name, element_type) in constants {
+            changes.extend(model.convert_constant(&name, element_type)?);
+        }
+        for (name, element_type) in &self.input_types {
+            changes.extend(model.convert_input(name, *element_type)?);
+        }
+        Ok((changed, changes))
     }
 
     /// Whether inputs or outputs are to be other ones.
@@ -227,6 +229,15 @@ fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
 /// Whether a change is that an input or output of the model itself has another type.
 fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.path.is_empty()
+}
+
+/// Adds to the reasons for which inputs have a narrower type what that means for what they index.
+fn note_narrowings(model: &Model, changes: &mut [Change]) {
+    for change in changes.iter_mut().filter(|change| is_retyped(change)) {
+        if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
+            change.reason += &format!("; {narrowing}");
+        }
+    }
 }
 
 /// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.

@@ -203,6 +203,14 @@ pub struct LayerRef {
     pub path: String,
 }
 
+impl LayerRef {
+    /// Its name, behind those of the bodies that it is in: `loop/body/add`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        if self.path.is_empty() { self.name.clone() } else { format!("{}/{}", self.path, self.name) }
+    }
+}
+
 /// A place in the source with a few words about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Label {

@@ -250,9 +250,10 @@ fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
 
 /// The first output of a layer, or the input of a Result.
 fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
-    match kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
-        true => graph.producer(layer.id().input(0)),
-        false => Some(Output { layer: layer.id(), port: 0 }),
+    if kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
+        graph.producer(layer.id().input(0))
+    } else {
+        Some(Output { layer: layer.id(), port: 0 })
     }
 }
 

@@ -7,6 +7,7 @@ mod scene;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use typelift::diagnostic::LayerRef;
 use typelift::diff::{ChangeKind, Diff};
 use typelift::{Diagnostic, Model, Severity};
 
@@ -152,10 +153,7 @@ fn change(change: &typelift::diff::Change) -> Change {
 }
 
 fn finding(diagnostic: &Diagnostic) -> Finding {
-    let path = diagnostic.layer.as_ref().map(|layer| match layer.path.is_empty() {
-        true => layer.name.clone(),
-        false => format!("{}/{}", layer.path, layer.name),
-    });
+    let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
     Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,

@@ -380,10 +380,7 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
 /// Why each tensor has its type.
 pub(super) fn steps(model: &Model) -> Vec<Step> {
     let derivation = typelift::why::why_all(model);
-    let path = |step: &typelift::why::Step| match step.layer.path.is_empty() {
-        true => step.layer.name.clone(),
-        false => format!("{}/{}", step.layer.path, step.layer.name),
-    };
+    let path = |step: &typelift::why::Step| step.layer.full_name();
     let source = |source: &typelift::why::Source| (source.input, source.step);
     let steps = derivation.steps.iter().map(|step| Step {
         id: step.layer.id,

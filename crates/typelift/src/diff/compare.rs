@@ -247,9 +247,10 @@ impl<'a> Comparison<'a> {
         if !is_same {
             // The revision matters where nothing else differs.
             let names = (scope.before.operation(a), scope.after.operation(b));
-            found.push(match names.0 == names.1 {
-                true => Difference::new(ChangeKind::Operation, &operations[0], &operations[1]),
-                false => Difference::new(ChangeKind::Operation, names.0, names.1),
+            found.push(if names.0 == names.1 {
+                Difference::new(ChangeKind::Operation, &operations[0], &operations[1])
+            } else {
+                Difference::new(ChangeKind::Operation, names.0, names.1)
             });
         } else if scope.after.is_constant(b) {
             found.extend(self.constants(scope, a, b));

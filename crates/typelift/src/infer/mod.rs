@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
         // What OpenVINO drops is not repaired, nor what is inside it.
         let is_dropped = self.retyper.is_some() && has_bodies && !self.is_read(graph, id);
         let outputs = if is_dropped { self.without_retyping(&mut infer) } else { infer(self) };
-        let mut outputs = match outputs {
+        let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(fault) => self.recover(graph, id, operation, &mut bodies, fault),
         };
@@ -276,6 +276,20 @@ impl<'a> Walk<'a> {
         if self.outer.is_empty() {
             layer.lacks_values = std::mem::take(&mut self.lacks_values);
         }
+        let changed = self.write_outputs(layer, outputs);
+        if let Some(stale) = &mut self.scope.stale {
+            if changed {
+                graph.mark_ports_changed(id);
+            }
+            // What can be evaluated may have other values where it has the type and shape that it had.
+            if changed || operation.is_some_and(Operation::is_evaluated) {
+                stale.extend(graph.users(id));
+            }
+        }
+    }
+
+    /// Gives the ports of a layer these types and shapes, those left over none, and returns whether any changed.
+    fn write_outputs(&self, layer: &mut Layer, mut outputs: Outputs) -> bool {
         let mut changed = false;
         for (at, port) in layer.outputs.iter_mut().enumerate() {
             let (element_type, shape) = match outputs.get_mut(at) {
@@ -292,15 +306,7 @@ impl<'a> Walk<'a> {
             port.stale = port.declared != Some(element_type)
                 || !xml::matches_dims(&xml::declared_dims(&self.source, port.content), &port.shape);
         }
-        if let Some(stale) = &mut self.scope.stale {
-            if changed {
-                graph.mark_ports_changed(id);
-            }
-            // What can be evaluated may have other values where it has the type and shape that it had.
-            if changed || operation.is_some_and(Operation::is_evaluated) {
-                stale.extend(graph.users(id));
-            }
-        }
+        changed
     }
 
     fn outputs(

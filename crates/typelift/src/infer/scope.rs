@@ -44,7 +44,7 @@ pub(super) struct BodyRef {
 
 impl BodyRef {
     pub(super) fn new(owner: &Layer, at: usize, body: &Body) -> Self {
-        Self { owner: owner.id, at, label: format!("{}/{}", owner.name, body.name) }
+        Self { owner: owner.id, at, label: body.path_in(owner) }
     }
 
     pub(super) fn step(&self) -> (LayerId, usize) {

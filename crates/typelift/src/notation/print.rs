@@ -49,8 +49,7 @@ impl Model {
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if !self.name().is_empty() || self.version() != IrVersion::V11 {
-            let version = if self.version() == IrVersion::V11 { 11 } else { 10 };
-            let _ = writeln!(out, "model {} version {version}", Quoted::text(self.name()));
+            let _ = writeln!(out, "model {} version {}", Quoted::text(self.name()), self.version().number());
         }
         let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.graph(&self.graph, 0);
         out

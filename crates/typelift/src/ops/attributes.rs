@@ -208,9 +208,10 @@ impl Attr {
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
         let fault = Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name));
         let numbers = self.numbers_in(text);
-        match numbers.is_empty() || numbers == text {
-            true => fault,
-            false => fault.help(format!("write {}=\"{numbers}\"", self.name)),
+        if numbers.is_empty() || numbers == text {
+            fault
+        } else {
+            fault.help(format!("write {}=\"{numbers}\"", self.name))
         }
     }
 

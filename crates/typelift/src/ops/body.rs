@@ -495,9 +495,10 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
             let fitting = body.graph.layers().filter(|layer| kind(layer) == wanted);
             let fitting: Vec<_> =
                 fitting.map(|layer| format!("{} `{}`", layer.id(), layer.name())).take(SHOWN).collect();
-            let help = match fitting.is_empty() {
-                true => format!("add a {wanted:?} to the body"),
-                false => format!("write the id of a {wanted:?} of the body: {}", fitting.join(", ")),
+            let help = if fitting.is_empty() {
+                format!("add a {wanted:?} to the body")
+            } else {
+                format!("write the id of a {wanted:?} of the body: {}", fitting.join(", "))
             };
             Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
                 .joint(id)

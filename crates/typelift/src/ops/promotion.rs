@@ -25,9 +25,10 @@ pub struct Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, value, written } = self;
-        match written {
-            true => write!(f, "{name}=\"{value}\""),
-            false => write!(f, "{name}, which is \"{value}\" where the file does not say"),
+        if *written {
+            write!(f, "{name}=\"{value}\"")
+        } else {
+            write!(f, "{name}, which is \"{value}\" where the file does not say")
         }
     }
 }
@@ -68,9 +69,10 @@ impl fmt::Display for PromotionRule {
 
 /// `; decided by promote_unsafe="true"`, where any attribute decides.
 pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting]) -> fmt::Result {
-    match attributes.is_empty() {
-        true => Ok(()),
-        false => write!(f, "; decided by {}", list(attributes.iter().map(ToString::to_string).collect(), "and")),
+    if attributes.is_empty() {
+        Ok(())
+    } else {
+        write!(f, "; decided by {}", list(attributes.iter().map(ToString::to_string).collect(), "and"))
     }
 }
 

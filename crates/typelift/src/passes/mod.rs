@@ -376,7 +376,7 @@ impl Changes {
         for &(owner, at) in place.steps() {
             let body = outer.layer(owner).and_then(|layer| Some((layer, layer.bodies().get(at)?)));
             let (layer, body) = body.ok_or(EditError::NoBody { layer: owner, at })?;
-            self.path.push(format!("{}/{}", layer.name(), body.name()));
+            self.path.push(body.path_in(layer));
             outer = body.graph();
         }
         graph.at(place)
@@ -384,8 +384,7 @@ impl Changes {
 
     /// Goes into a body of a layer.
     fn step_into<'a>(&mut self, graph: &'a mut Edit<'_>, owner: LayerId, at: usize) -> Result<Edit<'a>, EditError> {
-        let body =
-            graph.layer(owner).and_then(|layer| Some(format!("{}/{}", layer.name(), layer.bodies().get(at)?.name())));
+        let body = graph.layer(owner).and_then(|layer| Some(layer.bodies().get(at)?.path_in(layer)));
         self.path.push(body.ok_or(EditError::NoBody { layer: owner, at })?);
         graph.body(owner, at)
     }

@@ -340,8 +340,7 @@ impl Sweep<'_> {
         if found.is_empty() {
             return Ok(());
         }
-        let body =
-            edit.layer(owner).and_then(|layer| Some(format!("{}/{}", layer.name(), layer.bodies().get(at)?.name())));
+        let body = edit.layer(owner).and_then(|layer| Some(layer.bodies().get(at)?.path_in(layer)));
         path.extend(body);
         self.graph(&mut edit.body(owner, at)?, rest, place, path, found)
     }

@@ -115,7 +115,7 @@ impl Model {
         for &(owner, at) in place.steps() {
             let Some(layer) = graph.layer(owner) else { break };
             let Some(body) = layer.bodies().get(at) else { break };
-            path.push(format!("{}/{}", layer.name(), body.name()));
+            path.push(body.path_in(layer));
             graph = body.graph();
         }
         path.join("/")

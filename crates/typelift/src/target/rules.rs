@@ -381,12 +381,10 @@ fn gather_nd(m: &Match) -> Written {
         .ok_or("the last dim of the indices is not known")?;
     let rest = (batch as u64 + depth as u64) as usize;
     let of_indices = format!("Gather-1(ShapeOf-3(i) {{output_type=i64}}, {}, 0)", list(0..indices - 1));
-    let shape = match rest < data {
-        true => format!(
-            "Concat({of_indices}, Gather-1(ShapeOf-3(x) {{output_type=i64}}, {}, 0)) {{axis=0}}",
-            list(rest..data)
-        ),
-        false => of_indices,
+    let shape = if rest < data {
+        format!("Concat({of_indices}, Gather-1(ShapeOf-3(x) {{output_type=i64}}, {}, 0)) {{axis=0}}", list(rest..data))
+    } else {
+        of_indices
     };
     Ok(format!("Reshape({gathered}, {shape}) {{special_zero=false}}"))
 }

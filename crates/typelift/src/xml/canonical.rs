@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::DECLARATION;
 use super::read::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::graph::{Body, Demands, Direction, Graph, InputPort, IrVersion, Layer, Model, Wire};
+use crate::graph::{Body, Demands, Direction, Graph, InputPort, Layer, Model, Wire};
 use crate::shape::Shape;
 use crate::span::Span;
 
@@ -20,7 +20,7 @@ pub(super) fn model(model: &Model) -> String {
     if let Some(name) = &model.name {
         printer.attribute("name", name);
     }
-    printer.attribute("version", if model.version == IrVersion::V10 { "10" } else { "11" });
+    printer.attribute("version", &model.version.number().to_string());
     printer.out.push('>');
     printer.nested(|printer| {
         printer.graph(&model.graph);

@@ -170,9 +170,10 @@ pub(crate) fn cum_sum(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     };
     together(data, &[axis], |values| {
         let mut sum = 0.0;
-        match reverse {
-            true => values.iter_mut().rev().for_each(|value| add(&mut sum, value)),
-            false => values.iter_mut().for_each(|value| add(&mut sum, value)),
+        if reverse {
+            values.iter_mut().rev().for_each(|value| add(&mut sum, value))
+        } else {
+            values.iter_mut().for_each(|value| add(&mut sum, value))
         }
     })
 }

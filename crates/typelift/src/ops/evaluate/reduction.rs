@@ -35,10 +35,11 @@ pub(crate) fn reduce(
         }
     };
     let keep_dims = evaluation.bool("keep_dims").ok()?;
-    let dims = data.dims.iter().enumerate().filter_map(|(at, &dim)| match axes.contains(&at) {
-        true => keep_dims.then_some(1),
-        false => Some(dim),
-    });
+    let dims = data
+        .dims
+        .iter()
+        .enumerate()
+        .filter_map(|(at, &dim)| if axes.contains(&at) { keep_dims.then_some(1) } else { Some(dim) });
     Some(Array { element_type: ty, dims: dims.collect(), data: values })
 }
 
