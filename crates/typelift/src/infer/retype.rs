@@ -70,14 +70,17 @@ impl Walk<'_> {
         let Some(retyper) = &self.retyper else { return subject.infer(inputs, bodies, self) };
         let retyped = retyper.retyped_parameters();
         let mut outputs = self.attempt(subject, inputs, bodies);
-        if !bodies.is_empty() {
-            let is_wrong = outputs.is_err()
-                || self.retyper.as_ref().is_some_and(|retyper| retyper.retyped_parameters() > retyped)
-                || (0..bodies.len()).any(|at| self.run(subject.layer, at).failed());
-            if self.tie_parameters(subject, inputs, bodies, is_wrong)? {
-                self.infer_bodies(subject.layer, bodies)?;
-                outputs = self.attempt(subject, inputs, bodies);
-            }
+        let is_wrong = outputs.is_err()
+            || self.retyper.as_ref().is_some_and(|retyper| retyper.retyped_parameters() > retyped)
+            || (0..bodies.len()).any(|at| self.run(subject.layer, at).failed());
+        if !bodies.is_empty()
+            && let Some(retyper) = &mut self.retyper
+            && retyper.tie_parameters(subject, inputs, bodies, is_wrong)?
+        {
+            let place: Place = self.place().collect();
+            self.runs.retain(|body, _: &mut Run| !body.is_inside(&place, subject.layer.id));
+            self.infer_bodies(subject.layer, bodies)?;
+            outputs = self.attempt(subject, inputs, bodies);
         }
         let mut outputs = outputs?;
         let retyped = self.retyper.as_ref().and_then(|retyper| retyper.parameter_type(subject.layer));
@@ -141,24 +144,6 @@ impl Walk<'_> {
     pub(super) fn retyped_inputs(&self, layer: LayerId) -> &[(usize, ElementType)] {
         let planned = self.retyper.as_ref().and_then(|retyper| retyper.plan().get(&layer));
         planned.map_or(&[], |alignment| &alignment.inputs)
-    }
-
-    /// Gives inputs of a layer and the Parameters of its bodies one type, and forgets what was found in bodies if that
-    /// changes them.
-    fn tie_parameters(
-        &mut self,
-        subject: &Subject,
-        inputs: &[&OutputPort],
-        bodies: &[Body],
-        is_wrong: bool,
-    ) -> Result<bool, Fault> {
-        let Some(retyper) = &mut self.retyper else { return Ok(false) };
-        let tied = retyper.tie_parameters(subject, inputs, bodies, is_wrong)?;
-        if tied {
-            let place: Place = self.place().collect();
-            self.runs.retain(|body, _: &mut Run| !body.is_inside(&place, subject.layer.id));
-        }
-        Ok(tied)
     }
 
     /// Does without other types for what OpenVINO drops, and all that is in it.

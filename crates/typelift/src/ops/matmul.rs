@@ -131,20 +131,34 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
             format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
         return Err(Fault::attribute("equation", message));
     }
-    // By label; the ellipsis has its own.
-    let mut lengths: [Option<Dim>; 128] = [None; 128];
-    let mut ellipsis: Option<Shape> = None;
+    let mut labels = Labels { lengths: [None; 128], ellipsis: None };
     for (input, subscript) in subscripts.iter().enumerate() {
+        if cx.shape(input).dims().is_none() && [subscript, &output].iter().all(|labels| labels.contains(&ELLIPSIS)) {
+            cx.output(element_type, Shape::dynamic());
+            return Ok(());
+        }
+        labels.meet(cx, input, subscript)?;
+    }
+    let shape = labels.shape_of(&output)?;
+    cx.output(element_type, shape);
+    Ok(())
+}
+
+/// What the labels of an equation are known to cover.
+struct Labels {
+    lengths: [Option<Dim>; 128],
+    ellipsis: Option<Shape>,
+}
+
+impl Labels {
+    /// Adds what an input says, whose axes have these labels.
+    fn meet(&mut self, cx: &Context, input: usize, subscript: &[u8]) -> Result<(), Fault> {
         let has_ellipsis = subscript.contains(&ELLIPSIS);
         let Some(dims) = cx.shape(input).dims() else {
-            if has_ellipsis && output.contains(&ELLIPSIS) {
-                cx.output(element_type, Shape::dynamic());
-                return Ok(());
-            }
             for label in subscript.iter().filter(|&&label| label != ELLIPSIS) {
-                lengths[usize::from(*label)].get_or_insert(Dim::ANY);
+                self.lengths[usize::from(*label)].get_or_insert(Dim::ANY);
             }
-            continue;
+            return Ok(());
         };
         let letters = subscript.len() - usize::from(has_ellipsis);
         if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
@@ -157,13 +171,7 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
         for &label in subscript {
             if label == ELLIPSIS && !rest.is_empty() {
                 let (covered, after) = rest.split_at(dims.len() - letters);
-                let covered = Shape::from_iter(covered.iter().copied());
-                ellipsis = Some(match &ellipsis {
-                    None => covered,
-                    Some(shape) => AutoBroadcast::Numpy.combine(shape, &covered).map_err(|mismatch| {
-                        Fault::shapes(&[input], format!("the ellipses cover {shape} and {covered}: {mismatch}"))
-                    })?,
-                });
+                self.widen_ellipsis(input, Shape::from_iter(covered.iter().copied()))?;
                 rest = after;
             } else if let [length, after @ ..] = rest {
                 let both = own[usize::from(label)].map_or(Some(*length), |before| before & *length);
@@ -171,25 +179,39 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
                 rest = after;
             }
         }
-        for (label, (length, own)) in lengths.iter_mut().zip(own).enumerate() {
+        for (label, (length, own)) in self.lengths.iter_mut().zip(own).enumerate() {
             let Some(own) = own else { continue };
             let both = length.map_or(Some(own), |before| before.broadcast(own));
             *length = Some(both.ok_or_else(|| unequal(label as u8, input))?);
         }
+        Ok(())
     }
-    let mut dims = Vec::with_capacity(output.len());
-    for label in output {
-        match (label, lengths[usize::from(label)]) {
-            (ELLIPSIS, _) => dims.extend(ellipsis.as_ref().and_then(Shape::dims).unwrap_or_default()),
-            (_, Some(length)) => dims.push(length),
-            (_, None) => {
-                let message = format!("label {} of the output is in no input of `equation`", char::from(label));
-                return Err(Fault::attribute("equation", message));
+
+    fn widen_ellipsis(&mut self, input: usize, covered: Shape) -> Result<(), Fault> {
+        self.ellipsis = Some(match &self.ellipsis {
+            None => covered,
+            Some(shape) => AutoBroadcast::Numpy.combine(shape, &covered).map_err(|mismatch| {
+                Fault::shapes(&[input], format!("the ellipses cover {shape} and {covered}: {mismatch}"))
+            })?,
+        });
+        Ok(())
+    }
+
+    /// The shape of the output, whose axes have these labels.
+    fn shape_of(&self, output: &[u8]) -> Result<Shape, Fault> {
+        let mut dims = Vec::with_capacity(output.len());
+        for &label in output {
+            match (label, self.lengths[usize::from(label)]) {
+                (ELLIPSIS, _) => dims.extend(self.ellipsis.as_ref().and_then(Shape::dims).unwrap_or_default()),
+                (_, Some(length)) => dims.push(length),
+                (_, None) => {
+                    let message = format!("label {} of the output is in no input of `equation`", char::from(label));
+                    return Err(Fault::attribute("equation", message));
+                }
             }
         }
+        Ok(dims.into_iter().collect())
     }
-    cx.output(element_type, dims.into_iter().collect());
-    Ok(())
 }
 
 fn unequal(label: u8, input: usize) -> Fault {

@@ -72,27 +72,8 @@ fn max_pool(cx: &mut Context) -> Result<(), Fault> {
 
 /// The shape of the outputs of a pool with a window.
 fn pooled(cx: &Context) -> Result<Shape, Fault> {
-    let kernel = cx.ints("kernel")?;
-    let spatial = kernel.len();
-    let strides = cx.ints("strides")?;
-    if strides.len() != spatial {
-        let message = format!("`strides` has {} numbers, and `kernel` has {spatial}", strides.len());
-        return Err(Fault::attribute("strides", message));
-    }
-    let has = |name| cx.operation.attribute(name).is_some();
-    let dilations = if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { List::from_elem(1, spatial) };
-    for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
-        if numbers.contains(&0) {
-            return Err(Fault::attribute(name, format!("`{name}` has a 0")));
-        }
-    }
-    let begin = per_axis(cx, "pads_begin", spatial, 0)?;
-    let end = per_axis(cx, "pads_end", spatial, 0)?;
-    let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
-    if rounding == "ceil_torch" && cx.operation.revision() < 14 {
-        let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
-        return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
-    }
+    let windows = Windows::read(cx)?;
+    let spatial = windows.kernel.len();
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     let data = cx.shape(0);
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
@@ -106,19 +87,62 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
             return Err(Fault::shapes(&[0], format!("the {name} of the data {data} of `{}` are 0", cx.layer.ty())));
         }
     }
-    let excludes_pad = has("exclude-pad") && cx.bool("exclude-pad")?;
     let mut shape: Vec<Dim> = dims[..2].to_vec();
     for (axis, &length) in dims[2..].iter().enumerate() {
-        let (kernel, stride, dilation) = (kernel[axis], strides[axis], dilations[axis]);
+        shape.push(windows.count(cx, axis, length)?);
+    }
+    Ok(shape.into_iter().collect())
+}
+
+/// The windows of a pool, by spatial axis.
+struct Windows {
+    kernel: List<i64>,
+    strides: List<i64>,
+    dilations: List<i64>,
+    begin: List<i64>,
+    end: List<i64>,
+    rounding: &'static str,
+    auto_pad: &'static str,
+    excludes_pad: bool,
+}
+
+impl Windows {
+    fn read(cx: &Context) -> Result<Self, Fault> {
+        let kernel = cx.ints("kernel")?;
+        let spatial = kernel.len();
+        let strides = cx.ints("strides")?;
+        if strides.len() != spatial {
+            let message = format!("`strides` has {} numbers, and `kernel` has {spatial}", strides.len());
+            return Err(Fault::attribute("strides", message));
+        }
+        let has = |name| cx.operation.attribute(name).is_some();
+        let dilations =
+            if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { List::from_elem(1, spatial) };
+        for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
+            if numbers.contains(&0) {
+                return Err(Fault::attribute(name, format!("`{name}` has a 0")));
+            }
+        }
+        let begin = per_axis(cx, "pads_begin", spatial, 0)?;
+        let end = per_axis(cx, "pads_end", spatial, 0)?;
+        let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
+        if rounding == "ceil_torch" && cx.operation.revision() < 14 {
+            let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
+            return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
+        }
+        let excludes_pad = has("exclude-pad") && cx.bool("exclude-pad")?;
+        Ok(Self { kernel, strides, dilations, begin, end, rounding, auto_pad, excludes_pad })
+    }
+
+    /// How many windows fit on a spatial axis of this length.
+    fn count(&self, cx: &Context, axis: usize, length: Dim) -> Result<Dim, Fault> {
+        let (kernel, stride, dilation) = (self.kernel[axis], self.strides[axis], self.dilations[axis]);
         // An empty kernel counts as endless.
         let span = if kernel < 1 { -1 } else { (kernel - 1).saturating_mul(dilation).saturating_add(1) };
-        let (begin, end) = match (auto_pad, length.value()) {
-            ("explicit", _) => (begin[axis], end[axis]),
+        let (begin, end) = match (self.auto_pad, length.value()) {
+            ("explicit", _) => (self.begin[axis], self.end[axis]),
             ("valid", _) => (0, 0),
-            (_, None) => {
-                shape.push(Dim::ANY);
-                continue;
-            }
+            (_, None) => return Ok(Dim::ANY),
             (same, Some(length)) => same_pads(same, length, span, stride),
         };
         let padded = length + Dim::from(begin.saturating_add(end));
@@ -130,7 +154,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
                 );
                 return Err(Fault::shapes(&[0], message));
             }
-            if excludes_pad && (span <= begin || span <= end) {
+            if self.excludes_pad && (span <= begin || span <= end) {
                 let message = format!(
                     "the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}"
                 );
@@ -138,13 +162,12 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
             }
         }
         let room = padded - Dim::from(span);
-        shape.push(match rounding {
+        Ok(match self.rounding {
             "floor" => floor_div(room, stride) + Dim::ONE,
             "ceil" => ceil_div(room, stride) + Dim::ONE,
             _ => torch_windows(length, ceil_div(room, stride), stride, begin),
-        });
+        })
     }
-    Ok(shape.into_iter().collect())
 }
 
 /// What is padded before and after, so that the output is as long as the input but for the stride.

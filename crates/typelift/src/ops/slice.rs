@@ -274,7 +274,6 @@ impl Masks {
         end: Option<&[Ends]>,
         strides: Option<&Strides>,
     ) -> Result<Shape, Fault> {
-        let set = |mask: &[i64], position: usize| mask.get(position) == Some(&1);
         let number = |mask: &[i64]| mask.iter().filter(|&&bit| bit == 1).count();
         let ellipses = number(&self.ellipsis);
         if ellipses > 1 {
@@ -295,8 +294,8 @@ impl Masks {
             let missing = || {
                 Fault::shapes(&[0, 1], format!("range {position} of `StridedSlice` is for an axis that is not there"))
             };
-            if set(&self.ellipsis, position) {
-                let before = (0..position).filter(|&other| !set(&self.new_axis, other)).count();
+            if is_set(&self.ellipsis, position) {
+                let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
                 // OpenVINO sees new axes behind an ellipsis only where it knows begin.
                 let new_behind = match begin {
                     Some(_) => self.new_axis.iter().take(count).skip(position + 1).filter(|&&bit| bit == 1).count(),
@@ -307,9 +306,9 @@ impl Masks {
                 for _ in 0..hidden {
                     shape.push(rest.next().ok_or_else(missing)?);
                 }
-            } else if set(&self.new_axis, position) {
+            } else if is_set(&self.new_axis, position) {
                 shape.push(Dim::ONE);
-            } else if set(&self.shrink_axis, position) {
+            } else if is_set(&self.shrink_axis, position) {
                 rest.next();
             } else {
                 let dim = rest.next().ok_or_else(missing)?;
@@ -317,24 +316,7 @@ impl Masks {
                     shape.push(at_most(dim));
                     continue;
                 };
-                let length = dim.upper().unwrap_or(i64::MAX);
-                let (first, last) = match stride {
-                    0 => return Err(zero_step(cx, 3, position)),
-                    1.. => (0, length),
-                    _ => (length, (-1_i64).saturating_sub(length)),
-                };
-                let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| {
-                    if set(mask, position) {
-                        Some((default, default))
-                    } else {
-                        ends.and_then(|ends| ends.get(position).copied())
-                    }
-                };
-                let most = Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride)));
-                let range = match (at(&self.begin, first, begin), at(&self.end, last, end)) {
-                    (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
-                    _ => most,
-                };
+                let (range, most) = self.range(cx, position, dim, [begin, end], stride)?;
                 last_range = Some((shape.len(), most));
                 shape.push(range);
             }
@@ -349,6 +331,41 @@ impl Masks {
         shape.extend(rest);
         Ok(shape.into_iter().collect())
     }
+
+    /// How long what one range takes of an axis is, and how long it can be at most.
+    fn range(
+        &self,
+        cx: &Context,
+        position: usize,
+        dim: Dim,
+        [begin, end]: [Option<&[Ends]>; 2],
+        stride: i64,
+    ) -> Result<(Dim, Dim), Fault> {
+        let length = dim.upper().unwrap_or(i64::MAX);
+        let (first, last) = match stride {
+            0 => return Err(zero_step(cx, 3, position)),
+            1.. => (0, length),
+            _ => (length, (-1_i64).saturating_sub(length)),
+        };
+        let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| {
+            if is_set(mask, position) {
+                Some((default, default))
+            } else {
+                ends.and_then(|ends| ends.get(position).copied())
+            }
+        };
+        let most = Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride)));
+        let range = match (at(&self.begin, first, begin), at(&self.end, last, end)) {
+            (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
+            _ => most,
+        };
+        Ok((range, most))
+    }
+}
+
+/// Whether a mask has the bit of a range.
+fn is_set(mask: &[i64], position: usize) -> bool {
+    mask.get(position) == Some(&1)
 }
 
 /// The lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
