@@ -37,6 +37,9 @@ pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl It
             };
             Some(others.iter().map(option).collect::<Vec<_>>().join(", "))
         }
+        Some(Remedy::Retarget) => {
+            Some("`typelift convert --target` writes the text as the release reads it".to_owned())
+        }
         Some(Remedy::ConvertInput) => Some("`--input-type` takes the type and computes what the file does".to_owned()),
         _ => None,
     };

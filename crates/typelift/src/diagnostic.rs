@@ -246,6 +246,8 @@ pub enum Remedy {
     RefreshPorts,
     /// Aligning by other promotion rules, each of which gives the inputs a type.
     OtherRules(Vec<OtherRules>),
+    /// Writing the model for the release that was asked for ([`retarget`](crate::Model::retarget)).
+    Retarget,
     /// Converting an input behind its Parameter instead of giving all that follows its type
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
@@ -257,6 +259,7 @@ impl Remedy {
         match self {
             Self::Align | Self::RefreshPorts => None,
             Self::OtherRules(others) => Some(others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+            Self::Retarget => Some("write the model for the release: the text becomes what it reads".to_owned()),
             Self::ConvertInput => {
                 Some("convert the input behind its Parameter: what follows computes as before".to_owned())
             }

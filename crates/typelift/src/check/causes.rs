@@ -400,7 +400,7 @@ impl<'a> Causes<'a> {
     /// Puts the value of an assumed attribute into its help with which the outputs of the layer would be as declared.
     fn fill_in_assumed(&self, it: &mut Diagnostic, graph: &Graph, layer: &Layer) {
         let Some(name) = it.message.split('`').nth(3) else { return };
-        let is_list = it.help.iter().any(|help| help.ends_with("=\"…\""));
+        let is_list = it.labels.iter().any(|label| label.message.ends_with("is empty"));
         if is_list || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
             let value = value_as_declared(self.model, graph, layer.id(), Some(name));
             it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}")]);

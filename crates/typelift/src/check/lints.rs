@@ -71,6 +71,7 @@ impl<'a> Check<'a> {
                     "add levels=\"256\" for 8 bits, or the number of levels that is meant".to_owned(),
                 ),
                 (_, "") => ("OpenVINO assumes that it is empty".to_owned(), format!("add {name}=\"…\"")),
+                (_, "0") => ("OpenVINO assumes 0".to_owned(), format!("add {name}=\"…\"")),
                 (_, assumed) => {
                     (format!("OpenVINO assumes {assumed}"), format!("add {name}=\"{assumed}\" if that is meant"))
                 }

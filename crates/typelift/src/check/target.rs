@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
 use crate::graph::{Graph, IrVersion, Layer, Model};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::span::Span;
@@ -83,7 +83,7 @@ fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
     } else {
         return None;
     };
-    Some(unrecognized(what, tag, target).help(REWRITTEN))
+    Some(Diagnostic { remedy: Some(Remedy::Retarget), ..unrecognized(what, tag, target) })
 }
 
 /// Ports that a release does not read as they are written.
@@ -94,8 +94,8 @@ fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
         for layer in graph.layers() {
             let Some((what, needed)) = port(model, layer, target) else { continue };
             let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
-            let mut error =
-                refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "").help(REWRITTEN);
+            let mut error = refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "");
+            error.remedy = Some(Remedy::Retarget);
             error.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.clone() });
             found.push(error);
         }
@@ -118,8 +118,6 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
     let open = ports.any(|port| xml::declared_dims(model.source(), port).iter().any(|&dim| dim < 0));
     open.then_some(("a dim of -1 in a port", Release::WITH_OPEN_SHAPES))
 }
-
-const REWRITTEN: &str = "`typelift convert --target` writes the text as the release reads it";
 
 /// Layers that have the name of an earlier one. Results do not count.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {

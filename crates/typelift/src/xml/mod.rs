@@ -270,7 +270,7 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
 /// to go on behind them.
 pub(crate) const OPENING: usize = 512;
 
-/// What stands in front of the root.
+/// What comes before the root.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
 /// Whether what [`write()`] writes is the text that the model was read from.

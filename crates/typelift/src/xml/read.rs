@@ -565,7 +565,7 @@ impl<'a> Read<'a> {
             };
             let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
             self.report(lint.help(if second {
-                "if two models were joined in one file, take one of them out and put it in a file of its own"
+                "if two models were joined in one file, move one of them to a file of its own"
             } else {
                 "move it into <net>, or remove it"
             }));
