@@ -21,7 +21,8 @@ static TABLE: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// By operation and revision, for each input: the first input it is tied to, and the types it takes.
-type Table = BTreeMap<(&'static str, u8), Vec<(usize, Vec<ElementType>)>>;
+type Inputs = Vec<(usize, Vec<ElementType>)>;
+type Table = BTreeMap<(&'static str, u8), Inputs>;
 
 /// For each input of an operation's revision: the first input that it is tied with, itself if none, and the types that
 /// it takes.
@@ -38,8 +39,11 @@ fn table() -> Table {
     table
 }
 
-fn rows() -> BTreeMap<(&'static str, u8), &'static ops::Operation> {
-    ops::all().map(|row| ((row.name(), row.revision()), row)).collect()
+/// The row of the library for each row of the table.
+fn rows() -> Vec<(&'static ops::Operation, Inputs)> {
+    let rows: BTreeMap<_, _> = ops::all().map(|row| ((row.name(), row.revision()), row)).collect();
+    let row = |key| *rows.get(&key).unwrap_or_else(|| panic!("the library has no row for {key:?}"));
+    table().into_iter().map(|(key, inputs)| (row(key), inputs)).collect()
 }
 
 /// Operations with inputs that are tied in some modes only: the value of `Pad` counts in mode `constant`, those of a `Loop`
@@ -48,10 +52,9 @@ const CONDITIONAL: &[&str] = &["Loop", "Pad"];
 
 #[test]
 fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
-    let rows = rows();
     let mut wrong = Vec::new();
-    for ((name, revision), inputs) in table() {
-        let Some(row) = rows.get(&(name, revision)) else { continue };
+    for (row, inputs) in rows() {
+        let (name, revision) = (row.name(), row.revision());
         // What is tied but for booleans does not count as tied in the table.
         let groups = row.tied_inputs().groups(&vec![ElementType::Boolean; inputs.len()]);
         let first = |input: usize| {
@@ -76,10 +79,9 @@ fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
 
 #[test]
 fn rows_know_the_inputs_that_take_floating_point_only() {
-    let rows = rows();
     let mut wrong = Vec::new();
-    for ((name, revision), inputs) in table() {
-        let Some(row) = rows.get(&(name, revision)) else { continue };
+    for (row, inputs) in rows() {
+        let (name, revision) = (row.name(), row.revision());
         for (input, (_, takes)) in inputs.iter().enumerate() {
             let only_floats = !takes.is_empty() && takes.iter().all(|ty| ty.is_float());
             if row.takes_only_floats(input) != only_floats {
@@ -92,10 +94,10 @@ fn rows_know_the_inputs_that_take_floating_point_only() {
 
 #[test]
 fn what_a_main_input_takes_is_what_openvino_takes() {
-    let rows = rows();
     let mut wrong = Vec::new();
-    for ((name, revision), inputs) in table() {
-        let (Some(row), Some((_, takes))) = (rows.get(&(name, revision)), inputs.first()) else { continue };
+    for (row, inputs) in rows() {
+        let (name, revision) = (row.name(), row.revision());
+        let Some((_, takes)) = inputs.first() else { continue };
         let refused = takes.iter().filter(|&&ty| !row.accepted().takes(ty));
         let refused: Vec<_> = refused.map(ToString::to_string).collect();
         if !refused.is_empty() {
