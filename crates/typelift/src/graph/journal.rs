@@ -23,8 +23,8 @@ pub(super) enum Step {
     Named(Box<Named>),
     Joined(Box<Joined>),
     Wired(EdgeIndex),
-    /// The wire is gone, and its text was this.
-    Unwired(EdgeIndex, Option<Span>),
+    /// The wire is gone, and its text was this; empty if it had none, which keeps a step small.
+    Unwired(EdgeIndex, Span),
     /// A body was to be edited, whose journal was this long.
     Entered(NodeIndex, u32, u32),
 }
@@ -201,7 +201,7 @@ impl Graph {
     fn unwire_one(&mut self, edge: EdgeIndex) {
         if let Some(wire) = self.storage.edge_weight_mut(edge) {
             wire.gone = true;
-            self.journal.steps.push(Step::Unwired(edge, wire.span));
+            self.journal.steps.push(Step::Unwired(edge, wire.span.unwrap_or_default()));
         }
     }
 
@@ -210,7 +210,7 @@ impl Graph {
         let wire = self.storage.edge_weight_mut(edge)?;
         wire.gone = true;
         let span = wire.span.take();
-        self.journal.steps.push(Step::Unwired(edge, span));
+        self.journal.steps.push(Step::Unwired(edge, span.unwrap_or_default()));
         span
     }
 
@@ -351,7 +351,7 @@ impl Graph {
                 Step::Wired(edge) => drop(self.storage.remove_edge(edge)),
                 Step::Unwired(edge, span) => {
                     if let Some(wire) = self.storage.edge_weight_mut(edge) {
-                        (wire.gone, wire.span) = (false, span);
+                        (wire.gone, wire.span) = (false, Some(span).filter(|span| *span != Span::default()));
                     }
                 }
                 Step::Entered(node, at, mark) => {
