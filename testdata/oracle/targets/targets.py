@@ -96,6 +96,7 @@ CASES = [
     ("bitwise-xor", "the bits of long numbers", "2023.0", "BitwiseXor-13", {}, [p(4, ty="i64"), p(4, ty="i64")]),
     ("bitwise-left-shift", "a shift as a product", "2024.0", "BitwiseLeftShift-15", {}, [p(4, ty="i32"), c(3, np.int32)]),
     ("bitwise-right-shift", "a shift as a quotient", "2024.0", "BitwiseRightShift-15", {}, [p(4, ty="i32"), c(2, np.int32)]),
+    ("bitwise-right-shift.small", "a shift of numbers that a plugin rounds", "2024.0", "BitwiseRightShift-15", {}, [c([[1, 2, 3, 255]], np.uint8), c(1, np.uint8)]),
     ("embedding-bag-offsets-15-to-sum", "sums", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "sum"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2])]),
     ("embedding-bag-offsets-mean", "means, and zeros for a bag without elements", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "mean"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2, 2])]),
     ("embedding-bag-offsets-mean.default", "an element for a bag without any", "2024.0", "EmbeddingBagOffsets-15", {"reduction": "mean"}, [p(5, 2), c([0, 2, 3, 4]), c([0, 2, 2]), c(1)]),

@@ -197,12 +197,6 @@ const LATE_FORMS: &[LateForm] = &[
         is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.shape().rank() == Some(0)),
     },
     LateForm {
-        operation: "Result",
-        what: "the open element type",
-        release: Release::new(2025, 0),
-        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.element_type() == ElementType::Dynamic),
-    },
-    LateForm {
         operation: "MulticlassNms",
         what: "an open last dim of the boxes",
         release: Release::new(2023, 1),

@@ -70,11 +70,15 @@ fn quotient(number: &str, by: &str, ty: ElementType) -> String {
 
 /// A shift to the right is a quotient by a power of two.
 pub(super) fn right_shift(m: &Match) -> Written {
-    match m.element_type("x") {
-        Some(ty) if ty.kind() == Kind::Signed => Ok(quotient("x", "Power(2, s)", ty)),
-        Some(ty) if ty.kind() == Kind::Unsigned && ty.bits() < 32 => {
-            Ok("Divide(x, Power(2, s)) {m_pythondiv=true}".to_owned())
+    let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
+    match ty.kind() {
+        Kind::Signed | Kind::Unsigned if ty.bits() < 32 => {
+            // Plugins round quotients of these.
+            let wide = |name: &str| format!("Convert({name}) {{destination_type=i32}}");
+            let shifted = quotient(&wide("x"), &format!("Power(2, {})", wide("s")), ElementType::I32);
+            Ok(format!("Convert({shifted}) {{destination_type={ty}}}"))
         }
-        _ => Err("older releases do not shift these".to_owned()),
+        Kind::Signed => Ok(quotient("x", "Power(2, s)", ty)),
+        _ => Err(format!("older releases do not shift {ty}")),
     }
 }
