@@ -401,15 +401,18 @@ impl<'a> Splice<'a> {
         let mut feeds = graph.feeds(layer.id).into_iter();
         let mut ports = layer.inputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
-            let feed = if port.name() == "port" { feeds.next() } else { Some(None) };
-            if port.name() == "port"
-                && let Some(new) = ports.next().filter(|port| port.content == Span::default())
-            {
+            let is_port = port.name() == "port";
+            let feed = if is_port { feeds.next() } else { Some(None) };
+            let own = if is_port { ports.next() } else { None };
+            if let Some(new) = own.filter(|own| own.content == Span::default()) {
                 // It came in the place of one that went.
                 self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
             }
             match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
-                Some(Some(output)) => self.port(tokens, &port, output, None)?,
+                Some(Some(output)) => match own.filter(|own| self.stays(&port, own.declared, own.content, output)) {
+                    Some(own) => tokens.pass(&port, own.content.text(self.source))?,
+                    None => self.port(tokens, &port, output, None)?,
+                },
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
                     let gone = tokens.skip(&port)?;
@@ -435,7 +438,13 @@ impl<'a> Splice<'a> {
                         self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(output.id)))?;
                     }
                     self.attribute(tokens, &port, "names", output.names.as_deref())?;
-                    self.port(tokens, &port, output, Some(output.rt_info))?;
+                    let content = output.content.text(self.source);
+                    let keeps_metadata = output.rt_info.is_none() && !content.contains("<rt_info");
+                    if keeps_metadata && self.stays(&port, output.declared, output.content, output) {
+                        tokens.pass(&port, content)?;
+                    } else {
+                        self.port(tokens, &port, output, Some(output.rt_info))?;
+                    }
                 }
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
@@ -450,6 +459,14 @@ impl<'a> Splice<'a> {
             self.append(tokens.span_since(list), |printer| printer.outputs(layer, start));
         }
         Ok(())
+    }
+
+    /// Whether the content of a port, as it was read, is that of `port`, and with its type says what `output` is.
+    fn stays(&self, port: &Element, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
+        content.start == port.tag_span.end
+            && content.start < content.end
+            && self.demands == Demands::default()
+            && declares(self.source, declared, content, output)
     }
 
     /// Lets a port say the type and the dims of `output`, and its metadata be `metadata`, if any is given.
