@@ -216,7 +216,7 @@ def test_promotion_by_the_rules_of_each_framework() -> None:
     with pytest.raises(typelift.RuleError) as caught:
         typelift.promote("u64", "i32")
     assert caught.value.diagnostics[0].code == "unsigned-to-signed"
-    with pytest.raises(ValueError, match="no rules of `excel`"):
+    with pytest.raises(ValueError, match="`excel` is not a rule set"):
         typelift.promote("u64", "i32", rules="excel")
     with pytest.raises(ValueError, match="no operation `nothing`"):
         typelift.promote("u64", "i32", op="nothing")
