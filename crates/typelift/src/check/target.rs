@@ -17,8 +17,11 @@ use crate::xml;
 /// # Examples
 /// ```
 /// # let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
-/// let found = typelift::check_target(&model, "2021.4".parse().unwrap());
-/// assert_eq!(found[0].to_string(), "error[newer-than-target]: version 11 of the format needs OpenVINO 2022.1, and the target is 2021.4");
+/// let found: Vec<_> = typelift::check_target(&model, "2021.4".parse().unwrap()).iter().map(ToString::to_string).collect();
+/// assert_eq!(found, [
+///     "error[newer-than-target]: a model as short as this needs OpenVINO 2024.5, and the target is 2021.4",
+///     "error[newer-than-target]: version 11 of the format needs OpenVINO 2022.1, and the target is 2021.4",
+/// ]);
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 #[must_use]
@@ -77,9 +80,9 @@ fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
 fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
     let tag = root_tag(model, target).filter(|_| long_name(model, target).is_none())?;
     let what = if tag.end as usize > xml::OPENING {
-        "a `<net>` tag so far from the start"
+        "a `<net>` tag as far from the start as this"
     } else if model.graph.span?.end as usize <= xml::OPENING {
-        "so short a model"
+        "a model as short as this"
     } else {
         return None;
     };

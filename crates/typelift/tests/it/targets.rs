@@ -145,11 +145,11 @@ fn a_text_opens_as_older_releases_recognize_it() {
         (text, found.into_iter().map(|found| found.message).collect::<Vec<_>>())
     };
     let (text, found) = written("", "2024.4");
-    assert_eq!(found, ["so short a model needs OpenVINO 2024.5, and the target is 2024.4"]);
+    assert_eq!(found, ["a model as short as this needs OpenVINO 2024.5, and the target is 2024.4"]);
     assert!(text.find("</net>").unwrap() + "</net>".len() == 513, "{text}");
     let comment = format!("<!--{}-->", "a licence ".repeat(60));
     let (text, found) = written(&comment, "2022.3");
-    assert_eq!(found, ["a `<net>` tag so far from the start needs OpenVINO 2024.5, and the target is 2022.3"]);
+    assert_eq!(found, ["a `<net>` tag as far from the start as this needs OpenVINO 2024.5, and the target is 2022.3"]);
     assert!(text.starts_with("<?xml version=\"1.0\"?>\n<net name"), "{text}");
     assert_eq!(written(&comment, "2024.5").1, [""; 0]);
     assert_eq!(written("", "2024.5").1, [""; 0]);
