@@ -5,7 +5,7 @@ use quick_xml::events::{BytesStart, Event};
 use typelift_promote::ElementType;
 
 use super::DECLARATION;
-use super::read::{declared_dims, rt_info_in};
+use super::locate::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
 use crate::graph::{Body, Demands, Direction, Graph, InputPort, Layer, Model, Wire};
 use crate::shape::Shape;

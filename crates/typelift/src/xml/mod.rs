@@ -3,6 +3,7 @@
 //! [`parse`] keeps the place of each layer in the text; [`write()`] copies what was not changed and prints the rest.
 
 mod canonical;
+mod locate;
 mod read;
 mod splice;
 mod tokens;
@@ -13,10 +14,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use read::{Reading, parse, parse_alone};
-pub(crate) use read::{
+pub(crate) use locate::{
     declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
 };
+pub use read::{Reading, parse, parse_alone};
 
 use thiserror::Error;
 

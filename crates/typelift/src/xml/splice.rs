@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
-use super::read::{declared_dims, declares, locate, matches_dims};
+use super::locate::{declared_dims, declares, locate, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
 use super::{DECLARATION, OPENING};
 use crate::diagnostic::Diagnostic;

@@ -1,0 +1,212 @@
+//! What the text of a layer says, and where.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::tokens::{Element, Tokens};
+use crate::graph::{Direction, LayerId, OutputPort};
+use crate::number::integer_prefix;
+use crate::shape::Shape;
+use crate::span::Span;
+
+/// Whether the text of a port, whose tags say `declared` and enclose `content`, says this type and shape. Bounds of a dim
+/// cannot be written, nor can the difference between a scalar and a dynamic rank.
+pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
+    declared == Some(output.element_type)
+        && ((!output.stale && content.text(source) == output.content.text(source))
+            || matches_dims(&declared_dims(source, content), &output.shape))
+}
+
+/// Where `attribute` of the first `element` at or directly under the layer at `span` is: its value, or the element's
+/// tag if it is not written, or the layer's if it has no such element.
+pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return span };
+    let find = |tokens: &Tokens, tag: &Element| {
+        let written = Tokens::attributes(tag).flatten().find(|(name, _)| *name == attribute);
+        written.map_or(tag.tag_span, |(_, value)| tokens.span_of(value))
+    };
+    if root.name() == element {
+        return find(&tokens, &root);
+    }
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        if child.name() == element {
+            return find(&tokens, &child);
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    root.tag_span
+}
+
+/// The tag of a port of the layer at `span`, or the layer's if it has no such port.
+pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
+    let list = if direction == Direction::Input { "input" } else { "output" };
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(layer)) = tokens.child(None) else { return span };
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let mut ports = 0;
+        while child.name() == list {
+            let Ok(Some(port)) = tokens.child(Some(&child)) else { return layer.tag_span };
+            if port.name() == "port" && ports == position {
+                return port.tag_span;
+            }
+            ports += usize::from(port.name() == "port");
+            if tokens.skip(&port).is_err() {
+                return layer.tag_span;
+            }
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    layer.tag_span
+}
+
+/// The tag of a back edge of the layer at `span`, by position, or the layer's if it has no such edge.
+pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(layer)) = tokens.child(None) else { return span };
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let mut edges = 0;
+        while child.name() == "back_edges" {
+            let Ok(Some(edge)) = tokens.child(Some(&child)) else { return layer.tag_span };
+            if edges == position {
+                return edge.tag_span;
+            }
+            edges += 1;
+            if tokens.skip(&edge).is_err() {
+                return layer.tag_span;
+            }
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    layer.tag_span
+}
+
+/// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
+#[cold]
+pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
+    let mut tokens = Tokens::new(source, span);
+    let layer = tokens.child(None).ok()??;
+    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
+        let joins = child.name().contains("port_map") || child.name() == "back_edges";
+        while let Some(entry) = tokens.child(Some(&child)).ok()?.filter(|_| joins) {
+            let mut names = Tokens::attributes(&entry).flatten();
+            let is_it = |(name, value): (&str, &str)| {
+                ["internal_layer_id", "from-layer", "to-layer"].contains(&name) && value.trim().parse() == Ok(id.0)
+            };
+            if names.any(is_it) {
+                return Some(entry.tag_span);
+            }
+            tokens.skip(&entry).ok()?;
+        }
+        if !joins {
+            tokens.skip(&child).ok()?;
+        }
+    }
+    None
+}
+
+/// Whether a port with these dims says this shape.
+pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
+    let dims = shape.dims().unwrap_or_default();
+    declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
+}
+
+/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less if it is not a dim.
+pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
+    if let Some(dims) = plain_dims(content.text(source)) {
+        return dims;
+    }
+    let mut tokens = Tokens::new(source, content);
+    let mut dims = SmallVec::new();
+    while let Ok(Some(child)) = tokens.child(None) {
+        let text = if child.name() == "dim" { tokens.text(&child) } else { tokens.skip(&child).map(|_| "".into()) };
+        match text {
+            Ok(text) if child.name() == "dim" => dims.push(integer_prefix(&text).map_or(i64::MIN, |(dim, _)| dim)),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    dims
+}
+
+/// As [`declared_dims`], where the text is nothing but plain elements with numbers and white space, which it nearly always
+/// is.
+fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
+    let mut dims = SmallVec::new();
+    let mut rest = text.trim_ascii_start();
+    while !rest.is_empty() {
+        let (dim, behind) = rest.strip_prefix("<dim>")?.split_once("</dim>")?;
+        match integer_prefix(dim)? {
+            (dim, false) => dims.push(dim),
+            (_, true) => return None,
+        }
+        rest = behind.trim_ascii_start();
+    }
+    Some(dims)
+}
+
+/// The metadata in the text between a port's tags.
+pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
+    if !content.text(source).contains("rt_info") {
+        return None;
+    }
+    let mut tokens = Tokens::new(source, content);
+    while let Ok(Some(child)) = tokens.child(None) {
+        let span = tokens.skip(&child).ok()?;
+        if child.name() == "rt_info" {
+            return Some(span);
+        }
+    }
+    None
+}
+
+/// The bytes of the weights that the means in a `<pre-process>` at `span` take.
+pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
+    let mut tokens = Tokens::new(source, span);
+    let mut found = Vec::new();
+    let Ok(Some(root)) = tokens.child(None) else { return found };
+    while let Ok(Some(channel)) = tokens.child(Some(&root)) {
+        while let Ok(Some(mean)) = tokens.child(Some(&channel)) {
+            let number = |wanted: &str| {
+                let written = Tokens::attributes(&mean).flatten().find(|(name, _)| *name == wanted);
+                written.and_then(|(_, value)| value.trim().parse::<u64>().ok())
+            };
+            if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
+                found.push(start..start.saturating_add(size));
+            }
+            if tokens.skip(&mean).is_err() {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// Whether the metadata at `span` has this attribute, in the one version that OpenVINO knows.
+pub(crate) fn has_rt_info(source: &str, span: Span, name: &str) -> bool {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return false };
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        let says = |wanted: &str, value: &str| {
+            Tokens::attributes(&child)
+                .flatten()
+                .find(|(name, _)| *name == wanted)
+                .is_some_and(|(_, found)| found == value)
+        };
+        if child.name() == "attribute" && says("name", name) && says("version", "0") {
+            return true;
+        }
+        if tokens.skip(&child).is_err() {
+            return false;
+        }
+    }
+    false
+}

@@ -1,0 +1,133 @@
+//! Reading a long text on two threads.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use memchr::memmem;
+
+use super::{Read, Reading, parse_with};
+use crate::graph::{Graph, IrVersion, Layer, LayerId};
+use crate::span::Span;
+
+/// A text of as many bytes is worth a second thread.
+pub(super) const MIN_FOR_TWO_THREADS: usize = 4 << 20;
+
+/// What the second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
+const STACK: usize = 8 << 20;
+
+pub(super) fn parse_in_halves(source: &Arc<String>, half: Span) -> Reading {
+    thread::scope(|scope| {
+        let (sender, layers) = mpsc::channel();
+        let read = move || drop(sender.send(LayersOnly::read(source, half)));
+        let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        parse_with(source, started.is_ok().then_some(SecondHalf { span: half, layers }))
+    })
+}
+
+/// Where the second half of the layers of a long text could begin: behind the end of some layer. It ends with the layers.
+pub(super) fn second_half(source: &str) -> Option<Span> {
+    let end = memmem::rfind(source.as_bytes(), b"</layers>")?;
+    const END_TAG: &str = "</layer>";
+    let start = end / 2 + memmem::find(&source.as_bytes()[end / 2..end], END_TAG.as_bytes())? + END_TAG.len();
+    Some(Span::new(start, end))
+}
+
+/// The second half of the layers, which another thread reads.
+pub(super) struct SecondHalf {
+    span: Span,
+    layers: mpsc::Receiver<Option<LayersOnly>>,
+}
+
+/// A part of a text that has layers in it and nothing else, and nothing to report.
+struct LayersOnly {
+    layers: Vec<Layer>,
+    unnamed: Vec<LayerId>,
+}
+
+impl LayersOnly {
+    fn read(source: &str, span: Span) -> Option<Self> {
+        let mut read = Read::new(source, span);
+        let mut layers = Vec::new();
+        while let Some(element) = read.tokens.child(None).ok()? {
+            if element.name() != "layer" || !read.diagnostics.is_empty() {
+                return None;
+            }
+            read.layer(&element, |layer| layers.push(layer)).ok()?;
+        }
+        let is_all = read.diagnostics.is_empty() && read.tokens.position() == span.end as usize;
+        is_all.then_some(Self { layers, unnamed: read.unnamed })
+    }
+}
+
+impl<'a> Read<'a> {
+    /// Takes over what another thread has read, where this one has come to it. As both stand between two layers, they read
+    /// the same there.
+    pub(super) fn take_second_half(&mut self, graph: &mut Graph) {
+        let here = self.tokens.position();
+        let is_here = |half: &mut SecondHalf| half.span.start as usize == here;
+        let Some(half) = self.second_half.take_if(is_here) else { return };
+        // What metadata may say depends on the version, and how deep bodies nest on the path.
+        if self.version == IrVersion::V11
+            && self.path.is_empty()
+            && let Ok(Some(LayersOnly { layers, unnamed })) = half.layers.recv()
+        {
+            layers.into_iter().for_each(|layer| graph.append(layer));
+            self.unnamed.extend(unnamed);
+            self.tokens.pass_to(half.span.end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::xml::{WriteOptions, parse_alone, write};
+
+    /// What can be seen of a reading.
+    fn seen(reading: &Reading) -> String {
+        let text = reading.model.as_ref().map(|model| {
+            let layers: Vec<_> = model.graph.layers().map(|layer| (layer, layer.span, &layer.name)).collect();
+            let wires: Vec<_> = model.graph.wires().collect();
+            let options = WriteOptions { canonical: true, ..Default::default() };
+            format!("{layers:?} {wires:?} {}", write(model, options))
+        });
+        format!("{text:?} {:?}", reading.diagnostics)
+    }
+
+    /// Reads a text in both ways, and whether the second half of it was layers and nothing else.
+    fn is_read_alike(text: String) -> bool {
+        let source = Arc::new(text);
+        let Some(half) = second_half(&source) else { return false };
+        assert!(seen(&parse_in_halves(&source, half)) == seen(&parse_alone(source.clone())), "{source}");
+        LayersOnly::read(&source, half).is_some()
+    }
+
+    #[test]
+    fn halves_are_read_as_the_whole_is() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+        let texts = std::fs::read_dir(models).into_iter().flatten().flatten().map(|entry| entry.path());
+        let texts = texts.filter(|path| path.extension().is_some_and(|extension| extension == "xml"));
+        let (mut random, mut halves, mut damaged_halves) = (7_usize, 0, 0);
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % limit
+        };
+        for text in texts.filter_map(|path| std::fs::read_to_string(path).ok()).filter(|text| text.len() < 1 << 17) {
+            halves += usize::from(is_read_alike(text.clone()));
+            for _ in 0..8 {
+                let lines: Vec<_> = text.lines().collect();
+                let at = below(lines.len());
+                let damaged = match below(4) {
+                    0 => lines[..at].join("\n"),
+                    1 => [&lines[..at], &lines[at + 1..]].concat().join("\n"),
+                    2 => [&lines[..at], &["<!--"], &lines[at..]].concat().join("\n"),
+                    _ => [&lines[..=at], &lines[at..]].concat().join("\n"),
+                };
+                damaged_halves += usize::from(is_read_alike(damaged));
+            }
+        }
+        assert!(halves > 10 && damaged_halves > 50, "{halves} and {damaged_halves} were read in halves");
+    }
+}

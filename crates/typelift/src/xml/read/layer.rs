@@ -1,0 +1,406 @@
+//! Layers: their attributes, ports, bodies and what joins bodies to them.
+
+use std::collections::{HashMap, HashSet};
+use std::mem::replace;
+
+use compact_str::CompactString;
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::super::tokens::{Element, Tokens, decode};
+use super::{Fatal, Last, MAX_DEPTH, Read, SHOWN};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::graph::{
+    Attribute, AttributeList, BackEdge, Body, Direction, Graph, InputPort, Layer, LayerId, OperationName, OutputPort,
+    PortMapEntry,
+};
+use crate::number::integer_prefix;
+use crate::shape::{Dim, Shape};
+use crate::span::Span;
+use crate::spelling;
+
+/// The most bodies that a layer can have; known operations have at most two.
+const MAX_BODIES: usize = 64;
+
+/// Up to this many attributes of a layer are kept, to be compared with those of the next layer of its operation.
+const MOST_KEPT: usize = 64;
+
+/// Of up to this many operations the last layer is kept.
+const MOST_OPERATIONS: usize = 1 << 10;
+
+impl<'a> Read<'a> {
+    /// Reads a layer, and hands it over.
+    pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
+        let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
+        let known = ["id", "name", "type", "version", "output_names"];
+        let [id, name, ty, version, output_names] =
+            self.known_attributes(element, known, |name, value| unknown.push((name, value)))?;
+        for (attribute, value) in [("name", name), ("type", ty), ("version", version)] {
+            if value.is_none() {
+                self.missing_attribute(element, attribute);
+            }
+        }
+        let last = self.last_of(ty.unwrap_or_default(), version.unwrap_or_default());
+        let mut layer = Layer::of(self.last[last].operation_name.clone(), decode(name.unwrap_or_default()).into());
+        layer.output_names = output_names.map(|names| decode(names).into());
+        let id = match id {
+            Some(text) => self.unsigned("id", text),
+            None => {
+                self.missing_attribute(element, "id");
+                None
+            }
+        };
+        layer.id = LayerId(id.unwrap_or(u64::MAX));
+        // An attribute that is missing is said to be misspelt so.
+        let missing = |name: &str| {
+            let named = [
+                ("id", id.is_none()),
+                ("name", layer.name.is_empty()),
+                ("type", ty.is_none()),
+                ("version", version.is_none()),
+            ];
+            named.iter().any(|(known, missing)| *missing && name.eq_ignore_ascii_case(known))
+        };
+        for &(name, value) in unknown.iter().filter(|(name, _)| !missing(name)).take(SHOWN) {
+            let message = format!("attribute `{name}` of <layer> is ignored");
+            let lint =
+                Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
+            self.report_of(&layer, lint);
+        }
+        if unknown.len() > SHOWN {
+            let message = format!("{} more attributes of this <layer> are ignored", unknown.len() - SHOWN);
+            let lint = Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "not in the format");
+            self.report_of(&layer, lint);
+        }
+        self.layer_content(element, &mut layer, last)?;
+        layer.span = Some(self.tokens.span_since(element));
+        if [ty, version].contains(&Some("")) {
+            self.unnamed.push(layer.id);
+        }
+        match id {
+            Some(_) => take(layer),
+            None => self.damaged = true,
+        }
+        Ok(())
+    }
+
+    /// The place in `last` of the operation of this type and version.
+    fn last_of(&mut self, ty: &str, version: &str) -> usize {
+        if let Some(&known) = self.operations.get(&(ty, version)) {
+            return known;
+        }
+        let operation_name = OperationName::new(&decode(ty), &decode(version));
+        let new = Last { operation_name, data: "", attributes: AttributeList::default() };
+        let at = self.last.len().min(MOST_OPERATIONS);
+        self.last.truncate(at);
+        self.last.push(new);
+        if at < MOST_OPERATIONS {
+            let text = |part| self.tokens.span_of(part).text(self.source);
+            self.operations.insert((text(ty), text(version)), at);
+        }
+        at
+    }
+
+    fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
+        let mut port_maps = HashMap::new();
+        let mut body_names = HashSet::new();
+        let mut back_edges = None;
+        // Of these the first one counts.
+        let (mut data, mut input, mut output) = (self.repeated_data(element, layer, last), false, false);
+        while let Some(child) = self.tokens.child(Some(element))? {
+            match child.name() {
+                "data" if !replace(&mut data, true) => self.data(&child, layer, last)?,
+                "input" if !replace(&mut input, true) => layer.inputs = self.inputs(&child, layer)?,
+                "output" if !replace(&mut output, true) => {
+                    while let Some(port) = self.tokens.child(Some(&child))? {
+                        let port = self.output_port(&port, layer)?;
+                        layer.outputs.extend(port);
+                    }
+                }
+                "rt_info" if layer.rt_info.is_none() => {
+                    let span = self.tokens.skip(&child)?;
+                    self.check_rt_info(span, layer);
+                    layer.rt_info = Some(span);
+                }
+                "back_edges" if back_edges.is_none() => back_edges = Some(self.back_edges(&child)?),
+                name if name.contains("port_map") && !port_maps.contains_key(name) => {
+                    child.check_name(name)?;
+                    port_maps.insert(name.to_owned(), self.port_map(&child)?);
+                }
+                name if name.contains("body")
+                    && body_names.len() < MAX_BODIES
+                    && body_names.insert(name.to_owned()) =>
+                {
+                    child.check_name(name)?;
+                    let name = CompactString::from(name);
+                    if self.path.len() >= MAX_DEPTH {
+                        let message = format!("bodies nest more than {MAX_DEPTH} deep");
+                        return Err(
+                            Diagnostic::new(Code::NestingTooDeep, message).at(child.tag_span, "one body too many")
+                        );
+                    }
+                    self.path.push(format!("{}/{name}", layer.name).into());
+                    let graph = self.graph(&child, Graph::default(), None)?;
+                    self.path.pop();
+                    layer.bodies.push(Body {
+                        name,
+                        graph,
+                        port_map: Vec::new(),
+                        back_edges: Vec::new(),
+                        rejoined: false,
+                    });
+                }
+                _ => self.unknown_element(&child, Some(&*layer))?,
+            }
+        }
+        for body in &mut layer.bodies {
+            body.port_map = port_maps.remove(&Body::port_map_name(&body.name)).unwrap_or_default();
+        }
+        if let Some(body) = layer.bodies.first_mut() {
+            body.back_edges = back_edges.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Takes over the attributes of the `<data>` that follows, where it is written as in the last layer of this operation.
+    fn repeated_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> bool {
+        let Last { data, attributes, .. } = &self.last[last];
+        let is_repeated = !data.is_empty() && self.tokens.pass_child(element, data);
+        if is_repeated {
+            layer.attributes = attributes.clone();
+        }
+        is_repeated
+    }
+
+    fn data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
+        let reported = self.diagnostics.len();
+        // Few attributes are the rule, and then looking at all of them is the fastest way.
+        const FEW: usize = 16;
+        let mut seen = HashSet::new();
+        let mut repeated = HashSet::new();
+        let mut attributes = SmallVec::<[Attribute; 4]>::new();
+        for attribute in Tokens::attributes(element) {
+            let (name, value) = attribute?;
+            element.check_name(name)?;
+            let is_new = match attributes.len() {
+                ..FEW => attributes.iter().all(|earlier| earlier.name != name),
+                _ => seen.insert(name) && attributes[..FEW].iter().all(|earlier| earlier.name != name),
+            };
+            if is_new {
+                attributes.push(Attribute { name: name.into(), value: decode(value).into() });
+            } else if repeated.insert(name) {
+                self.duplicate_attribute(element, name);
+            }
+        }
+        layer.attributes = attributes.into();
+        self.no_children(element)?;
+        // No two constants are written alike.
+        if self.diagnostics.len() == reported && layer.ty() != "Const" && layer.attributes.len() <= MOST_KEPT {
+            let Last { data, attributes, .. } = &mut self.last[last];
+            *data = self.tokens.span_since(element).text(self.source);
+            *attributes = layer.attributes.clone();
+        }
+        Ok(())
+    }
+
+    fn inputs(&mut self, element: &Element<'a>, layer: &Layer) -> Result<SmallVec<[InputPort; 2]>, Fatal> {
+        let start = element.tag_span.end;
+        if let Some((earlier, ports)) = self.known_inputs.pass(&mut self.tokens, element)? {
+            let moved =
+                |span: Span| Span { start: span.start - earlier.start + start, end: span.end - earlier.start + start };
+            return Ok(ports.iter().map(|port| InputPort { content: moved(port.content), ..port.clone() }).collect());
+        }
+        let reported = self.diagnostics.len();
+        let mut ports = SmallVec::<[InputPort; 2]>::new();
+        while let Some(port) = self.tokens.child(Some(element))? {
+            ports.extend(self.input_port(&port, layer, ports.last())?);
+        }
+        if self.diagnostics.len() == reported {
+            self.known_inputs.add(self.tokens.content_of(element), self.source, ports.clone());
+        }
+        Ok(ports)
+    }
+
+    fn input_port(
+        &mut self,
+        element: &Element<'a>,
+        layer: &Layer,
+        previous: Option<&InputPort>,
+    ) -> Result<Option<InputPort>, Fatal> {
+        if element.name() != "port" {
+            return self.unknown_element(element, None).map(|()| None);
+        }
+        let [id, precision] = self.known_attributes(element, ["id", "precision"], |_, _| {})?;
+        let id = self.port_id(element, id, previous.map(|port| port.id));
+        let declared = precision.and_then(|text| {
+            let found = ElementType::from_port_name(text);
+            if found.is_none() {
+                let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
+                let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
+                self.report_of(layer, lint);
+            }
+            found
+        });
+        self.port_content(element)?;
+        Ok(Some(InputPort { id, declared, content: self.tokens.content_of(element) }))
+    }
+
+    fn output_port(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Option<OutputPort>, Fatal> {
+        if element.name() != "port" {
+            return self.unknown_element(element, None).map(|()| None);
+        }
+        let [id, precision, names] = self.known_attributes(element, ["id", "precision", "names"], |_, _| {})?;
+        let id = self.port_id(element, id, layer.outputs.last().map(|port| port.id));
+        let element_type = match precision {
+            None => {
+                self.missing_attribute(element, "precision");
+                None
+            }
+            Some(text) => {
+                let found = ElementType::from_port_name(text);
+                if found.is_none() {
+                    let refusal =
+                        Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an element type of a port"));
+                    let mut refusal =
+                        refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
+                    let meant = ElementType::from_name(text).or_else(|| spelling::element_type(text));
+                    if let Some(meant) = meant.and_then(ElementType::port_name) {
+                        refusal = refusal.help(format!("write `{meant}`"));
+                    }
+                    self.report_of(layer, refusal);
+                }
+                found
+            }
+        };
+        let (shape, rt_info) = self.port_content(element)?;
+        if let Some(span) = rt_info {
+            self.check_rt_info(span, layer);
+        }
+        Ok(Some(OutputPort {
+            shape,
+            names: names.filter(|names| !names.is_empty()).map(|names| decode(names).into()),
+            content: self.tokens.content_of(element),
+            rt_info,
+            id,
+            declared: element_type,
+            ..OutputPort::new(element_type.unwrap_or(ElementType::Dynamic), Shape::dynamic())
+        }))
+    }
+
+    /// Reads the children of a port: the shape that it declares, and where its metadata is.
+    fn port_content(&mut self, port: &Element<'a>) -> Result<(Shape, Option<Span>), Fatal> {
+        if let Some((_, shape)) = self.known_ports.pass(&mut self.tokens, port)? {
+            return Ok((shape.clone(), None));
+        }
+        let reported = self.diagnostics.len();
+        let mut rt_info = None;
+        let mut dims = SmallVec::<[Dim; 6]>::new();
+        while let Some(child) = self.tokens.child(Some(port))? {
+            match child.name() {
+                "dim" => dims.push(self.dim(&child)?),
+                "rt_info" if rt_info.is_none() => rt_info = Some(self.tokens.skip(&child)?),
+                _ => self.unknown_element(&child, None)?,
+            }
+        }
+        // Without dims a port is a scalar or has dynamic rank, and the text does not say which.
+        let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
+        // What is odd about a text is to be said each time.
+        if self.diagnostics.len() == reported && rt_info.is_none() {
+            self.known_ports.add(self.tokens.content_of(port), self.source, shape.clone());
+        }
+        Ok((shape, rt_info))
+    }
+
+    fn dim(&mut self, element: &Element<'a>) -> Result<Dim, Fatal> {
+        let text = self.tokens.text(element)?;
+        match integer_prefix(&text) {
+            Some((dim, junk)) if dim >= -1 => {
+                if junk {
+                    self.trailing_junk("dimension", &text, self.tokens.content_of(element));
+                }
+                Ok(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
+            }
+            _ => {
+                let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is not a dimension"));
+                let span = self.tokens.span_since(element);
+                self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
+                Ok(Dim::ANY)
+            }
+        }
+    }
+
+    /// The id of a port, and a lint where it is that of the port before: the ones between are looked at with the edges.
+    fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
+        let Some(text) = text else {
+            self.missing_attribute(element, "id");
+            return u64::MAX;
+        };
+        let id = self.unsigned("id", text).unwrap_or(u64::MAX);
+        if previous == Some(id) && id != u64::MAX {
+            let lint = Diagnostic::new(Code::DuplicatePortId, format!("port id {id} is used twice"));
+            self.report(lint.at(element.tag_span, "edges cannot name this port"));
+        }
+        id
+    }
+
+    fn port_map(&mut self, element: &Element<'a>) -> Result<Vec<PortMapEntry>, Fatal> {
+        const NAMES: [&str; 8] =
+            ["external_port_id", "internal_layer_id", "axis", "start", "end", "stride", "part_size", "purpose"];
+        let mut entries = Vec::new();
+        while let Some(child) = self.tokens.child(Some(element))? {
+            let direction = match child.name() {
+                "input" => Direction::Input,
+                "output" => Direction::Output,
+                _ => {
+                    self.unknown_element(&child, None)?;
+                    continue;
+                }
+            };
+            let [external, internal, axis, start, end, stride, part_size, purpose] =
+                self.known_attributes(&child, NAMES, |_, _| {})?;
+            for (name, value) in [("external_port_id", external), ("internal_layer_id", internal)] {
+                if value.is_none() {
+                    self.missing_attribute(&child, name);
+                }
+            }
+            let entry = PortMapEntry {
+                direction,
+                external_port_id: self.signed("external_port_id", external).unwrap_or(-1),
+                internal_layer_id: LayerId(
+                    internal.and_then(|text| self.unsigned("internal_layer_id", text)).unwrap_or(u64::MAX),
+                ),
+                axis: self.signed("axis", axis),
+                start: self.signed("start", start),
+                end: self.signed("end", end),
+                stride: self.signed("stride", stride),
+                part_size: self.signed("part_size", part_size),
+                purpose: purpose.map(|purpose| decode(purpose).into()),
+            };
+            entries.push(entry);
+            self.no_children(&child)?;
+        }
+        Ok(entries)
+    }
+
+    fn back_edges(&mut self, element: &Element<'a>) -> Result<Vec<BackEdge>, Fatal> {
+        let mut edges = Vec::new();
+        // OpenVINO does not look at their names.
+        while let Some(child) = self.tokens.child(Some(element))? {
+            child.check_name(child.name())?;
+            let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;
+            let mut id = |name, value: Option<&str>| match value {
+                Some(text) => self.unsigned(name, text),
+                None => {
+                    self.missing_attribute(&child, name);
+                    None
+                }
+            };
+            if let (Some(from), Some(to)) = (id("from-layer", from), id("to-layer", to)) {
+                edges.push(BackEdge { from: LayerId(from), to: LayerId(to) });
+            }
+            self.no_children(&child)?;
+        }
+        Ok(edges)
+    }
+}

@@ -1,0 +1,657 @@
+//! From text to graph.
+
+mod edges;
+mod halves;
+mod layer;
+
+use std::collections::HashSet;
+use std::mem::take;
+use std::sync::Arc;
+use std::thread;
+
+use compact_str::CompactString;
+use memchr::memmem::Finder;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use self::halves::{MIN_FOR_TWO_THREADS, SecondHalf, parse_in_halves, second_half};
+use super::locate::locate;
+use super::tokens::{Element, Tokens, decode, plain_number};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::{AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName};
+use crate::number::integer_prefix;
+use crate::shape::Shape;
+use crate::span::Span;
+use crate::spelling::nearest;
+use crate::weights::Weights;
+
+/// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
+const MAX_DEPTH: usize = 64;
+
+/// How many layers, ports or attributes a message lists one by one.
+const SHOWN: usize = 8;
+
+/// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
+const MAX_OF_A_KIND: usize = 1000;
+
+/// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
+const RT_INFO: &[(&str, bool)] = &[
+    ("DisableConstantFolding", false),
+    ("DisablePrecisionConversion", true),
+    ("decompression", true),
+    ("fused_names", true),
+    ("layout", true),
+    ("memory_type", true),
+    ("nms_selected_indices", false),
+    ("old_api_map_element_type", true),
+    ("old_api_map_order", true),
+    ("precise", true),
+    ("preprocessing", true),
+    ("primitives_priority", true),
+    ("strides_propagation", false),
+];
+
+/// What reading a text gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The model, as far as it could be made out; `None` where the text is not an IR at all.
+    pub model: Option<Model>,
+    /// Errors and lints, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
+/// until [`infer`](crate::infer()) has run.
+///
+/// A text of several megabytes is read on two threads, where there are two cores.
+#[must_use]
+pub fn parse(source: Arc<String>) -> Reading {
+    let has_cores = || thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    let is_long = source.len() >= MIN_FOR_TWO_THREADS;
+    match is_long.then(|| second_half(&source)).flatten().filter(|_| has_cores()) {
+        Some(half) => parse_in_halves(&source, half),
+        None => parse_alone(source),
+    }
+}
+
+/// As [`parse`], on this thread alone.
+#[must_use]
+pub fn parse_alone(source: Arc<String>) -> Reading {
+    parse_with(&source, None)
+}
+
+fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading {
+    let whole = Span::new(0, source.len());
+    if whole.end == u32::MAX {
+        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
+        return Reading { model: None, diagnostics: vec![refusal] };
+    }
+    let mut read = Read { second_half, ..Read::new(source, whole) };
+    let model = read.model();
+    let mut diagnostics = read.finish();
+    match model {
+        Ok(model) => Reading { model: model.map(|model| Model { source: source.clone(), ..model }), diagnostics },
+        Err(fatal) => {
+            // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
+            diagnostics.retain(Diagnostic::is_error);
+            diagnostics.push(fatal);
+            Reading { model: None, diagnostics }
+        }
+    }
+}
+
+struct Read<'a> {
+    source: &'a str,
+    tokens: Tokens<'a>,
+    second_half: Option<SecondHalf>,
+    diagnostics: Vec<Diagnostic>,
+    /// How often each code was reported.
+    counts: FxHashMap<Code, usize>,
+    /// The layers around the body being read.
+    path: Vec<CompactString>,
+    version: IrVersion,
+    /// True if a layer of the current graph could not be read: suppresses errors about edges to it.
+    damaged: bool,
+    /// The layers of the current graph at which an edge ends that could not be taken in.
+    lost: Vec<LayerId>,
+    /// The ids of the current graph that several layers have, each with the position of its diagnostic.
+    repeated: Vec<(LayerId, usize)>,
+    /// The layers of the current graph that have an empty type or version.
+    unnamed: Vec<LayerId>,
+    /// The layers of the graph that was read last that OpenVINO drops, and to which edges lead that it could not follow.
+    dropped: HashSet<LayerId>,
+    /// The layers that OpenVINO creates of that graph, once somebody asked.
+    created: Option<HashSet<LayerId>>,
+    known_ports: Known<'a, Shape>,
+    known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
+    /// The place in `last` of each operation, by type and version.
+    operations: FxHashMap<(&'a str, &'a str), usize>,
+    last: Vec<Last<'a>>,
+}
+
+/// What the last layer of an operation was like. The next one shares it, where it is written alike.
+struct Last<'a> {
+    operation_name: Arc<OperationName>,
+    /// Its `<data>`, and what that says.
+    data: &'a str,
+    attributes: AttributeList,
+}
+
+/// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
+/// compare text is much faster than to read it.
+struct Known<'a, T> {
+    end_tag: Finder<'static>,
+    entries: FxHashMap<&'a str, (Span, T)>,
+}
+
+impl<'a, T> Known<'a, T> {
+    const MAX_ENTRIES: usize = 1 << 10;
+    const MAX_BYTES: usize = 1 << 10;
+
+    fn new(end_tag: &'static str) -> Self {
+        Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
+    }
+
+    /// Passes over the content of `element` where it is known, and gives where it was read, and what it says.
+    fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<&(Span, T)>, Fatal> {
+        let ahead = tokens.ahead(element);
+        let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
+        let content = end.and_then(|end| ahead.get(..end)).map(str::trim_ascii_end);
+        match content.and_then(|content| self.entries.get_key_value(content)) {
+            Some((content, known)) => tokens.pass(element, content).map(|()| Some(known)),
+            None => Ok(None),
+        }
+    }
+
+    fn add(&mut self, content: Span, source: &'a str, known: T) {
+        let text = content.text(source);
+        if self.entries.len() < Self::MAX_ENTRIES && text.len() <= Self::MAX_BYTES {
+            self.entries.insert(text, (content, known));
+        }
+    }
+}
+
+/// Ends reading: the text is not XML any more.
+type Fatal = Diagnostic;
+
+/// The elements of the format.
+const ELEMENTS: &[&str] = &[
+    "layers",
+    "layer",
+    "data",
+    "input",
+    "output",
+    "port",
+    "dim",
+    "edges",
+    "edge",
+    "body",
+    "port_map",
+    "back_edges",
+    "rt_info",
+];
+
+impl<'a> Read<'a> {
+    fn new(source: &'a str, span: Span) -> Self {
+        Self {
+            source,
+            tokens: Tokens::new(source, span),
+            second_half: None,
+            diagnostics: Vec::new(),
+            counts: FxHashMap::default(),
+            path: Vec::new(),
+            version: IrVersion::V11,
+            damaged: false,
+            lost: Vec::new(),
+            repeated: Vec::new(),
+            unnamed: Vec::new(),
+            dropped: HashSet::new(),
+            created: None,
+            known_ports: Known::new("</port>"),
+            known_inputs: Known::new("</input>"),
+            operations: FxHashMap::default(),
+            last: Vec::new(),
+        }
+    }
+
+    fn model(&mut self) -> Result<Option<Model>, Fatal> {
+        let Some(root) = self.tokens.child(None)? else {
+            let text = self.source.trim_start();
+            let (message, help) = if text.is_empty() {
+                ("the file is empty", "get a fresh copy of the .xml")
+            } else if text.starts_with("version https://git-lfs") {
+                (
+                    "the file is a Git LFS pointer, not the model",
+                    "run `git lfs pull` in its repository to fetch the .xml",
+                )
+            } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
+                ("the file is a server's error message, not the model", "download the .xml of the model again")
+            } else if text.starts_with('{') || text.starts_with('[') {
+                ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
+            } else {
+                ("the text has no XML element", "give the .xml of the model; IR starts with <net>")
+            };
+            let refusal = Diagnostic::new(Code::NotAnIr, message);
+            let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
+            self.report(refusal.at(start, "no element from here on").help(help));
+            return Ok(None);
+        };
+        if !root.name().eq_ignore_ascii_case("net") {
+            let name = root.name();
+            let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
+            let help = match name.to_ascii_lowercase().as_str() {
+                "html" | "head" | "body" => {
+                    "this is a web page, such as an error page: download the .xml of the model again"
+                }
+                "error" => "this is a server's error message: download the .xml of the model again",
+                "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
+                "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
+                _ => "give the .xml of an OpenVINO model",
+            };
+            self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
+            return Ok(None);
+        }
+        let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
+        let version = match version {
+            Some(text) => self.ir_version(text),
+            None => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
+                self.report(
+                    refusal
+                        .at(root.tag_span, "`version` is missing")
+                        .help("write version=\"11\"; OpenVINO also reads 10"),
+                );
+                IrVersion::V11
+            }
+        };
+        self.version = version;
+        let mut model = Model {
+            graph: Graph::default(),
+            weights: Weights::none(),
+            name: name.map(|name| decode(name).into()),
+            version,
+            source: Arc::default(),
+            extras: Vec::new(),
+            demands: Demands::default(),
+        };
+        // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
+        let graph = Graph::with_capacity(self.source.len() / 400);
+        model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
+        if model.graph.rt_info.is_some() {
+            self.lint_legacy_metadata(&model);
+        }
+        if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
+            let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
+            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here"));
+        }
+        if let Some(span) = self.tokens.rest()? {
+            let text = span.text(self.source).trim_start();
+            let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
+            let second = text.trim_start().starts_with("<net");
+            let message = if second {
+                "a second root element <net> follows the first one: OpenVINO ignores it"
+            } else {
+                "what follows the root element is ignored"
+            };
+            let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
+            self.report(lint.help(if second {
+                "if two models were joined in one file, move one of them to a file of its own"
+            } else {
+                "move it into <net>, or remove it"
+            }));
+        }
+        Ok(Some(model))
+    }
+
+    fn ir_version(&mut self, text: &str) -> IrVersion {
+        match integer_prefix(text) {
+            Some((10, false)) => IrVersion::V10,
+            Some((11, false)) => IrVersion::V11,
+            other => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
+                let span = self.tokens.span_of(text);
+                let help = match other {
+                    Some((..10, _)) => "it is another format: convert the original model again with a current OpenVINO",
+                    Some((12.., _)) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
+                    _ => "write version=\"11\"",
+                };
+                self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
+                IrVersion::V11
+            }
+        }
+    }
+
+    fn lint_legacy_metadata(&mut self, model: &Model) {
+        for span in &model.extras {
+            let text = span.text(self.source);
+            if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
+            {
+                let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
+                self.report(lint.at(*span, "OpenVINO reads it only if the file has no <rt_info>"));
+            }
+        }
+    }
+
+    /// Reads the layers and edges in `parent` into `graph`, wired. Children that are neither go to `extras`, or are passed over.
+    fn graph(
+        &mut self,
+        parent: &Element<'a>,
+        mut graph: Graph,
+        mut extras: Option<&mut Vec<Span>>,
+    ) -> Result<Graph, Fatal> {
+        let outer = (take(&mut self.damaged), take(&mut self.lost), take(&mut self.repeated), take(&mut self.unnamed));
+        let mut edges = Vec::new();
+        while let Some(child) = self.tokens.child(Some(parent))? {
+            match child.name() {
+                "layers" if graph.layers_span.is_none() => {
+                    loop {
+                        self.take_second_half(&mut graph);
+                        let Some(element) = self.tokens.child(Some(&child))? else { break };
+                        if element.name() == "layer" {
+                            self.layer(&element, |layer| graph.append(layer))?;
+                        } else {
+                            self.unknown_element(&element, None)?;
+                        }
+                    }
+                    self.index_layers(&mut graph);
+                    graph.layers_span = Some(self.tokens.span_since(&child));
+                }
+                "edges" if graph.edges_span.is_none() => {
+                    edges.reserve(graph.unordered().map(|layer| layer.inputs.len()).sum());
+                    self.edges(&child, &mut edges)?;
+                    graph.edges_span = Some(self.tokens.span_since(&child));
+                }
+                "rt_info" if graph.rt_info.is_none() => {
+                    graph.rt_info = Some(self.tokens.skip(&child)?);
+                }
+                "meta_data" | "quantization_parameters" | "pre-process" | "statistics" if extras.is_some() => {
+                    let span = self.tokens.skip(&child)?;
+                    if let Some(extras) = &mut extras {
+                        extras.push(span);
+                    }
+                }
+                _ => self.unknown_element(&child, None)?,
+            }
+        }
+        graph.span = Some(self.tokens.span_since(parent));
+        self.wire(&mut graph, edges);
+        (self.damaged, self.lost, self.repeated, self.unnamed) = outer;
+        Ok(graph)
+    }
+
+    /// Drops layers whose id another one takes.
+    fn index_layers(&mut self, graph: &mut Graph) {
+        for (earlier, next) in graph.index_layers() {
+            let lint = Diagnostic::new(
+                Code::DuplicateLayerId,
+                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+            );
+            let lint = lint
+                .at(self.tag_at(next), "this layer is kept")
+                .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
+                .help("give one of them an id that no other layer has, and point its edges there");
+            let at = self.diagnostics.len();
+            self.report_of(&earlier, lint);
+            if self.diagnostics.len() > at {
+                self.repeated.push((earlier.id, at));
+            }
+        }
+    }
+
+    /// Reports a type or version that is empty; no operation or set of operations has such a name.
+    fn check_names(&mut self, graph: &Graph) {
+        let unnamed = take(&mut self.unnamed);
+        for layer in unnamed.into_iter().filter_map(|id| graph.layer(id)) {
+            for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
+                if value.is_empty() {
+                    let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
+                    let place = locate(self.source, layer.span.unwrap_or_default(), "layer", attribute);
+                    let refusal = Diagnostic::new(Code::InvalidValue, message).at(place, "must not be empty");
+                    self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
+                }
+            }
+        }
+    }
+
+    /// Looks at the metadata of a layer or of one of its ports. Files of version 10 have none that counts.
+    fn check_rt_info(&mut self, span: Span, layer: &Layer) {
+        let mut tokens = Tokens::new(self.source, span);
+        let Ok(Some(root)) = tokens.child(None) else { return };
+        let mut seen = SmallVec::<[&str; 4]>::new();
+        while let Ok(Some(child)) = tokens.child(Some(&root)) {
+            if child.name() == "attribute" && self.version == IrVersion::V11 {
+                let value = |wanted| {
+                    let mut attributes = Tokens::attributes(&child).flatten();
+                    attributes.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+                };
+                let name = value("name").unwrap_or_default();
+                let known = RT_INFO.iter().find(|(known, _)| *known == name && value("version") == Some("0"));
+                let report = match known {
+                    None => {
+                        let lint = Diagnostic::new(
+                            Code::UnknownAttribute,
+                            format!("rt_info has an unknown attribute `{name}`"),
+                        );
+                        Some(lint.at(child.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"))
+                    }
+                    Some((known, _)) if seen.contains(known) => {
+                        let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
+                        Some(refusal.at(child.tag_span, "the second").help("remove one of them"))
+                    }
+                    Some((_, false)) => {
+                        let refusal = Diagnostic::new(
+                            Code::InvalidValue,
+                            format!("rt_info has `{name}`, which OpenVINO cannot read"),
+                        );
+                        Some(refusal.at(child.tag_span, "meant for use inside OpenVINO only").help("remove it"))
+                    }
+                    Some((known, true)) => {
+                        seen.push(known);
+                        None
+                    }
+                };
+                if let Some(report) = report {
+                    self.report_of(layer, report);
+                }
+            }
+            if !["attribute", "user_data"].contains(&child.name()) && self.version == IrVersion::V11 {
+                let message = format!("<{}> in the rt_info of a layer is ignored", child.name());
+                let lint = Diagnostic::new(Code::UnknownElement, message);
+                let lint = lint.at(child.tag_span, "OpenVINO reads <attribute> and <user_data> here");
+                self.report_of(
+                    layer,
+                    lint.help("write <user_data name=\"…\" value=\"…\" version=\"\"/> to keep a value of your own"),
+                );
+            }
+            if tokens.skip(&child).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The values of the attributes of `element` named in `names`, as written; others go to `unknown`.
+    fn known_attributes<'e, const N: usize>(
+        &mut self,
+        element: &'e Element<'a>,
+        names: [&str; N],
+        mut unknown: impl FnMut(&'e str, &'e str),
+    ) -> Result<[Option<&'e str>; N], Fatal> {
+        let mut values = [None; N];
+        let mut duplicate = None;
+        for attribute in Tokens::attributes(element) {
+            let (name, value) = attribute?;
+            match names.iter().position(|known| *known == name) {
+                Some(at) if values[at].is_some() => duplicate = Some(name),
+                Some(at) => values[at] = Some(value),
+                None => unknown(name, value),
+            }
+        }
+        if let Some(name) = duplicate {
+            self.duplicate_attribute(element, name);
+        }
+        Ok(values)
+    }
+
+    fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
+        // Ids are plain digits; everything else takes the careful way.
+        if let Some((number, "")) = plain_number(text) {
+            return Some(number);
+        }
+        let trimmed = text.trim_start();
+        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+        match trimmed[..digits].parse() {
+            Ok(number @ 0..=LayerId::LARGEST) => {
+                if digits < trimmed.len() {
+                    self.trailing_junk(name, text, self.tokens.span_of(text));
+                }
+                Some(number)
+            }
+            _ => {
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number from 0"));
+                let span = self.tokens.span_of(text);
+                self.report(refusal.at(span, "must be digits, at most 9223372036854775807"));
+                None
+            }
+        }
+    }
+
+    fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
+        let text = text?;
+        match integer_prefix(text) {
+            Some((number, junk)) => {
+                if junk {
+                    self.trailing_junk(name, text, self.tokens.span_of(text));
+                }
+                Some(number)
+            }
+            None => {
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number"));
+                let span = self.tokens.span_of(text);
+                self.report(refusal.at(span, "must be digits"));
+                None
+            }
+        }
+    }
+
+    fn no_children(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
+        while let Some(child) = self.tokens.child(Some(element))? {
+            self.unknown_element(&child, None)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
+        let name = element.name();
+        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
+        let lint = lint.at(element.tag_span, "not in the format here");
+        let lint = match name.contains('\u{a0}') {
+            true => lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name"),
+            false => match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
+                Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
+                None => lint.help("remove it, or put it where the format has it"),
+            },
+        };
+        match owner {
+            Some(layer) => self.report_of(layer, lint),
+            None => self.report(lint),
+        }
+        self.tokens.skip(element).map(|_| ())
+    }
+
+    #[cold]
+    fn missing_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("<{}> has no attribute `{name}`", element.name());
+        let refusal = Diagnostic::new(Code::MissingAttribute, message);
+        let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
+        let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
+        let known = ["from-layer", "from-port", "to-layer", "to-port", "id", "name", "type", "version"];
+        let is_meant = |written: &&str| {
+            let misspelt = !known.contains(written) && nearest(written, [name].into_iter()).is_some();
+            plain(written) == plain(name) || misspelt
+        };
+        let near = written.into_iter().find(is_meant);
+        let help = match near {
+            Some(near) => format!("write `{name}` for `{near}`"),
+            None => format!("add {name}=\"…\" to <{}>", element.name()),
+        };
+        let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
+        let value =
+            |wanted| Tokens::attributes(element).flatten().find(|(it, _)| *it == wanted).map(|(_, value)| value);
+        match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
+            ("layer", Some(id), Some(layer)) => {
+                let layer = LayerRef { id: LayerId(id), name: decode(layer).into(), path: self.path.join("/") };
+                self.report(Diagnostic { layer: Some(layer), ..refusal });
+            }
+            ("edge", ..) => self.report_or_join(refusal),
+            _ => self.report(refusal),
+        }
+    }
+
+    /// Reports what is wrong with an edge, unless the same was reported of another one, which counts them then.
+    fn report_or_join(&mut self, found: Diagnostic) {
+        let is_same = |it: &&mut Diagnostic| it.message == found.message && it.help == found.help;
+        let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
+        if first.labels.len() < SHOWN {
+            first.labels.extend(found.labels);
+        }
+        let more = first.notes.first().and_then(|note| note.split(' ').next()?.parse::<usize>().ok()).unwrap_or(0) + 1;
+        first.notes = vec![format!("{more} more {} like it", if more == 1 { "edge is" } else { "edges are" })];
+    }
+
+    #[cold]
+    fn duplicate_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("attribute `{name}` appears twice in <{}>", element.name());
+        self.report(Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "the first one counts"));
+    }
+
+    #[cold]
+    fn trailing_junk(&mut self, what: &str, text: &str, span: Span) {
+        let message = format!("only the number at the start of {what} `{text}` counts");
+        self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "what follows the number is ignored"));
+    }
+
+    #[cold]
+    fn report(&mut self, diagnostic: Diagnostic) {
+        let count = self.counts.entry(diagnostic.code).or_default();
+        *count += 1;
+        if *count <= MAX_OF_A_KIND {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    #[cold]
+    fn report_of(&mut self, layer: &Layer, diagnostic: Diagnostic) {
+        self.report(self.of(layer, diagnostic));
+    }
+
+    /// The diagnostic as one about this layer.
+    fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
+        let reference = LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") };
+        Diagnostic { layer: Some(reference), ..diagnostic }
+    }
+
+    /// All that was reported, and how much more there is of a kind that there is too much of.
+    fn finish(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics;
+        let unlisted =
+            |code: &Code| Some(self.counts.get(code)?.saturating_sub(MAX_OF_A_KIND)).filter(|&more| more > 0);
+        let more = Code::ALL.iter().filter_map(|code| Some((*code, unlisted(code)?)));
+        diagnostics
+            .extend(more.map(|(code, more)| Diagnostic::new(code, format!("{more} more like it are not listed"))));
+        diagnostics
+    }
+
+    /// The start tag of a layer.
+    fn tag_of(&self, layer: &Layer) -> Span {
+        self.tag_at(layer.span)
+    }
+
+    fn tag_at(&self, layer: Option<Span>) -> Span {
+        let span = layer.unwrap_or_default();
+        match Tokens::new(self.source, span).child(None) {
+            Ok(Some(element)) => element.tag_span,
+            _ => span,
+        }
+    }
+}
