@@ -95,8 +95,13 @@ fn whole_process(program: &OsStr, model: &Path, out: &Path, runs: usize) -> f64 
             let _ = std::fs::remove_file(half);
         }
         let begin = Instant::now();
-        let output =
-            Command::new(program).arg("convert").arg(model).arg("-o").arg(out).output().expect("the program runs");
+        let output = Command::new(program)
+            .args(["convert", "--weights", "none"])
+            .arg(model)
+            .arg("-o")
+            .arg(out)
+            .output()
+            .expect("the program runs");
         let taken = begin.elapsed().as_secs_f64() * 1e3;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         taken
