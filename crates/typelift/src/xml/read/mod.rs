@@ -506,12 +506,7 @@ impl<'a> Read<'a> {
                 }
                 Some(number)
             }
-            _ => {
-                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number from 0"));
-                let span = self.tokens.span_of(text);
-                self.report(refusal.at(span, "must be digits, at most 9223372036854775807"));
-                None
-            }
+            _ => self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"),
         }
     }
 
@@ -524,13 +519,15 @@ impl<'a> Read<'a> {
                 }
                 Some(number)
             }
-            None => {
-                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not a number"));
-                let span = self.tokens.span_of(text);
-                self.report(refusal.at(span, "must be digits"));
-                None
-            }
+            None => self.no_number(name, text, "a number", "must be digits"),
         }
+    }
+
+    #[cold]
+    fn no_number<T>(&mut self, name: &str, text: &str, wanted: &str, form: &str) -> Option<T> {
+        let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not {wanted}"));
+        self.report(refusal.at(self.tokens.span_of(text), form));
+        None
     }
 
     fn no_children(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
