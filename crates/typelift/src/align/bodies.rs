@@ -7,7 +7,7 @@ use super::group::{common_type, operand, other_rules};
 use super::{Aligner, Retyped};
 use crate::diagnostic::Code;
 use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
-use crate::infer::{Alignment, Plan};
+use crate::infer::{Alignment, Alignments};
 use crate::ops::{Fault, Subject};
 
 impl Aligner {
@@ -20,8 +20,8 @@ impl Aligner {
     /// Whether anything was repaired in the bodies of a layer, and whether OpenVINO asks for that.
     pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
         let places = (0..bodies.len()).map(|at| self.scope.place.body(layer.id(), at));
-        let plans = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
-        let mut wanted = plans.flat_map(Plan::values).peekable();
+        let alignments = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
+        let mut wanted = alignments.flat_map(Alignments::values).peekable();
         (wanted.peek().is_some(), wanted.any(|alignment| !alignment.optional))
     }
 
@@ -65,7 +65,7 @@ impl Aligner {
             self.alone.retain(|body, _| !body.is_inside(place, layer.id()));
             self.bodies.retain(|body, _| !body.is_inside(place, layer.id()));
             self.retyped.extend(entered);
-            self.scope.plan.insert(layer.id(), alignment);
+            self.scope.alignments.insert(layer.id(), alignment);
         }
         Ok(differ)
     }

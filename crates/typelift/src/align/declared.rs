@@ -12,7 +12,7 @@ use typelift_promote::{ElementType, Operand, fidelity, openvino};
 
 use crate::diagnostic::{Code, Diagnostic, list};
 use crate::graph::{Direction, Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
-use crate::infer::{self, Plan, Probe};
+use crate::infer::{self, Alignments, Probe};
 use crate::loss;
 use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
@@ -20,7 +20,7 @@ use crate::ops::{self, AttributeValues, Fault, LayerKind, Operation, Outputs, Su
 #[derive(Default)]
 pub(crate) struct Repair {
     /// The inputs that get another type, for the model and each body.
-    pub(crate) plans: BTreeMap<Place, Plan>,
+    pub(crate) alignments: BTreeMap<Place, Alignments>,
     /// Attributes that say the wrong type.
     pub(crate) corrections: Vec<Correction>,
     /// What is left alone because a number would become an index or an integer.
@@ -835,9 +835,9 @@ impl<'a> Search<'a> {
                 None => {
                     let types: HashSet<_> = demands.iter().map(|demand| demand.to).collect();
                     repair.cost += types.len() - 1;
-                    let plan = repair.plans.entry(place).or_default();
+                    let alignments = repair.alignments.entry(place).or_default();
                     for Demand { input, to, reason, .. } in demands {
-                        let alignment = plan.entry(input.layer).or_default();
+                        let alignment = alignments.entry(input.layer).or_default();
                         alignment.inputs.push((input.port, to));
                         if !alignment.reason.ends_with(&*reason) {
                             alignment.because(format_args!("{reason}"));

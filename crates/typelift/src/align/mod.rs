@@ -1,5 +1,5 @@
 //! Which inputs must get another type so that the types of a model agree, decided without changing it: by promotion rules
-//! while inference goes through the model, or by what its ports declare. What is decided is a plan, keyed by layers.
+//! while inference goes through the model, or by what its ports declare. What is decided is keyed by layers.
 
 mod bodies;
 pub(crate) mod declared;
@@ -13,7 +13,7 @@ use typelift_promote::{ElementType, PromotedAs, RuleSet};
 use self::group::{Group, asks_for_indices, is_number, other_rules, permits, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{Body, Layer, LayerId, Model, OutputPort, Place};
-use crate::infer::{self, Alignment, Plan, Retyper};
+use crate::infer::{self, Alignment, Alignments, Retyper};
 use crate::loss;
 use crate::ops::{Fault, Subject, is_constant};
 use crate::weights::Weights;
@@ -22,10 +22,10 @@ use crate::weights::Weights;
 #[derive(Default)]
 pub(crate) struct Wanted {
     /// For the model and for each body.
-    pub(crate) plans: BTreeMap<Place, Plan>,
+    pub(crate) alignments: BTreeMap<Place, Alignments>,
     /// Parameters of bodies that get another type.
     pub(crate) retyped: Vec<Retyped>,
-    /// Whether a body was last inferred with another plan, or other types, than it gets: then its types are not those
+    /// Whether a body was last inferred with other alignments, or types, than it gets: then its types are not those
     /// that it will have.
     pub(crate) is_outdated: bool,
 }
@@ -55,9 +55,9 @@ struct Aligner {
     /// Those around it, outermost first.
     outer: Vec<Scope>,
     /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
-    alone: BTreeMap<Place, Plan>,
+    alone: BTreeMap<Place, Alignments>,
     /// What was wanted in each body when it was last inferred.
-    bodies: BTreeMap<Place, Plan>,
+    bodies: BTreeMap<Place, Alignments>,
     /// The Parameters of bodies that got another type.
     retyped: Vec<Retyped>,
     /// Whether a body is given other types than it declares, and both must be valid.
@@ -68,29 +68,29 @@ struct Aligner {
 #[derive(Default)]
 struct Scope {
     place: Place,
-    plan: Plan,
+    alignments: Alignments,
 }
 
 impl Retyper for Aligner {
     fn enter(&mut self, owner: LayerId, at: usize) {
-        let inner = Scope { place: self.scope.place.body(owner, at), plan: Plan::default() };
+        let inner = Scope { place: self.scope.place.body(owner, at), alignments: Alignments::default() };
         self.outer.push(std::mem::replace(&mut self.scope, inner));
     }
 
     fn leave(&mut self, by_itself: bool) {
         let outer = self.outer.pop().unwrap_or_default();
-        let Scope { place, plan } = std::mem::replace(&mut self.scope, outer);
+        let Scope { place, alignments } = std::mem::replace(&mut self.scope, outer);
         if by_itself {
-            self.alone.insert(place.clone(), plan.clone());
+            self.alone.insert(place.clone(), alignments.clone());
         }
-        self.bodies.insert(place, plan);
+        self.bodies.insert(place, alignments);
     }
 
-    fn plan(&self) -> &Plan {
-        &self.scope.plan
+    fn alignments(&self) -> &Alignments {
+        &self.scope.alignments
     }
 
-    fn plan_of(&self, owner: LayerId, at: usize) -> Option<&Plan> {
+    fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments> {
         self.bodies.get(&self.scope.place.body(owner, at))
     }
 
@@ -108,16 +108,16 @@ impl Retyper for Aligner {
     }
 
     fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]) {
-        if !self.scope.plan.contains_key(&subject.layer.id)
+        if !self.scope.alignments.contains_key(&subject.layer.id)
             // The rule takes the inputs as they are, too: nothing is refused here.
             && let Ok(Some(alignment)) = self.align(subject, inputs)
         {
-            self.scope.plan.insert(subject.layer.id, Alignment { optional: true, ..alignment });
+            self.scope.alignments.insert(subject.layer.id, Alignment { optional: true, ..alignment });
         }
     }
 
     fn repair(&mut self, subject: &Subject, inputs: &[&OutputPort], fault: &Fault) -> Result<bool, Fault> {
-        let known = self.scope.plan.get(&subject.layer.id).cloned();
+        let known = self.scope.alignments.get(&subject.layer.id).cloned();
         let found = match &known {
             None if !asks_for_indices(fault, inputs) => self.align(subject, inputs)?,
             _ => None,
@@ -127,7 +127,7 @@ impl Retyper for Aligner {
             None => self.convert(subject, inputs, fault, known.unwrap_or_default())?,
         };
         let Some(alignment) = alignment else { return Ok(false) };
-        self.scope.plan.insert(subject.layer.id, Alignment { optional: false, ..alignment });
+        self.scope.alignments.insert(subject.layer.id, Alignment { optional: false, ..alignment });
         Ok(true)
     }
 
@@ -183,11 +183,11 @@ impl Aligner {
     /// What is wanted in the model and in its bodies.
     fn finish(self) -> Wanted {
         let is_outdated = self.is_outdated();
-        let mut plans = self.alone;
-        for (place, plan) in self.bodies {
-            plans.entry(place).or_default().extend(plan);
+        let mut alignments = self.alone;
+        for (place, more) in self.bodies {
+            alignments.entry(place).or_default().extend(more);
         }
-        plans.insert(self.scope.place, self.scope.plan);
+        alignments.insert(self.scope.place, self.scope.alignments);
         let mut retyped = BTreeMap::<_, Retyped>::new();
         for next in self.retyped {
             match retyped.entry((next.body.clone(), next.parameter)) {
@@ -200,14 +200,14 @@ impl Aligner {
             }
         }
         let retyped = retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
-        Wanted { plans, retyped: retyped.collect(), is_outdated }
+        Wanted { alignments, retyped: retyped.collect(), is_outdated }
     }
 
     fn is_outdated(&self) -> bool {
         self.leaves_parameters
-            || self.alone.iter().any(|(place, plan)| {
+            || self.alone.iter().any(|(place, alignments)| {
                 let last = self.bodies.get(place);
-                plan.iter().any(|(layer, alone)| {
+                alignments.iter().any(|(layer, alone)| {
                     let last = last.and_then(|last| last.get(layer));
                     last.is_none_or(|last| last.inputs != alone.inputs)
                 })

@@ -1,6 +1,6 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
-mod plan;
+mod alignment;
 mod probe;
 mod recover;
 mod retype;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
-pub(crate) use self::plan::{Alignment, Plan};
+pub(crate) use self::alignment::{Alignment, Alignments};
 pub(crate) use self::probe::{Probe, outputs_of};
 pub(crate) use self::retype::Retyper;
 use self::scope::{BodyRef, Run, Scope};
@@ -493,8 +493,8 @@ impl Surroundings for Walk<'_> {
 
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
         let values = &mut self.scope.values;
-        let plan = self.retyper.as_ref().map(|retyper| retyper.plan());
-        let bounds = self.evaluator.bounds(graph, values, plan, tensor);
+        let alignments = self.retyper.as_ref().map(|retyper| retyper.alignments());
+        let bounds = self.evaluator.bounds(graph, values, alignments, tensor);
         self.lacks_values |= std::mem::take(&mut values.lacks_promoted);
         let faults = std::mem::take(&mut values.faults);
         self.report_evaluation(graph, faults);
@@ -536,9 +536,9 @@ impl Surroundings for Walk<'_> {
     }
 
     fn body_bounds(&mut self, owner: &Layer, at: usize, body: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
-        let plan = self.retyper.as_ref().and_then(|retyper| retyper.plan_of(owner.id, at));
+        let alignments = self.retyper.as_ref().and_then(|retyper| retyper.alignments_of(owner.id, at));
         let mut values = Values::default();
-        let bounds = self.evaluator.bounds(body, &mut values, plan, tensor);
+        let bounds = self.evaluator.bounds(body, &mut values, alignments, tensor);
         self.lacks_values |= values.lacks_promoted;
         self.report_evaluation(body, values.faults);
         bounds

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
-use super::plan::Plan;
+use super::alignment::Alignments;
 use super::scope::Run;
 use crate::graph::{Body, Layer, LayerId, OutputPort, Place};
 use crate::ops::{Fault, Outputs, Subject};
@@ -19,10 +19,10 @@ pub(crate) trait Retyper {
     fn leave(&mut self, by_itself: bool);
 
     /// Which inputs got which type.
-    fn plan(&self) -> &Plan;
+    fn alignments(&self) -> &Alignments;
 
     /// Which inputs got which type in a body of a layer, when inference last went through it.
-    fn plan_of(&self, owner: LayerId, at: usize) -> Option<&Plan>;
+    fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments>;
 
     /// Whether inputs of a layer can get other types before its rule is asked.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool;
@@ -142,7 +142,7 @@ impl Walk<'_> {
 
     /// The positions of the inputs of a layer that got another type, with that type.
     pub(super) fn retyped_inputs(&self, layer: LayerId) -> &[(usize, ElementType)] {
-        let planned = self.retyper.as_ref().and_then(|retyper| retyper.plan().get(&layer));
+        let planned = self.retyper.as_ref().and_then(|retyper| retyper.alignments().get(&layer));
         planned.map_or(&[], |alignment| &alignment.inputs)
     }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::plan::Plan;
+use super::alignment::Alignments;
 use crate::array::MAX_ELEMENTS;
 use crate::graph::{Graph, LayerId, Output};
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
@@ -62,13 +62,13 @@ impl Evaluator {
         &self.weights
     }
 
-    /// What is known of the values of a tensor, with inputs of the types that they have in `plan`. Goes back through the
+    /// What is known of the values of a tensor, with inputs of the types that they have in `alignments`. Goes back through the
     /// graph without recursion.
     pub(crate) fn bounds(
         &mut self,
         graph: &Graph,
         values: &mut Values,
-        plan: Option<&Plan>,
+        alignments: Option<&Alignments>,
         tensor: Output,
     ) -> Option<Rc<Bounds>> {
         if let Some(State::Known(bounds)) = values.states.get(&tensor) {
@@ -94,7 +94,9 @@ impl Evaluator {
                 _ => None,
             });
             let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
-            let aligned = plan.and_then(|plan| plan.get(&next.layer)).map_or(&[][..], |alignment| &alignment.inputs);
+            let aligned = alignments
+                .and_then(|alignments| alignments.get(&next.layer))
+                .map_or(&[][..], |alignment| &alignment.inputs);
             let faults = &mut values.faults;
             let found = known.and_then(|known| self.evaluate(graph, next, operation, &known, aligned, faults));
             values.states.insert(next, found.map_or(State::Unknown, State::Known));

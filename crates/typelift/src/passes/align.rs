@@ -9,7 +9,7 @@ use crate::align::declared::{self, Correction, Known, Repair};
 use crate::align::{self, Retyped, Wanted};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
-use crate::infer::{self, Plan};
+use crate::infer::{self, Alignments};
 use crate::ops::{self, LayerKind, kind};
 
 /// What inputs become that must agree in element type and do not.
@@ -113,7 +113,7 @@ fn align_as_declared(
         return Ok(diagnostics);
     }
     let changed = retyped_inputs(model);
-    let Repair { plans, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
+    let Repair { alignments, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
     if !refusals.is_empty() {
         let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
         diagnostics.retain(|found| !is_refused(found));
@@ -130,7 +130,7 @@ fn align_as_declared(
                 changes.add(action, layer, types, reason);
             }
         }
-        plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
+        alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
     })?;
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
 }
@@ -206,8 +206,8 @@ fn differs_when_run(graph: &Graph) -> bool {
 }
 
 fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Result<Vec<Diagnostic>, PassError> {
-    let (mut diagnostics, Wanted { plans, retyped, is_outdated }) = align::infer_by_rules(model, rules);
-    if !retyped.is_empty() || plans.values().any(|plan| !plan.is_empty()) {
+    let (mut diagnostics, Wanted { alignments, retyped, is_outdated }) = align::infer_by_rules(model, rules);
+    if !retyped.is_empty() || alignments.values().any(|alignments| !alignments.is_empty()) {
         edit(model, |model| {
             for Retyped { body, parameter, types, reason } in retyped {
                 let mut graph = changes.enter(model, &body)?;
@@ -216,7 +216,7 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
                     changes.add(Action::Retyped, layer, types, reason);
                 }
             }
-            plans.iter().try_for_each(|(place, plan)| apply(model, place, plan, changes))
+            alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
         })?;
     }
     let refused = diagnostics.iter().any(Diagnostic::is_error);
@@ -230,16 +230,16 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
     Ok(diagnostics)
 }
 
-/// Gives the inputs of the graph at a place the types that `plan` wants.
-fn apply(model: &mut Edit<'_>, place: &Place, plan: &Plan, changes: &mut Changes) -> Result<(), EditError> {
-    if plan.is_empty() {
+/// Gives the inputs of the graph at a place the types that `alignments` wants.
+fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: &mut Changes) -> Result<(), EditError> {
+    if alignments.is_empty() {
         return Ok(());
     }
     let mut graph = changes.enter(model, place)?;
     changes.rewrite(&mut graph, |graph, changes| {
         let mut converter = Converter::new(graph);
         let order = graph.topological_order().unwrap_or_default();
-        for (id, alignment) in order.into_iter().filter_map(|id| Some((id, plan.get(&id)?))) {
+        for (id, alignment) in order.into_iter().filter_map(|id| Some((id, alignments.get(&id)?))) {
             let producers = graph.producers(id);
             for &(port, to) in &alignment.inputs {
                 let Some(&Some(tensor)) = producers.get(port) else { continue };
@@ -252,7 +252,7 @@ fn apply(model: &mut Edit<'_>, place: &Place, plan: &Plan, changes: &mut Changes
     })
 }
 
-/// Finds or adds the Converts that a plan takes, as few as that are: none where a tensor is there that holds the values in
+/// Finds or adds the Converts that alignments take, as few as that are: none where a tensor is there that holds the values in
 /// that type, one for all inputs that want one tensor in one type.
 struct Converter {
     conversions: Conversions,

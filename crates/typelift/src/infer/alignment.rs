@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use crate::graph::LayerId;
 
 /// Which inputs of the layers of one graph are to have which type.
-pub(crate) type Plan = HashMap<LayerId, Alignment>;
+pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 
 /// The inputs of one layer that get another type.
 #[derive(Clone, Debug, Default)]
