@@ -15,15 +15,15 @@ use crate::span::Span;
 
 /// One thing that a batch did.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum Record {
     Added(NodeIndex),
     Removed(NodeIndex),
     /// What the layer was before; its bodies are left out.
     Changed(NodeIndex, Box<Layer>),
-    Named(Box<Named>),
+    Named(Box<Renamed>),
     Joined(Box<Joined>),
     Wired(EdgeIndex),
-    /// The wire is gone, and its text was this; empty if it had none, which keeps a step small.
+    /// The wire is gone, and its text was this; empty if it had none, which keeps a record small.
     Unwired(EdgeIndex, Span),
     /// A body was to be edited, whose journal was this long.
     Entered(NodeIndex, u32, u32),
@@ -31,7 +31,7 @@ pub(super) enum Step {
 
 /// What the names of a port were before, and whether its layer was edited.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(super) struct Renamed {
     output: Output,
     names: Option<CompactString>,
     edited: bool,
@@ -50,7 +50,7 @@ pub(super) struct Joined {
 /// What the batch under way did to a graph, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
-    steps: Vec<Step>,
+    records: Vec<Record>,
     gone_layers: usize,
     /// Whether a new wire could close a cycle.
     may_close_cycle: bool,
@@ -58,7 +58,7 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn len(&self) -> usize {
-        self.steps.len()
+        self.records.len()
     }
 
     pub(super) fn gone_layers(&self) -> usize {
@@ -75,7 +75,7 @@ impl Graph {
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);
         if let Some(node) = self.node(id) {
-            self.journal.steps.push(Step::Added(node));
+            self.journal.records.push(Record::Added(node));
         }
         id
     }
@@ -92,7 +92,7 @@ impl Graph {
             let id = layer.id;
             self.forget(id);
         }
-        self.journal.steps.push(Step::Removed(node));
+        self.journal.records.push(Record::Removed(node));
     }
 
     fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = petgraph::stable_graph::EdgeReference<'_, Wire>> {
@@ -105,7 +105,7 @@ impl Graph {
         let bodies = std::mem::take(&mut layer.bodies);
         let before = layer.clone();
         layer.bodies = bodies;
-        self.journal.steps.push(Step::Changed(node, Box::new(before)));
+        self.journal.records.push(Record::Changed(node, Box::new(before)));
         Some(layer)
     }
 
@@ -116,7 +116,7 @@ impl Graph {
         let Some(port) = layer.outputs.get_mut(output.port) else { return };
         let names = std::mem::replace(&mut port.names, names);
         let edited = std::mem::replace(&mut layer.edited, true);
-        self.journal.steps.push(Step::Named(Box::new(Named { output, names, edited })));
+        self.journal.records.push(Record::Named(Box::new(Renamed { output, names, edited })));
     }
 
     /// Joins a layer and one of its bodies in another way.
@@ -127,7 +127,7 @@ impl Graph {
         let port_map = std::mem::replace(&mut body.port_map, port_map);
         let back_edges = std::mem::replace(&mut body.back_edges, back_edges);
         body.rejoined = true;
-        self.journal.steps.push(Step::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
+        self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
     /// The graph of a body, to be changed.
@@ -136,7 +136,7 @@ impl Graph {
         let owner = self.storage.node_weight_mut(node).ok_or(EditError::NoLayer(layer))?;
         let body = owner.bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
         let length = body.graph.journal.len() as u32;
-        self.journal.steps.push(Step::Entered(node, at as u32, length));
+        self.journal.records.push(Record::Entered(node, at as u32, length));
         Ok(&mut body.graph)
     }
 
@@ -166,7 +166,7 @@ impl Graph {
         let span = old.and_then(|edge| self.hand_over(edge));
         let wire = Wire { touched: true, ..Wire::new(source.port, target.port, span) };
         let edge = self.storage.add_edge(from, to, wire);
-        self.journal.steps.push(Step::Wired(edge));
+        self.journal.records.push(Record::Wired(edge));
         // What nothing feeds, or feeds nothing, is on no cycle.
         let is_inner = self.live_edges(from).next().is_some() && self.storage.neighbors(to).next().is_some();
         self.journal.may_close_cycle |= is_inner;
@@ -201,7 +201,7 @@ impl Graph {
     fn unwire_one(&mut self, edge: EdgeIndex) {
         if let Some(wire) = self.storage.edge_weight_mut(edge) {
             wire.gone = true;
-            self.journal.steps.push(Step::Unwired(edge, wire.span.unwrap_or_default()));
+            self.journal.records.push(Record::Unwired(edge, wire.span.unwrap_or_default()));
         }
     }
 
@@ -210,14 +210,14 @@ impl Graph {
         let wire = self.storage.edge_weight_mut(edge)?;
         wire.gone = true;
         let span = wire.span.take();
-        self.journal.steps.push(Step::Unwired(edge, span.unwrap_or_default()));
+        self.journal.records.push(Record::Unwired(edge, span.unwrap_or_default()));
         span
     }
 
     /// Looks for a cycle that the batch closed, here or in a body.
     pub(super) fn check_batch(&self) -> Result<(), EditError> {
-        for step in &self.journal.steps {
-            if let &Step::Entered(node, at, _) = step
+        for record in &self.journal.records {
+            if let &Record::Entered(node, at, _) = record
                 && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at as usize))
             {
                 body.graph.check_batch()?;
@@ -231,10 +231,11 @@ impl Graph {
 
     /// Ends the batch: what is gone goes.
     pub(super) fn commit(&mut self) {
-        let steps = std::mem::take(&mut self.journal).steps;
-        let gone = steps.iter().filter_map(|step| if let Step::Unwired(edge, _) = step { Some(*edge) } else { None });
+        let records = std::mem::take(&mut self.journal).records;
+        let gone =
+            records.iter().filter_map(|record| if let Record::Unwired(edge, _) = record { Some(*edge) } else { None });
         let gone: Vec<_> = gone.collect();
-        self.fill_places(&steps, &gone);
+        self.fill_places(&records, &gone);
         self.removed.extend(gone.iter().filter_map(|&edge| self.storage.edge_weight(edge)?.span));
         if gone.len() > FEW {
             let live = |edge: petgraph::stable_graph::EdgeReference<'_, Wire>| {
@@ -250,26 +251,27 @@ impl Graph {
                 self.storage.remove_edge(edge);
             }
         }
-        for step in steps {
-            match step {
-                Step::Removed(node) => {
+        for record in records {
+            match record {
+                Record::Removed(node) => {
                     let layer = self.storage.remove_node(node);
                     self.removed.extend(layer.and_then(|layer| layer.span));
                     self.removed.append(&mut self.ignored);
                 }
-                Step::Added(_) => self.removed.append(&mut self.ignored),
-                Step::Entered(node, at, _) => {
+                Record::Added(_) => self.removed.append(&mut self.ignored),
+                Record::Entered(node, at, _) => {
                     if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
                         body.graph.commit();
                     }
                 }
-                Step::Changed(..) | Step::Named(_) | Step::Joined(_) | Step::Wired(_) | Step::Unwired(..) => {}
+                Record::Changed(..) | Record::Named(_) | Record::Joined(_) | Record::Wired(_) | Record::Unwired(..) => {
+                }
             }
         }
     }
 
     /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
-    fn fill_places(&mut self, steps: &[Step], gone: &[EdgeIndex]) {
+    fn fill_places(&mut self, records: &[Record], gone: &[EdgeIndex]) {
         let start = |graph: &Self, edge| {
             let (from, _) = graph.storage.edge_endpoints(edge)?;
             Some((from, graph.storage.edge_weight(edge)?.from_port))
@@ -279,14 +281,14 @@ impl Graph {
             Some((start(self, edge)?, span, edge))
         };
         let mut places: Vec<_> = gone.iter().filter_map(place).collect();
-        let homeless = |step: &Step| match *step {
-            Step::Wired(edge) => {
+        let homeless = |record: &Record| match *record {
+            Record::Wired(edge) => {
                 let wire = self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none());
                 wire.and_then(|_| Some((start(self, edge)?, edge)))
             }
             _ => None,
         };
-        let mut homeless: Vec<_> = steps.iter().filter_map(homeless).collect();
+        let mut homeless: Vec<_> = records.iter().filter_map(homeless).collect();
         places.sort_unstable();
         // Those that came first get the first places.
         homeless.sort_by_key(|(start, _)| *start);
@@ -302,19 +304,19 @@ impl Graph {
         }
     }
 
-    /// Undoes the batch back to where its journal was this long, the last step first, which finds each wire at the head of
+    /// Undoes the batch back to where its journal was this long, the last record first, which finds each wire at the head of
     /// its lists.
     pub(super) fn roll_back(&mut self, mark: usize) {
         while self.journal.len() > mark
-            && let Some(step) = self.journal.steps.pop()
+            && let Some(record) = self.journal.records.pop()
         {
-            match step {
-                Step::Added(node) => {
+            match record {
+                Record::Added(node) => {
                     if let Some(layer) = self.storage.remove_node(node) {
                         self.forget(layer.id);
                     }
                 }
-                Step::Removed(node) => {
+                Record::Removed(node) => {
                     if let Some(layer) = self.storage.node_weight_mut(node) {
                         layer.gone = false;
                         self.journal.gone_layers -= 1;
@@ -324,14 +326,14 @@ impl Graph {
                         }
                     }
                 }
-                Step::Changed(node, before) => {
+                Record::Changed(node, before) => {
                     if let Some(layer) = self.storage.node_weight_mut(node) {
                         let bodies = std::mem::take(&mut layer.bodies);
                         *layer = Layer { bodies, ..*before };
                     }
                 }
-                Step::Named(before) => {
-                    let Named { output, names, edited } = *before;
+                Record::Named(before) => {
+                    let Renamed { output, names, edited } = *before;
                     if let Some(layer) = self.layer_mut(output.layer) {
                         layer.edited = edited;
                         if let Some(port) = layer.outputs.get_mut(output.port) {
@@ -339,7 +341,7 @@ impl Graph {
                         }
                     }
                 }
-                Step::Joined(before) => {
+                Record::Joined(before) => {
                     let Joined { layer, at, port_map, back_edges, edited } = *before;
                     if let Some(owner) = self.layer_mut(layer) {
                         owner.edited = edited;
@@ -348,13 +350,13 @@ impl Graph {
                         }
                     }
                 }
-                Step::Wired(edge) => drop(self.storage.remove_edge(edge)),
-                Step::Unwired(edge, span) => {
+                Record::Wired(edge) => drop(self.storage.remove_edge(edge)),
+                Record::Unwired(edge, span) => {
                     if let Some(wire) = self.storage.edge_weight_mut(edge) {
                         (wire.gone, wire.span) = (false, Some(span).filter(|span| *span != Span::default()));
                     }
                 }
-                Step::Entered(node, at, mark) => {
+                Record::Entered(node, at, mark) => {
                     if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
                         body.graph.roll_back(mark as usize);
                     }

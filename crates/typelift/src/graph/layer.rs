@@ -213,14 +213,14 @@ impl PartialEq for OperationName {
 
 /// The attributes of a layer, which others share that have the same ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct AttributeList(Option<Arc<Attributes>>);
+pub(crate) struct AttributeList(Option<Arc<List>>);
 
 /// A constant has four.
-type Attributes = SmallVec<[Attribute; 4]>;
+type List = SmallVec<[Attribute; 4]>;
 
 impl AttributeList {
     /// Those of this layer alone, to be changed.
-    pub(super) fn to_mut(&mut self) -> &mut Attributes {
+    pub(super) fn to_mut(&mut self) -> &mut List {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
@@ -234,18 +234,18 @@ impl Deref for AttributeList {
     type Target = [Attribute];
 
     fn deref(&self) -> &[Attribute] {
-        self.0.as_deref().map_or(&[], Attributes::as_slice)
+        self.0.as_deref().map_or(&[], List::as_slice)
     }
 }
 
 impl FromIterator<Attribute> for AttributeList {
     fn from_iter<I: IntoIterator<Item = Attribute>>(attributes: I) -> Self {
-        Attributes::from_iter(attributes).into()
+        List::from_iter(attributes).into()
     }
 }
 
-impl From<Attributes> for AttributeList {
-    fn from(attributes: Attributes) -> Self {
+impl From<List> for AttributeList {
+    fn from(attributes: List) -> Self {
         Self((!attributes.is_empty()).then(|| Arc::new(attributes)))
     }
 }
