@@ -51,7 +51,7 @@ struct Entry<'a> {
     column: Option<usize>,
     end_line: Option<usize>,
     end_column: Option<usize>,
-    labels: Vec<Place<'a>>,
+    labels: Vec<Label<'a>>,
     related: Vec<Tensor<'a>>,
     notes: &'a [String],
     victims: &'a [LayerRef],
@@ -60,7 +60,7 @@ struct Entry<'a> {
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct Label<'a> {
     #[serde(flatten)]
     region: Region,
     message: &'a str,
@@ -89,7 +89,7 @@ impl<'a> Entry<'a> {
     fn new(lines: &Lines, diagnostic: &'a Diagnostic, fix: Option<&'a Fix>) -> Self {
         let region = Region::of(lines, diagnostic);
         let labels = diagnostic.labels.iter();
-        let labels = labels.map(|label| Place { region: Region::new(lines, label.span), message: &label.message });
+        let labels = labels.map(|label| Label { region: Region::new(lines, label.span), message: &label.message });
         let related = diagnostic.related.iter().map(|related| {
             let Region { line, column, .. } = Region::new(lines, related.span);
             let (element_type, shape) = (related.element_type.name(), related.shape.to_string());

@@ -24,23 +24,23 @@ pub use crate::selection::SelectionArgs;
 
 /// Why a report cannot be made, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ReportError {
     /// What is wrong, one sentence without a full stop.
     pub message: String,
     /// What can be done.
     pub help: Option<String>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ReportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         self.help.iter().try_for_each(|help| write!(f, "; {help}"))
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ReportError {}
 
-impl From<Failure> for Refusal {
+impl From<Failure> for ReportError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Other { message, help } => Self { message, help },
@@ -54,8 +54,8 @@ impl From<Failure> for Refusal {
 /// them are tried, and named if they work.
 ///
 /// # Errors
-/// [`Refusal`] if they cannot be printed as JSON.
-pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, Refusal> {
+/// [`ReportError`] if they cannot be printed as JSON.
+pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, ReportError> {
     let fixes = read.map_or_else(Fixes::default, |(model, file)| Fixes::find(file, model, diagnostics));
     json(&Document::new(diagnostics, &fixes))
 }
@@ -81,8 +81,8 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 /// What a conversion did to a model: as `convert --dry-run` prints it, and as `convert --report` writes it.
 ///
 /// # Errors
-/// [`Refusal`] if it cannot be printed as JSON.
-pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), Refusal> {
+/// [`ReportError`] if it cannot be printed as JSON.
+pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), ReportError> {
     let plan = Plan::new(file, converted.changes.clone()).with_lines(model).for_target(converted.retargeted.clone());
     let totals = plan.totals(converted.promotions_before, converted.promotions_left);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
@@ -98,14 +98,14 @@ pub fn losses(converted: &Converted, model: &Model) -> Vec<Diagnostic> {
 /// with their values, which are empty for those that have none.
 ///
 /// # Errors
-/// [`Refusal`] if the operands, the operation, the rule set or a setting are not known. Operands without a common type are
+/// [`ReportError`] if the operands, the operation, the rule set or a setting are not known. Operands without a common type are
 /// an answer.
 pub fn promotion(
     operands: &[&str],
     rules: &str,
     operation: &str,
     settings: &[(String, String)],
-) -> Result<String, Refusal> {
+) -> Result<String, ReportError> {
     Ok(promote::json(operands, rules, operation, settings)?)
 }
 
@@ -113,21 +113,21 @@ pub fn promotion(
 /// another model, how it differs from that one. A model that was not read from a file goes by its name.
 ///
 /// # Errors
-/// [`Refusal`] if the model cannot be printed as JSON.
+/// [`ReportError`] if the model cannot be printed as JSON.
 pub fn page(
     model: &Model,
     file: Option<&Path>,
     before: Option<(String, Diff)>,
     found: &[Diagnostic],
-) -> Result<String, Refusal> {
+) -> Result<String, ReportError> {
     Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found)?)
 }
 
 /// The layers of an inferred model, as `show` prints them for scripts.
 ///
 /// # Errors
-/// [`Refusal`] if no layer has a name or an operation that is asked for.
-pub fn listing(model: &Model, shown: &SelectionArgs) -> Result<String, Refusal> {
+/// [`ReportError`] if no layer has a name or an operation that is asked for.
+pub fn listing(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> {
     Ok(show::text(model, &shown.find(model)?))
 }
 
@@ -135,7 +135,7 @@ pub fn listing(model: &Model, shown: &SelectionArgs) -> Result<String, Refusal> 
 ///
 /// # Errors
 /// As [`listing`].
-pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, Refusal> {
+pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> {
     Ok(dot::print(model, &shown.find(model)?))
 }
 
@@ -148,9 +148,9 @@ pub fn stats_text(file: &str, stats: &Stats) -> String {
 /// What a finding means, as `explain` prints it; without its code, a line on each.
 ///
 /// # Errors
-/// [`Refusal`] if no finding has this code.
-pub fn explanation(code: Option<&str>) -> Result<String, Refusal> {
-    let code = code.map(explain::find_code).transpose().map_err(|message| Refusal { message, help: None })?;
+/// [`ReportError`] if no finding has this code.
+pub fn explanation(code: Option<&str>) -> Result<String, ReportError> {
+    let code = code.map(explain::find_code).transpose().map_err(|message| ReportError { message, help: None })?;
     Ok(explain::text(code))
 }
 
@@ -160,6 +160,6 @@ pub fn nearest_name(model: &Model, name: &str) -> Option<String> {
     input::nearest_name(model, name)
 }
 
-fn json(value: &impl Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(value).map_err(|error| Refusal { message: error.to_string(), help: None })
+fn json(value: &impl Serialize) -> Result<String, ReportError> {
+    serde_json::to_string(value).map_err(|error| ReportError { message: error.to_string(), help: None })
 }

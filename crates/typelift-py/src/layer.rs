@@ -5,10 +5,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use typelift::graph::Place;
+use typelift::ops::{LayerKind, kind};
 use typelift::{Graph, LayerId};
 
 use crate::failure::Failure;
-use crate::model::State;
+use crate::state::State;
 
 /// A layer of a model as it was when it was asked for: later edits make other states of the model, which it does not see.
 #[pyclass(frozen, module = "typelift._typelift")]
@@ -124,9 +125,8 @@ impl Layer {
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let layer = self.layer()?;
         let number = |name| layer.attribute(name)?.parse::<usize>().ok();
-        let (Some(offset), Some(size), "Const") = (number("offset"), number("size"), layer.ty()) else {
-            return Ok(None);
-        };
+        let bytes = number("offset").zip(number("size")).filter(|_| kind(layer) == LayerKind::Constant);
+        let Some((offset, size)) = bytes else { return Ok(None) };
         let bytes = py.detach(|| self.state.model.weights().read(offset as u64, size));
         let missing = || Failure::Value(format!("the weights of `{}` are not there", layer.name())).raise(py);
         bytes.ok_or_else(missing).map(|bytes| Some(PyBytes::new(py, &bytes)))

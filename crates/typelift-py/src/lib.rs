@@ -4,6 +4,7 @@
 mod failure;
 mod layer;
 mod model;
+mod state;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

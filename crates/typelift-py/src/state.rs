@@ -1,0 +1,125 @@
+//! A model between two edits, which the classes of the module share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use typelift::convert::Conversion;
+use typelift::ops::Release;
+use typelift::span::Lines;
+use typelift::xml::{self, WriteOptions};
+use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, Severity, Weights};
+use typelift_cli::report;
+
+use crate::failure::Failure;
+
+/// A model between two edits, with its types and shapes inferred.
+#[derive(Clone)]
+pub(crate) struct State {
+    pub(crate) model: typelift::Model,
+    /// What messages call it.
+    pub(crate) file: String,
+    /// Where it was read from.
+    pub(crate) path: Option<PathBuf>,
+    /// What reading found.
+    pub(crate) read: Vec<Diagnostic>,
+    /// What inference finds.
+    pub(crate) inferred: Vec<Diagnostic>,
+    /// Whether the ports that the file declares are no longer those of the model.
+    pub(crate) refresh_ports: bool,
+    /// Whether it is what the file holds.
+    pub(crate) edited: bool,
+    lines: OnceLock<Lines>,
+}
+
+impl State {
+    /// Reads a text, finds its weights unless it has errors, and infers types and shapes.
+    pub(crate) fn read(
+        file: String,
+        path: Option<PathBuf>,
+        text: String,
+        weights: impl FnOnce() -> Result<Weights, Failure>,
+    ) -> Result<Self, Failure> {
+        let source = Arc::new(text);
+        let reading = xml::parse(source.clone());
+        let diagnostics = Diagnostics { file, source, list: reading.diagnostics };
+        let (Some(mut model), false) = (reading.model, diagnostics.has_errors()) else {
+            return Err(Failure::model(&diagnostics));
+        };
+        model.set_weights(weights()?);
+        Ok(Self::of(model, diagnostics.file, path, diagnostics.list))
+    }
+
+    pub(crate) fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
+        let inferred = typelift::infer(&mut model);
+        let lines = OnceLock::new();
+        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, lines }
+    }
+
+    /// Where the lines of the source begin.
+    pub(crate) fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::new(self.model.source().clone()))
+    }
+
+    pub(crate) fn diagnostics(&self, list: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics { file: self.file.clone(), source: self.model.source().clone(), list }
+    }
+
+    pub(crate) fn check(&self, target: Option<Release>) -> Diagnostics {
+        let newer = target.map(|target| typelift::check_target(&self.model, target)).unwrap_or_default();
+        let found = self.read.iter().chain(&self.inferred).cloned().chain(newer).collect();
+        self.diagnostics(typelift::check_after(&self.model, found))
+    }
+
+    /// Infers types and shapes after an edit, which must not bring errors that were not there.
+    pub(crate) fn infer(&mut self, changed: &[LayerId]) -> Result<(), Failure> {
+        let mut found = typelift::infer(&mut self.model);
+        typelift::trace_changes(self.model.graph(), changed, &mut found);
+        let same = |a: &Diagnostic, b: &Diagnostic| a.code == b.code && a.layer == b.layer;
+        let is_new = |error: &&Diagnostic| error.is_error() && !self.inferred.iter().any(|known| same(known, error));
+        let new: Vec<_> = found.iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            return Err(Failure::model(&self.diagnostics(new)));
+        }
+        self.inferred = found;
+        Ok(())
+    }
+
+    pub(crate) fn options(&self, canonical: bool) -> WriteOptions {
+        WriteOptions { canonical, refresh_ports: self.refresh_ports }
+    }
+
+    pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<(String, String, String), Failure> {
+        let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
+        let converted = match conversion.run(&mut self.model, &mut found) {
+            Ok(converted) => converted,
+            Err(typelift::convert::ConvertError::Interface(error)) => {
+                let name = match &error {
+                    InterfaceError::Unknown { name, .. } => name.clone(),
+                    _ => String::new(),
+                };
+                return Err(refused(self, &name, error));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(converted) = converted else {
+            found.retain(Diagnostic::is_error);
+            return Err(Failure::model(&self.diagnostics(found)));
+        };
+        let fault = |refusal: report::ReportError| Failure::Fault(refusal.message);
+        let (text, json) = report::conversion(&self.file, &converted, &self.model).map_err(fault)?;
+        found.retain(|diagnostic| diagnostic.severity == Severity::Warning);
+        found.extend(report::losses(&converted, &self.model));
+        let warnings = report::findings_json(&self.diagnostics(found), None).map_err(fault)?;
+        self.refresh_ports |= converted.refresh_ports;
+        self.inferred = typelift::infer(&mut self.model);
+        Ok((text, json, warnings))
+    }
+}
+
+/// An input or output that cannot be changed, and perhaps the one that is meant.
+pub(crate) fn refused(state: &State, name: &str, error: InterfaceError) -> Failure {
+    match error {
+        InterfaceError::Unknown { .. } => Failure::unknown(&state.model, name, &error),
+        error => error.into(),
+    }
+}
