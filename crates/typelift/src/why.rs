@@ -64,7 +64,7 @@ pub struct Step {
     /// What decides the type.
     pub rule: Rule,
     /// The tensors that have a say in it.
-    pub from: Vec<Source>,
+    pub from: Vec<Premise>,
 }
 
 impl Step {
@@ -81,7 +81,7 @@ fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Erro
 
 /// A tensor that has a say in the type of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Source {
+pub struct Premise {
     /// The input by which it enters the layer; `None` for the Result of a body.
     pub input: Option<usize>,
     /// Its place among the steps of the derivation.
@@ -401,14 +401,14 @@ impl<'a> Search<'a> {
     }
 
     /// A tensor as a source of another; `None` where there is no such tensor.
-    fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Source> {
+    fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Premise> {
         self.scopes[scope].graph.output(tensor)?;
         let next = self.indices.len();
         let step = *self.indices.entry((scope, tensor)).or_insert_with(|| {
             self.waiting.push_back((scope, tensor));
             next
         });
-        Some(Source { input, step })
+        Some(Premise { input, step })
     }
 
     /// The step of a tensor that was visited.
@@ -431,7 +431,7 @@ impl<'a> Search<'a> {
     }
 
     /// What decides the type of an output, and the tensors that have a say in it.
-    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Source>) {
+    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
         match operation.layer_kind() {
@@ -453,59 +453,29 @@ impl<'a> Search<'a> {
 
     /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
     fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
-        let Scope { graph, probe: asker, .. } = &mut self.scopes[scope];
+        let Scope { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
-        let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        let types: Vec<ElementType> = ports.iter().map(|port| port.element_type()).collect();
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
             && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
         {
             let steps = step.iter().map(ToString::to_string).collect();
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
-        let mut probe = |layer: &Layer, ports: &[&OutputPort]| {
-            let values = AttributeValues::of(layer, operation);
-            let subject = Subject { graph, layer, operation, values: &values, given: None };
-            let outputs = asker.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
-            Ok::<_, String>(outputs.get(port).map_or(ElementType::Dynamic, |output| output.0))
-        };
-        let found = match probe(layer, &ports) {
+        let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
+        let mut trial = Trial { graph, probe, operation, port };
+        let found = match trial.element_type(layer, &ports) {
             Ok(found) => found,
             // A rule that looks at more than its layer, such as that of Assign, is not asked as it was.
-            Err(_) if known != ElementType::Dynamic => match types.first() {
-                Some(&first) if first == known => return (Rule::Input { input: 0 }, vec![0]),
+            Err(_) if known != ElementType::Dynamic => match ports.first() {
+                Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),
             },
             Err(message) => return (Rule::Refused { message }, (0..ports.len()).collect()),
         };
-        for attribute in operation.type_attributes() {
-            let setting = setting(layer, attribute);
-            let changes = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
-                let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
-                other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
-                probe(&other.with_attribute(attribute.name, ty.name()), &ports).ok()
-            });
-            // Where it must agree with an input, as that of ReadValue, every other value is refused.
-            if changes.map_or(setting.value == found.name(), |ty| ty != found) {
-                return (Rule::Attribute(setting), Vec::new());
-            }
+        if let Some(setting) = trial.deciding_attribute(layer, &ports, found) {
+            return (Rule::Attribute(setting), Vec::new());
         }
-        let mut deciding = Vec::new();
-        for group in operation.input_groups(&types) {
-            let others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
-            let changed = others.copied().find_map(|element_type| {
-                let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
-                let others: Vec<_> = group.iter().map(other).collect();
-                let mut ports: Vec<&OutputPort> = ports.to_vec();
-                for (input, port) in &others {
-                    ports[*input] = port;
-                }
-                probe(layer, &ports).ok()
-            });
-            if changed.is_some_and(|ty| ty != found) {
-                deciding.extend(group);
-            }
-        }
+        let deciding = trial.deciding_inputs(layer, &ports, found);
         let rule = match deciding[..] {
             [] => Rule::Fixed,
             [input] => Rule::Input { input },
@@ -527,7 +497,7 @@ impl<'a> Search<'a> {
     }
 
     /// What the Results of the bodies of a layer take that become one of its outputs.
-    fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Source> {
+    fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Premise> {
         let bodies = layer.bodies().iter().enumerate();
         let sources = bodies.filter_map(|(at, body)| {
             let scope = *self.doors.get(&(scope, layer.id(), at))?;
@@ -536,5 +506,64 @@ impl<'a> Search<'a> {
             self.visit(None, scope, body.graph.producer(entry.internal_layer_id.input(0))?)
         });
         sources.collect()
+    }
+}
+
+/// Asks the rule of an operation what type it gives, with its layer and its inputs as they are or otherwise.
+struct Trial<'a, 'p> {
+    graph: &'a Graph,
+    probe: &'p mut Probe,
+    operation: &'static Operation,
+    /// The output that it is about.
+    port: usize,
+}
+
+impl Trial<'_, '_> {
+    /// The type that the rule gives.
+    ///
+    /// # Errors
+    /// Why the operation refuses the layer.
+    fn element_type(&mut self, layer: &Layer, ports: &[&OutputPort]) -> Result<ElementType, String> {
+        let Self { graph, operation, .. } = *self;
+        let values = AttributeValues::of(layer, operation);
+        let subject = Subject { graph, layer, operation, values: &values, given: None };
+        let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
+        Ok(outputs.get(self.port).map_or(ElementType::Dynamic, |output| output.0))
+    }
+
+    /// The attribute without which the type would not be `found`.
+    fn deciding_attribute(&mut self, layer: &Layer, ports: &[&OutputPort], found: ElementType) -> Option<Setting> {
+        self.operation.type_attributes().find_map(|attribute| {
+            let setting = setting(layer, attribute);
+            let changed = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
+                let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
+                other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
+                self.element_type(&other.with_attribute(attribute.name, ty.name()), ports).ok()
+            });
+            // Where it must agree with an input, as that of ReadValue, every other value is refused.
+            changed.map_or(setting.value == found.name(), |ty| ty != found).then_some(setting)
+        })
+    }
+
+    /// The inputs without whose types the type would not be `found`.
+    fn deciding_inputs(&mut self, layer: &Layer, ports: &[&OutputPort], found: ElementType) -> Vec<usize> {
+        let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
+        let mut deciding = Vec::new();
+        for group in self.operation.input_groups(&types) {
+            let others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
+            let changed = others.copied().find_map(|element_type| {
+                let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
+                let others: Vec<_> = group.iter().map(other).collect();
+                let mut ports = ports.to_vec();
+                for (input, port) in &others {
+                    ports[*input] = port;
+                }
+                self.element_type(layer, &ports).ok()
+            });
+            if changed.is_some_and(|ty| ty != found) {
+                deciding.extend(group);
+            }
+        }
+        deciding
     }
 }

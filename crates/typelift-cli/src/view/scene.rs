@@ -381,14 +381,14 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
 pub(super) fn steps(model: &Model) -> Vec<Step> {
     let derivation = typelift::why::why_all(model);
     let path = |step: &typelift::why::Step| step.layer.full_name();
-    let source = |source: &typelift::why::Source| (source.input, source.step);
+    let premise = |premise: &typelift::why::Premise| (premise.input, premise.step);
     let steps = derivation.steps.iter().map(|step| Step {
         id: step.layer.id,
         path: path(step),
         output: step.output,
         rule: step.rule.to_string(),
         element_type: step.element_type.name(),
-        from: step.from.iter().map(source).collect(),
+        from: step.from.iter().map(premise).collect(),
     });
     steps.collect()
 }
