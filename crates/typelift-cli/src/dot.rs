@@ -18,7 +18,7 @@ const LOSES: &str = "#b3001b";
 /// The layers that are shown as a graph for Graphviz.
 pub(crate) fn print(model: &Model, selection: &Selection<'_>) -> String {
     let mut drawing = Drawing { model, selection, types: BTreeSet::new(), converts: [false; 2], out: String::new() };
-    drawing.graph(selection.graph, "", 1);
+    drawing.write_graph(selection.graph, "", 1);
     let mut out = format!("digraph {} {{\n", quoted(model.name()));
     // Limits on its search, without which Graphviz does not finish graphs of a thousand layers.
     out += "  graph [nslimit=2, nslimit1=2, mclimit=0.5]\n";
@@ -39,11 +39,11 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     /// The nodes and edges of a graph, and its bodies as clusters. `scope` sets its nodes apart from those of other graphs.
-    fn graph(&mut self, graph: &Graph, scope: &str, depth: usize) {
+    fn write_graph(&mut self, graph: &Graph, scope: &str, depth: usize) {
         let indent = "  ".repeat(depth);
         let node = |id: LayerId| format!("\"{scope}{id}\"");
         for layer in self.selection.layers(graph) {
-            self.node(graph, layer, &format!("{indent}{}", node(layer.id())));
+            self.write_node(graph, layer, &format!("{indent}{}", node(layer.id())));
             for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
                 let Some((feed, source)) = feed.and_then(|feed| Some((feed, graph.layer(feed.layer)?))) else {
                     continue;
@@ -65,13 +65,13 @@ impl Drawing<'_> {
                 let _ = writeln!(self.out, "{indent}{edge} [{}]", attributes.join(", "));
             }
             for body in layer.bodies().iter().filter(|body| self.selection.opens(body)) {
-                self.body(layer, body, scope, depth);
+                self.write_body(layer, body, scope, depth);
             }
         }
     }
 
     /// A layer as a box: its name, operation, constants and types, more as a tooltip.
-    fn node(&mut self, graph: &Graph, layer: &Layer, node: &str) {
+    fn write_node(&mut self, graph: &Graph, layer: &Layer, node: &str) {
         let ty = layer.outputs().first().map(|port| port.element_type());
         self.types.extend(ty);
         let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
@@ -100,13 +100,13 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{node} [label={label}, tooltip={tooltip}, {colors}]");
     }
 
-    fn body(&mut self, layer: &Layer, body: &Body, scope: &str, depth: usize) {
+    fn write_body(&mut self, layer: &Layer, body: &Body, scope: &str, depth: usize) {
         let indent = "  ".repeat(depth);
         let inner = format!("{scope}{}/{}/", layer.id(), body.name());
         let _ = writeln!(self.out, "{indent}subgraph \"cluster_{inner}\" {{");
         let title = quoted(format!("{} of {}", body.name(), Clean(layer.name())));
         let _ = writeln!(self.out, "{indent}  label={title}; style=dashed; fontname=\"Helvetica\"");
-        self.graph(body.graph(), &inner, depth + 1);
+        self.write_graph(body.graph(), &inner, depth + 1);
         let _ = writeln!(self.out, "{indent}}}");
         let shows = |id| body.graph().layer(id).is_some_and(|inside| self.selection.shows(body.graph(), inside));
         for entry in body.port_map().iter().filter(|entry| shows(entry.internal_layer_id)) {

@@ -18,22 +18,22 @@ const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
 
 impl<'a> Check<'a> {
     /// Looks at a layer of a known operation, whose tensors are inferred.
-    pub(super) fn behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
+    pub(super) fn check_behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation, &inputs);
         match operation.layer_kind() {
-            LayerKind::If => self.condition(layer, &inputs, 0),
+            LayerKind::If => self.check_condition(layer, &inputs, 0),
             LayerKind::Loop => {
-                self.condition(layer, &inputs, 1);
-                self.loop_body(layer, &inputs);
+                self.check_condition(layer, &inputs, 1);
+                self.check_loop_body(layer, &inputs);
             }
-            LayerKind::TensorIterator => self.loop_body(layer, &inputs),
-            LayerKind::Convert => self.destroyed_values(layer, &inputs),
+            LayerKind::TensorIterator => self.check_loop_body(layer, &inputs),
+            LayerKind::Convert => self.find_destroyed_values(layer, &inputs),
             LayerKind::Constant => {
-                self.long_name(layer);
-                self.non_finite_values(layer);
+                self.check_name_length(layer);
+                self.find_non_finite_values(layer);
             }
-            _ if operation.attribute("hidden_size").is_some() => self.hidden_size(layer, &inputs),
+            _ if operation.attribute("hidden_size").is_some() => self.check_hidden_size(layer, &inputs),
             _ => {}
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn condition(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>], at: usize) {
+    fn check_condition(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>], at: usize) {
         let Some(&Some((producer, port))) = inputs.get(at) else { return };
         if [ElementType::Boolean, ElementType::Dynamic].contains(&port.element_type()) {
             return;
@@ -105,9 +105,9 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+    fn check_loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(body) = layer.bodies().first() else { return };
-        self.purposes(layer, body);
+        self.check_purposes(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
         let known = |purpose: Option<&str>| purpose.is_none_or(|purpose| PURPOSES.contains(&purpose));
         let misspelt = body.port_map().iter().any(|it| !known(it.purpose()));
@@ -123,12 +123,12 @@ impl<'a> Check<'a> {
             ));
         }
         for at in 0..body.back_edges().len() {
-            self.back_edge(layer, body, at, inputs);
+            self.check_back_edge(layer, body, at, inputs);
         }
     }
 
     /// Looks for purposes in a port map that OpenVINO does not know.
-    fn purposes(&mut self, layer: &Layer, body: &Body) {
+    fn check_purposes(&mut self, layer: &Layer, body: &Body) {
         for entry in body.port_map() {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
             let message = format!("`{purpose}` is not a purpose: OpenVINO ignores it");
@@ -143,7 +143,7 @@ impl<'a> Check<'a> {
     }
 
     /// Compares what a loop hands to its next iteration with what it starts from.
-    fn back_edge(&mut self, layer: &Layer, body: &'a Body, at: usize, inputs: &[Option<(&Layer, &OutputPort)>]) {
+    fn check_back_edge(&mut self, layer: &Layer, body: &'a Body, at: usize, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(edge) = body.back_edges().get(at) else { return };
         let graph = body.graph();
         let (Some(result), Some(parameter)) = (graph.layer(edge.from), graph.layer(edge.to)) else { return };
@@ -174,7 +174,7 @@ impl<'a> Check<'a> {
     }
 
     /// Compares the size that an attribute says with the one that the weights have.
-    fn hidden_size(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+    fn check_hidden_size(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(said) = layer.attribute("hidden_size").and_then(|text| text.trim().parse::<i64>().ok()) else {
             return;
         };
@@ -190,7 +190,7 @@ impl<'a> Check<'a> {
     }
 
     /// OpenVINO reads the data of a constant only where its type is `Const`.
-    fn long_name(&mut self, layer: &Layer) {
+    fn check_name_length(&mut self, layer: &Layer) {
         if layer.ty().eq_ignore_ascii_case("Constant") {
             let message = format!("`{}` is a constant without data: its type must be `Const`", layer.name());
             let lint = self.lint(Code::MisnamedOperation, layer, message);
@@ -199,7 +199,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn non_finite_values(&mut self, layer: &'a Layer) {
+    fn find_non_finite_values(&mut self, layer: &'a Layer) {
         let ty = layer.attribute("element_type").and_then(ElementType::from_name);
         let Some(ty) = ty.filter(|ty| [ElementType::F16, ElementType::Bf16].contains(ty)) else { return };
         let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
@@ -224,7 +224,7 @@ impl<'a> Check<'a> {
     }
 
     /// Looks at what a Convert leaves of a constant.
-    fn destroyed_values(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+    fn find_destroyed_values(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(&Some((constant, from))) = inputs.first() else { return };
         let Some(to) = layer.outputs().first().map(OutputPort::element_type) else { return };
         let overflows = fidelity(from.element_type(), to)

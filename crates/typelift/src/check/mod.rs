@@ -97,12 +97,12 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     while let Some((graph, path)) = pending.pop() {
         check.path = path;
         for layer in graph.layers() {
-            check.stranger(layer);
+            check.note_stranger(layer);
             let inside = |body: &'_ Body| [&check.path[..], &[format!("{}/{}", layer.name(), body.name())]].concat();
             pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body))));
         }
     }
-    check.unknown_operations(Severity::Warning);
+    check.report_unknown_operations(Severity::Warning);
     check.diagnostics
 }
 
@@ -110,19 +110,19 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
 pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
-    check.legacy_types(model);
+    check.find_legacy_types(model);
     check.diagnostics.pop()
 }
 
 /// A layer and where to find it.
-struct Place<'a> {
+struct Located<'a> {
     layer: &'a Layer,
     reference: LayerRef,
 }
 
 /// A constant and the bytes it takes.
 struct Constant<'a> {
-    place: Place<'a>,
+    place: Located<'a>,
     start: u64,
     end: u64,
 }
@@ -157,7 +157,7 @@ struct Check<'a> {
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,
     /// The layers of each operation and version that OpenVINO does not have, by name and version.
-    strangers: BTreeMap<(&'a str, &'a str), Vec<Place<'a>>>,
+    strangers: BTreeMap<(&'a str, &'a str), Vec<Located<'a>>>,
     newest: Option<Newest<'a>>,
     /// Whether a constant does not say where its bytes are.
     has_misplaced_constants: bool,
@@ -186,41 +186,41 @@ impl<'a> Check<'a> {
     }
 
     fn lints(mut self, model: &'a Model) -> Vec<Diagnostic> {
-        self.graph(&model.graph, true);
-        self.unknown_operations(Severity::Error);
-        self.constants(model);
-        self.bare_ampersands(model);
-        self.required_release(model);
-        self.legacy_types(model);
+        self.check_graph(&model.graph, true);
+        self.report_unknown_operations(Severity::Error);
+        self.check_constants(model);
+        self.find_bare_ampersands(model);
+        self.report_required_release(model);
+        self.find_legacy_types(model);
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
         self.diagnostics.sort_by_key(start);
         self.diagnostics
     }
 
     /// Looks at a graph and its bodies, and compares ports with tensors if what the graph is given is `known`.
-    fn graph(&mut self, graph: &'a Graph, known: bool) {
-        self.duplicate_layer_names(graph);
-        self.duplicate_tensor_names(graph);
-        self.unreachable_layers(graph);
-        let unknown = if known { self.stale_ports(graph) } else { FxHashSet::default() };
+    fn check_graph(&mut self, graph: &'a Graph, known: bool) {
+        self.find_duplicate_layer_names(graph);
+        self.find_duplicate_tensor_names(graph);
+        self.find_unreachable_layers(graph);
+        let unknown = if known { self.find_stale_ports(graph) } else { FxHashSet::default() };
         for layer in graph.unordered() {
             match layer.operation() {
                 Some(operation) => {
-                    self.operation(graph, layer, operation);
-                    self.behavior(graph, layer, operation);
+                    self.check_operation(graph, layer, operation);
+                    self.check_behavior(graph, layer, operation);
                 }
-                None => self.stranger(layer),
+                None => self.note_stranger(layer),
             }
             for body in layer.bodies() {
                 self.path.push(format!("{}/{}", layer.name(), body.name()));
-                self.graph(&body.graph, known && !unknown.contains(&layer.id()));
+                self.check_graph(&body.graph, known && !unknown.contains(&layer.id()));
                 self.path.pop();
             }
         }
     }
 
     /// Records a layer of an operation that OpenVINO does not have. One without type or version was reported when it was read.
-    fn stranger(&mut self, layer: &'a Layer) {
+    fn note_stranger(&mut self, layer: &'a Layer) {
         let unknown = layer.operation().is_none();
         if unknown && !layer.ty().is_empty() && !layer.version().is_empty() {
             let place = self.place(layer);
@@ -228,8 +228,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn place(&self, layer: &'a Layer) -> Place<'a> {
-        Place { layer, reference: self.reference(layer) }
+    fn place(&self, layer: &'a Layer) -> Located<'a> {
+        Located { layer, reference: self.reference(layer) }
     }
 
     fn reference(&self, layer: &Layer) -> LayerRef {
@@ -247,7 +247,7 @@ impl<'a> Check<'a> {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }
 
-    fn duplicate_layer_names(&mut self, graph: &Graph) {
+    fn find_duplicate_layer_names(&mut self, graph: &Graph) {
         for layers in repeated(graph.layers().map(|layer| (layer.name(), layer))) {
             let Some((last, earlier)) = layers.split_last() else { continue };
             let message = format!("{} layers have the name `{}`", layers.len(), last.name());
@@ -261,7 +261,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn duplicate_tensor_names(&mut self, graph: &Graph) {
+    fn find_duplicate_tensor_names(&mut self, graph: &Graph) {
         let mut names = Vec::new();
         let mut given = HashMap::<_, Vec<String>>::new();
         for layer in graph.layers() {
@@ -294,7 +294,7 @@ impl<'a> Check<'a> {
     }
 
     /// References to what is not an entity of XML, and `&` by itself.
-    fn bare_ampersands(&mut self, model: &Model) {
+    fn find_bare_ampersands(&mut self, model: &Model) {
         let text = self.source;
         if text.contains("<!ENTITY") {
             return;
@@ -320,7 +320,7 @@ impl<'a> Check<'a> {
     }
 
     /// Layers from which no path leads to what OpenVINO keeps. Of layers that feed each other only the last is reported.
-    fn unreachable_layers(&mut self, graph: &Graph) {
+    fn find_unreachable_layers(&mut self, graph: &Graph) {
         // An edge that could not be followed may have been the way.
         if graph.unordered().any(|layer| layer.broken) {
             return;
@@ -345,8 +345,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn operation(&mut self, graph: &Graph, layer: &'a Layer, operation: &'static Operation) {
-        self.requirements(graph, layer);
+    fn check_operation(&mut self, graph: &Graph, layer: &'a Layer, operation: &'static Operation) {
+        self.note_requirements(graph, layer);
         if operation.layer_kind() == LayerKind::Constant {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
             match (number("offset"), number("size"), layer.attribute("value")) {
@@ -384,15 +384,15 @@ impl<'a> Check<'a> {
     /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
     /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
     /// has an error, is not compared. Gives the layers of which nothing is known.
-    fn stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
+    fn find_stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
         let Ok(order) = graph.topological_order() else { return FxHashSet::default() };
         // Of the layers that are not sound.
-        let mut sources = FxHashMap::<LayerId, Source>::default();
+        let mut unsound = FxHashMap::<LayerId, Soundness>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };
-            let before = graph.sources(id).filter_map(|source| sources.get(&source).copied());
-            let mut source = before.max().unwrap_or(Source::Sound);
+            let before = graph.sources(id).filter_map(|source| unsound.get(&source).copied());
+            let mut soundness = before.max().unwrap_or(Soundness::Sound);
             let nothing =
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
             let lacks_part =
@@ -400,21 +400,21 @@ impl<'a> Check<'a> {
             let doubtful = self.errors.are_there()
                 && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
             if doubtful || layer.outputs().iter().any(nothing) {
-                source = Source::Unknown;
+                soundness = Soundness::Unknown;
             }
-            if source != Source::Unknown {
+            if soundness != Soundness::Unknown {
                 for lint in self.stale_ports_of(graph, layer) {
-                    match source {
-                        Source::Stale(root) => stale[root].1 += 1,
+                    match soundness {
+                        Soundness::Stale(root) => stale[root].1 += 1,
                         _ => {
-                            source = Source::Stale(stale.len());
+                            soundness = Soundness::Stale(stale.len());
                             stale.push((lint, 0));
                         }
                     }
                 }
             }
-            if source != Source::Sound {
-                sources.insert(id, source);
+            if soundness != Soundness::Sound {
+                unsound.insert(id, soundness);
             }
         }
         for (mut lint, more) in stale {
@@ -424,7 +424,7 @@ impl<'a> Check<'a> {
             }
             self.diagnostics.push(lint);
         }
-        sources.into_iter().filter(|(_, source)| *source == Source::Unknown).map(|(id, _)| id).collect()
+        unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
     }
 
     /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
@@ -468,9 +468,9 @@ impl<'a> Check<'a> {
 
     /// One finding for each operation and version that OpenVINO does not have: a warning where an extension can bring it, and
     /// as `severe` as asked where the version is one of OpenVINO's own sets.
-    fn unknown_operations(&mut self, severe: Severity) {
+    fn report_unknown_operations(&mut self, severe: Severity) {
         for ((ty, version), places) in std::mem::take(&mut self.strangers) {
-            let Some(Place { layer, reference }) = places.first() else { continue };
+            let Some(Located { layer, reference }) = places.first() else { continue };
             let stranger = ops::describe_stranger(ty, version);
             // The others are errors, which inference reports.
             if stranger.code != Code::UnknownOperation {
@@ -494,10 +494,10 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn constants(&mut self, model: &Model) {
+    fn check_constants(&mut self, model: &Model) {
         let mut constants = std::mem::take(&mut self.constants);
         let Some(length) = model.weights.len() else {
-            self.missing_weights(&constants);
+            self.report_missing_weights(&constants);
             return;
         };
         // What does not fit is an error, which inference reports.
@@ -505,7 +505,7 @@ impl<'a> Check<'a> {
             return;
         }
         constants.sort_by_key(|constant| (constant.start, constant.end));
-        self.unaligned_constants(&constants);
+        self.find_unaligned_constants(&constants);
         let means = preprocessing_weights(model);
         let mut holes = Vec::new();
         let mut hole = |before: Option<&'_ Constant<'a>>, end| {
@@ -519,7 +519,7 @@ impl<'a> Check<'a> {
                 // Constants of the same bytes share them.
                 Some(before) if constant.start < before.end => {
                     if (before.start, before.end) != (constant.start, constant.end) {
-                        self.overlap(before, constant);
+                        self.report_overlap(before, constant);
                     }
                 }
                 _ => hole(before, constant.start),
@@ -529,12 +529,12 @@ impl<'a> Check<'a> {
             }
         }
         hole(before, length);
-        self.unreferenced_weights(model, &holes, length);
+        self.find_unreferenced_weights(model, &holes, length);
     }
 
     /// Constants at an offset that is not a multiple of their element's size. OpenVINO writes them so where each begins at the
     /// end of another, and that is not reported.
-    fn unaligned_constants(&mut self, constants: &[Constant]) {
+    fn find_unaligned_constants(&mut self, constants: &[Constant]) {
         let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
         let is_packed = |Constant { place, start, .. }: &Constant| {
             element_size(place.layer).is_some_and(|size| start % size != 0) && ends.contains(start)
@@ -542,7 +542,7 @@ impl<'a> Check<'a> {
         if constants.iter().any(is_packed) {
             return;
         }
-        for Constant { place: Place { layer, reference }, start, .. } in constants {
+        for Constant { place: Located { layer, reference }, start, .. } in constants {
             let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
             let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
                 continue;
@@ -556,8 +556,8 @@ impl<'a> Check<'a> {
     }
 
     #[cold]
-    fn overlap(&mut self, before: &Constant, constant: &Constant) {
-        let Place { layer, reference } = &constant.place;
+    fn report_overlap(&mut self, before: &Constant, constant: &Constant) {
+        let Located { layer, reference } = &constant.place;
         let message = format!(
             "the bytes {} to {} of `{}` are partly those of `{}`, {} to {}",
             constant.start,
@@ -575,7 +575,7 @@ impl<'a> Check<'a> {
             .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
     }
 
-    fn unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
+    fn find_unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
         let holes: Vec<_> = holes.iter().filter(|hole| hole.len() >= PADDING).collect();
         let Some(first) = holes.first() else { return };
         let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
@@ -594,8 +594,8 @@ impl<'a> Check<'a> {
         self.diagnostics.push(lint.help("the .bin is another model's, or constants were removed from this one"));
     }
 
-    fn missing_weights(&mut self, constants: &[Constant]) {
-        let Some(Constant { place: Place { layer, reference }, .. }) = constants.first() else { return };
+    fn report_missing_weights(&mut self, constants: &[Constant]) {
+        let Some(Constant { place: Located { layer, reference }, .. }) = constants.first() else { return };
         let count = match constants.len() {
             1 => "a constant".to_owned(),
             count => format!("{count} constants"),
@@ -609,7 +609,7 @@ impl<'a> Check<'a> {
     }
 
     /// Records what a layer requires, if no other layer requires a newer release.
-    fn requirements(&mut self, graph: &Graph, layer: &'a Layer) {
+    fn note_requirements(&mut self, graph: &Graph, layer: &'a Layer) {
         for Requirement { release, feature } in ops::requirements(graph, layer) {
             if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
                 self.newest = Some(Newest { release, layers: Vec::new(), more: 0 });
@@ -624,7 +624,7 @@ impl<'a> Check<'a> {
     }
 
     /// The note on the oldest release that reads the model, with what requires it.
-    fn required_release(&mut self, model: &Model) {
+    fn report_required_release(&mut self, model: &Model) {
         let format = Release::of_format(model.version);
         let newest = self.newest.take().filter(|newest| newest.release > format);
         let Newest { release, layers, more } =
@@ -639,7 +639,7 @@ impl<'a> Check<'a> {
             note = note.at(version, format!("version {} of the format requires it", model.version.number()));
         }
         note.layer = layers.first().map(|(place, _)| place.reference.clone());
-        for (Place { layer, .. }, feature) in &layers {
+        for (Located { layer, .. }, feature) in &layers {
             let span = match feature {
                 Feature::Attribute(attribute) => self.locate(layer, "data", attribute.name()),
                 _ => self.locate(layer, "layer", "version"),
@@ -653,7 +653,7 @@ impl<'a> Check<'a> {
     }
 
     /// Notes the inputs and outputs of a version 10 file that `Core.read_model` gives other types, by a Convert.
-    fn legacy_types(&mut self, model: &'a Model) {
+    fn find_legacy_types(&mut self, model: &'a Model) {
         if model.version == IrVersion::V11 {
             return;
         }
@@ -726,14 +726,14 @@ fn legacy_output(ty: ElementType) -> ElementType {
 struct Newest<'a> {
     release: Release,
     /// The first layers that require it, each with what does.
-    layers: Vec<(Place<'a>, Feature<'a>)>,
+    layers: Vec<(Located<'a>, Feature<'a>)>,
     /// How many more there are.
     more: usize,
 }
 
 /// What the tensors that lead to a layer are, the worst counting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum Soundness {
     /// As declared.
     Sound,
     /// Not as declared, since this diagnostic.

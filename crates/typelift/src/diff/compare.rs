@@ -99,11 +99,11 @@ impl<'a> Comparison<'a> {
         let (causes, retyped) = (vec![None; after.len()], vec![false; after.len()]);
         let (deferred, first) = (Vec::new(), None);
         let mut scope = Scope { before, after, pairs, path, rank, outer, removed, causes, retyped, deferred, first };
-        self.removed_layers(&mut scope);
-        self.added_layers(&mut scope);
+        self.report_removed_layers(&mut scope);
+        self.report_added_layers(&mut scope);
         for b in 0..scope.after.len() {
             if let Some(a) = scope.pairs.of_after[b] {
-                self.pair(&mut scope, a, b);
+                self.compare_pair(&mut scope, a, b);
             }
         }
         for (b, consequence) in std::mem::take(&mut scope.deferred) {
@@ -118,7 +118,7 @@ impl<'a> Comparison<'a> {
         scope.first
     }
 
-    fn removed_layers(&mut self, scope: &mut Scope<'a>) {
+    fn report_removed_layers(&mut self, scope: &mut Scope<'a>) {
         let folded = scope.before.find_folded();
         let mut ranks = vec![usize::MAX; scope.before.len()];
         for a in (0..scope.before.len()).rev() {
@@ -133,7 +133,7 @@ impl<'a> Comparison<'a> {
                 let cause = scope.removed[uses[0].layer];
                 self.fold(cause, scope, &scope.before, a, ChangeKind::Removed)
             } else if scope.before.alive[a] || !is_lone {
-                Some(self.lone_layer(scope, &scope.before, a, ChangeKind::Removed, ranks[a]))
+                Some(self.report_lone_layer(scope, &scope.before, a, ChangeKind::Removed, ranks[a]))
             } else {
                 None
             };
@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
         scope.first = scope.first.or(scope.removed.iter().flatten().copied().next());
     }
 
-    fn added_layers(&mut self, scope: &mut Scope<'a>) {
+    fn report_added_layers(&mut self, scope: &mut Scope<'a>) {
         let folded = scope.after.find_folded();
         for b in (0..scope.after.len()).rev().filter(|&b| scope.pairs.of_after[b].is_none()).collect::<Vec<_>>() {
             let uses = &scope.after.uses[b];
@@ -150,7 +150,7 @@ impl<'a> Comparison<'a> {
                 let cause = scope.causes[uses[0].layer];
                 self.fold(cause, scope, &scope.after, b, ChangeKind::Added)
             } else if scope.after.alive[b] || !is_lone {
-                Some(self.lone_layer(scope, &scope.after, b, ChangeKind::Added, 2 * b + 1))
+                Some(self.report_lone_layer(scope, &scope.after, b, ChangeKind::Added, 2 * b + 1))
             } else {
                 None
             };
@@ -176,7 +176,14 @@ impl<'a> Comparison<'a> {
         cause
     }
 
-    fn lone_layer(&mut self, scope: &Scope<'_>, side: &Side<'_>, at: usize, kind: ChangeKind, rank: usize) -> Cause {
+    fn report_lone_layer(
+        &mut self,
+        scope: &Scope<'_>,
+        side: &Side<'_>,
+        at: usize,
+        kind: ChangeKind,
+        rank: usize,
+    ) -> Cause {
         let text = Some(expression(side, at));
         let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
         let difference = Difference { kind, subject: None, before, after, values: None };
@@ -239,7 +246,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn pair(&mut self, scope: &mut Scope<'a>, a: usize, b: usize) {
+    fn compare_pair(&mut self, scope: &mut Scope<'a>, a: usize, b: usize) {
         let mut own = None;
         let operations = [(&scope.before, a), (&scope.after, b)].map(|(side, at)| operation(side, at));
         let is_same = operations[0] == operations[1];
@@ -253,7 +260,7 @@ impl<'a> Comparison<'a> {
                 Difference::new(ChangeKind::Operation, names.0, names.1)
             });
         } else if scope.after.is_constant(b) {
-            found.extend(self.constants(scope, a, b));
+            found.extend(self.compare_constants(scope, a, b));
         } else {
             found.extend(attributes(scope, a, b));
         }
@@ -264,14 +271,14 @@ impl<'a> Comparison<'a> {
         own = self.inputs(scope, a, b, is_same, own);
         own = self.bodies(scope, a, b, own, inherited);
         let cause = own.or(inherited);
-        let cause = self.outputs(scope, a, b, cause);
+        let cause = self.compare_outputs(scope, a, b, cause);
         scope.causes[b] = cause;
         if let Some(difference) = names(scope.before.layers[a], scope.after.layers[b]) {
             self.add(scope, b, difference);
         }
     }
 
-    fn constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
+    fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         let (Some(before), Some(after)) = (old.outputs().first(), new.outputs().first()) else { return Vec::new() };
         let bytes = (values::bytes_of(old, scope.before.weights), values::bytes_of(new, scope.after.weights));
@@ -377,7 +384,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the types and shapes of the outputs; gives the cause of what differs there.
-    fn outputs(&mut self, scope: &mut Scope<'a>, a: usize, b: usize, mut cause: Option<Cause>) -> Option<Cause> {
+    fn compare_outputs(
+        &mut self,
+        scope: &mut Scope<'a>,
+        a: usize,
+        b: usize,
+        mut cause: Option<Cause>,
+    ) -> Option<Cause> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         if scope.after.is_constant(b) && scope.before.is_constant(a) {
             return cause;

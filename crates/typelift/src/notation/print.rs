@@ -16,14 +16,14 @@ const MOST_READ: u64 = 1024;
 /// The graph as `typelift show` prints it, with the values of small constants.
 impl Display for Model {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, weights: &self.weights, with_names: false }.graph(&self.graph, 0)
+        Printer { out: f, weights: &self.weights, with_names: false }.print_graph(&self.graph, 0)
     }
 }
 
 /// The graph as `typelift show` prints it, without the values of constants, which are not in it.
 impl Display for Graph {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, weights: &Weights::default(), with_names: false }.graph(self, 0)
+        Printer { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
     }
 }
 
@@ -31,7 +31,7 @@ impl Display for Graph {
 impl Display for Layer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let inputs = vec!["_".to_owned(); self.inputs().len()];
-        Printer { out: f, weights: &Weights::default(), with_names: false }.layer(self, &inputs, 0)
+        Printer { out: f, weights: &Weights::default(), with_names: false }.print_layer(self, &inputs, 0)
     }
 }
 
@@ -51,7 +51,7 @@ impl Model {
         if !self.name().is_empty() || self.version() != IrVersion::V11 {
             let _ = writeln!(out, "model {} version {}", Quoted::text(self.name()), self.version().number());
         }
-        let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.graph(&self.graph, 0);
+        let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.print_graph(&self.graph, 0);
         out
     }
 }
@@ -64,20 +64,20 @@ struct Printer<'a, W: Write> {
 }
 
 impl<W: Write> Printer<'_, W> {
-    fn graph(&mut self, graph: &Graph, indent: usize) -> fmt::Result {
+    fn print_graph(&mut self, graph: &Graph, indent: usize) -> fmt::Result {
         for layer in graph.layers() {
             let inputs = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed));
-            self.layer(layer, &inputs.collect::<Vec<_>>(), indent)?;
+            self.print_layer(layer, &inputs.collect::<Vec<_>>(), indent)?;
         }
         Ok(())
     }
 
     /// One line, and the bodies below it.
-    fn layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
+    fn print_layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
         writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
         for body in layer.bodies() {
             writeln!(self.out, "{:indent$}  {}:", "", body_line(layer, body))?;
-            self.graph(&body.graph, indent + 4)?;
+            self.print_graph(&body.graph, indent + 4)?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Model {
     pub fn from_text(text: &str) -> Result<Self, NotationError> {
         let listing = Listing::read(text)?;
         let mut builder = Builder { text, bytes: Vec::new(), has_values: false };
-        let graph = builder.graph(&listing.layers)?;
+        let graph = builder.read_graph(&listing.layers)?;
         // Written and read again, so that the model has a text of its own, as one from a file has.
         let mut model = listing.empty_model(text)?;
         model.graph = graph;
@@ -545,12 +545,12 @@ impl Builder<'_> {
         Cursor::new(self.text).error(span.clone(), message)
     }
 
-    fn graph(&mut self, lines: &[LayerText]) -> Result<Graph, NotationError> {
+    fn read_graph(&mut self, lines: &[LayerText]) -> Result<Graph, NotationError> {
         let names = Names::new(lines);
         let used = names.used_outputs(lines);
         let (mut graph, mut taken) = (Graph::default(), HashSet::new());
         for (line, id) in lines.iter().zip(ids(lines)) {
-            let mut layer = self.layer(line, used.get(&id).copied().unwrap_or_default())?;
+            let mut layer = self.read_layer(line, used.get(&id).copied().unwrap_or_default())?;
             layer.id = id;
             // What has a place in a file keeps it among the others.
             layer.span = Some(Span::default());
@@ -582,7 +582,7 @@ impl Builder<'_> {
         }
     }
 
-    fn layer(&mut self, line: &LayerText, used: usize) -> Result<Layer, NotationError> {
+    fn read_layer(&mut self, line: &LayerText, used: usize) -> Result<Layer, NotationError> {
         let mut layer = Layer::new(&line.ty, &line.version, &line.name);
         let kind = ops::lookup(&line.ty, &line.version).map(ops::Operation::layer_kind);
         let declared = line.outputs.as_deref().unwrap_or_default();
@@ -598,7 +598,7 @@ impl Builder<'_> {
                     .with_attribute("shape", &shape.to_attribute().to_string())
                     .with_attribute("element_type", output.element_type.name());
             }
-            (Some(LayerKind::Constant), _) => self.constant(line, &mut layer)?,
+            (Some(LayerKind::Constant), _) => self.read_constant(line, &mut layer)?,
             _ => {}
         }
         for (name, value) in &line.attributes {
@@ -626,14 +626,14 @@ impl Builder<'_> {
             output.id = id;
         }
         for body in &line.bodies {
-            let body = self.body(line, body, &layer)?;
+            let body = self.read_body(line, body, &layer)?;
             layer.bodies.push(body);
         }
         Ok(layer)
     }
 
     /// Puts the values of a constant into the weights.
-    fn constant(&mut self, line: &LayerText, layer: &mut Layer) -> Result<(), NotationError> {
+    fn read_constant(&mut self, line: &LayerText, layer: &mut Layer) -> Result<(), NotationError> {
         let written = line.outputs.as_ref().and_then(|outputs| outputs.first());
         let element_type = match (written, &line.values) {
             (Some(output), _) => output.element_type,
@@ -679,8 +679,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn body(&mut self, line: &LayerText, body: &BodyText, layer: &Layer) -> Result<Body, NotationError> {
-        let graph = self.graph(&body.layers)?;
+    fn read_body(&mut self, line: &LayerText, body: &BodyText, layer: &Layer) -> Result<Body, NotationError> {
+        let graph = self.read_graph(&body.layers)?;
         let (mut port_map, mut back_edges) = (Vec::new(), Vec::new());
         for tie in &body.ties {
             let (direction, outer, inner, details, purpose) = match tie {
@@ -758,14 +758,14 @@ impl<'a> Names<'a> {
 
     /// The tensor that is named by an id or a name, and perhaps `.1` for the second output.
     fn find(&self, text: &str) -> Option<Output> {
-        if let Some(layer) = self.layer(text) {
+        if let Some(layer) = self.read_layer(text) {
             return Some(Output { layer, port: 0 });
         }
         let (text, port) = text.rsplit_once('.')?;
-        Some(Output { layer: self.layer(text)?, port: port.parse().ok()? })
+        Some(Output { layer: self.read_layer(text)?, port: port.parse().ok()? })
     }
 
-    fn layer(&self, text: &str) -> Option<LayerId> {
+    fn read_layer(&self, text: &str) -> Option<LayerId> {
         let id = text.parse().ok().map(LayerId).filter(|id| self.ids.contains(id));
         id.or_else(|| self.named.get(text).copied())
     }

@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Look, Subject};
-use super::term::{LayerTerm, TermKind};
+use super::term::{LayerTerm, Side, TermKind};
 use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
@@ -55,7 +55,7 @@ impl Model {
         rules: &[Rule],
     ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
         let before = self.clone();
-        apply_all(self, rules, Refusal::Skips).inspect_err(|_| *self = before)
+        apply_all(self, rules, OnRefusal::Skips).inspect_err(|_| *self = before)
     }
 
     /// As [`rewrite`](Self::rewrite) for a model that is of no use if it fails, which takes half the memory.
@@ -160,12 +160,12 @@ struct Found {
 /// What a replacement that is refused does to the rest. Whoever goes on without it also takes one of which fewer dims are
 /// known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refusal {
+enum OnRefusal {
     Fails,
     Skips,
 }
 
-impl Refusal {
+impl OnRefusal {
     /// Whether a tensor of one shape may become one of another.
     fn allows(self, was: &Shape, is: &Shape) -> bool {
         match self {
@@ -176,11 +176,15 @@ impl Refusal {
 }
 
 fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
-    Ok(apply_all(model, rules, Refusal::Fails)?.0)
+    Ok(apply_all(model, rules, OnRefusal::Fails)?.0)
 }
 
 /// Applies rules until none matches, and gives what was done and what was skipped.
-fn apply_all(model: &mut Model, rules: &[Rule], refusal: Refusal) -> Result<(Report, Vec<RewriteError>), RewriteError> {
+fn apply_all(
+    model: &mut Model,
+    rules: &[Rule],
+    refusal: OnRefusal,
+) -> Result<(Report, Vec<RewriteError>), RewriteError> {
     let index = Index::new(rules);
     let known: HashSet<_> = errors(&crate::infer(model)).into_iter().collect();
     let mut report = Report::default();
@@ -310,7 +314,7 @@ fn same_layers(graph: &Graph, order: &[LayerId], rule: usize, taken: &mut FxHash
 /// One round of applications.
 struct Sweep<'s> {
     rules: &'s [Rule],
-    refusal: Refusal,
+    refusal: OnRefusal,
     /// How many times over a layer was made from what rules made.
     generations: &'s mut FxHashMap<(Place, LayerId), u32>,
     sites: Vec<Site>,
@@ -347,7 +351,7 @@ impl Sweep<'_> {
 
     fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
         match edit.attempt(|edit| self.replace(edit, place, path, found)) {
-            Err(_) if self.refusal == Refusal::Skips && self.failure.is_some() => {
+            Err(_) if self.refusal == OnRefusal::Skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
                 // Some of them may be gone.
                 self.constants = Added::default();
@@ -467,7 +471,7 @@ impl Before {
     }
 
     /// A tensor that something uses, or that the model gives, and that is not what it was.
-    fn changed_tensor(&self, graph: &Graph, refusal: Refusal) -> Option<(String, String)> {
+    fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
         let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
@@ -504,47 +508,50 @@ fn replace(
     found: &Found,
     root: LayerId,
     constants: &mut Added,
-    refusal: Refusal,
+    refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
-    let placed = |added, root_stays| Ok(Placed { added, root_stays });
-    let stand_in = |edit: &mut Edit<'_>, outputs: Vec<Output>| {
-        let pairs = outputs.into_iter().enumerate();
-        pairs.into_iter().try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor, refusal))
-    };
-    let written;
-    let side = match &rule.replacement {
-        Right::None => return placed(Vec::new(), true),
+    match &rule.replacement {
+        Right::None => Ok(Placed { added: Vec::new(), root_stays: true }),
         Right::Same => {
             // It may have gone with what another rule removed; then the next sweep finds one that is there.
             let same = found.same.filter(|&same| edit.layer(same).is_some());
-            let Some(same) = same else { return placed(Vec::new(), true) };
-            let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
-            stand_in(edit, (0..count).map(|port| same.output(port)).collect())?;
-            return placed(Vec::new(), false);
+            if let Some(same) = same {
+                let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
+                swap_all(edit, root, (0..count).map(|port| same.output(port)), refusal)?;
+            }
+            Ok(Placed { added: Vec::new(), root_stays: same.is_none() })
         }
         Right::Code(code) => {
             let matched = Match::new(edit, edit.weights(), rule, &found.bound);
             let mut new = New { edit, added: Vec::new() };
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
-            return match replacement {
-                Replacement::Layer(draft) => {
-                    edit.morph(root, draft.new, &draft.inputs)?;
-                    placed(added, true)
-                }
-                Replacement::Tensor(tensor) => {
-                    swap(edit, root.output(0), tensor, refusal)?;
-                    placed(added, false)
-                }
-            };
+            let root_stays = matches!(replacement, Replacement::Layer(_));
+            match replacement {
+                Replacement::Layer(draft) => edit.morph(root, draft.new, &draft.inputs)?,
+                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal)?,
+            }
+            Ok(Placed { added, root_stays })
         }
         Right::Written(write) => {
             let matched = Match::new(edit, edit.weights(), rule, &found.bound);
-            written = rule.written(write, &matched)?;
-            &written
+            let side = rule.written(write, &matched)?;
+            build(edit, rule, &side, found, root, constants, refusal)
         }
-        Right::Side(side) => side,
-    };
+        Right::Side(side) => build(edit, rule, side, found, root, constants, refusal),
+    }
+}
+
+/// Builds what a right side says, in the place of a match.
+fn build(
+    edit: &mut Edit<'_>,
+    rule: &Rule,
+    side: &Side,
+    found: &Found,
+    root: LayerId,
+    constants: &mut Added,
+    refusal: OnRefusal,
+) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
     let matched = found.bound.layers.iter().filter_map(|&(id, at)| {
         let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { return None };
@@ -557,21 +564,33 @@ fn replace(
     let shared = matches!(rule.replacement, Right::Written(_)).then(Vec::new);
     let mut build = Build { edit, side, tensors, variables, matched: &matched, constants, added: Vec::new(), shared };
     if let &[term] = &side.roots[..] {
-        let tensor = build.root(term, root, expected)?;
+        let tensor = build.build_root(term, root, expected)?;
         let added = build.added;
-        let Some(tensor) = tensor else { return placed(added, true) };
-        let own = root_of(rule).map_or(0, |term| term.output);
-        swap(edit, root.output(own), tensor, refusal)?;
-        return placed(added, false);
+        if let Some(tensor) = tensor {
+            let own = root_of(rule).map_or(0, |term| term.output);
+            swap(edit, root.output(own), tensor, refusal)?;
+        }
+        return Ok(Placed { added, root_stays: tensor.is_none() });
     }
-    let tensors = side.roots.iter().map(|&term| build.own(term, expected)).collect::<Result<Vec<_>, _>>()?;
+    let tensors = side.roots.iter().map(|&term| build.build_own(term, expected)).collect::<Result<Vec<_>, _>>()?;
     let added = build.added;
-    stand_in(edit, tensors)?;
-    placed(added, false)
+    swap_all(edit, root, tensors, refusal)?;
+    Ok(Placed { added, root_stays: false })
+}
+
+/// Lets whoever uses the outputs of `root` use these tensors, as [`swap`] does for one.
+fn swap_all(
+    edit: &mut Edit<'_>,
+    root: LayerId,
+    tensors: impl IntoIterator<Item = Output>,
+    refusal: OnRefusal,
+) -> Result<(), EditError> {
+    let mut pairs = tensors.into_iter().enumerate();
+    pairs.try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor, refusal))
 }
 
 /// Lets whoever uses `old` use `new`, which must be at least as well known.
-fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: Refusal) -> Result<(), EditError> {
+fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
         && (was != is && was != ElementType::Dynamic || !refusal.allows(&shape, &new_shape))

@@ -54,36 +54,38 @@ pub(super) struct Ready {
 
 impl Build<'_, '_> {
     /// Lets `root` become the layer of a term, or gives the tensor that takes its place.
-    pub(super) fn root(
+    pub(super) fn build_root(
         &mut self,
         term: usize,
         root: LayerId,
         expected: Option<ElementType>,
     ) -> Result<Option<Output>, EditError> {
-        let TermKind::Layer(layer) = &self.side.terms[term].kind else { return self.tensor(term, expected).map(Some) };
+        let TermKind::Layer(layer) = &self.side.terms[term].kind else {
+            return self.build_tensor(term, expected).map(Some);
+        };
         if layer.output != 0 {
-            return self.tensor(term, expected).map(Some);
+            return self.build_tensor(term, expected).map(Some);
         }
         let ready = self.ready(layer, expected, true)?;
         self.first_of(ready, |edit, new, inputs| edit.morph(root, new, inputs)).map(|()| None)
     }
 
     /// The tensor of a root of several, in a layer of its own: it gives an output of the model its name.
-    pub(super) fn own(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
-        let TermKind::Layer(layer) = &self.side.terms[term].kind else { return self.tensor(term, expected) };
+    pub(super) fn build_own(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        let TermKind::Layer(layer) = &self.side.terms[term].kind else { return self.build_tensor(term, expected) };
         let ready = self.ready(layer, None, false)?;
         Ok(self.add(ready)?.output(layer.output))
     }
 
     /// The tensor of a term, with what it takes to make it.
-    pub(super) fn tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+    pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => {
                 self.tensors[*name].ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
             }
             TermKind::Layer(layer) => {
                 let ready = self.ready(layer, None, false)?;
-                Ok(self.layer(ready)?.output(layer.output))
+                Ok(self.build_layer(ready)?.output(layer.output))
             }
             TermKind::Literal(_) | TermKind::Compute(..) => {
                 let array = self.array(term, expected)?;
@@ -94,7 +96,7 @@ impl Build<'_, '_> {
     }
 
     /// A layer, of those that say the same one for all.
-    fn layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
+    fn build_layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
         if self.shared.is_none() {
             return self.add(ready);
         }
@@ -113,13 +115,13 @@ impl Build<'_, '_> {
     }
 
     /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.
-    fn input(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+    fn build_input(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         match &self.side.terms[term].kind {
             TermKind::Literal(_) | TermKind::Compute(..) => {
                 let array = self.array(term, expected)?;
                 self.put(&array, array.len() <= MOST_SHARED)
             }
-            _ => self.tensor(term, expected),
+            _ => self.build_tensor(term, expected),
         }
     }
 
@@ -147,13 +149,13 @@ impl Build<'_, '_> {
         for (input, &at) in
             inputs.iter_mut().zip(&term.inputs).zip(&later).filter(|(_, later)| !**later).map(|(pair, _)| pair)
         {
-            *input = Some(self.input(at, None)?);
+            *input = Some(self.build_input(at, None)?);
         }
         let mut types: Vec<_> = inputs.iter().map(|input| self.type_of(*input)).collect();
         for at in 0..inputs.len() {
             if later[at] {
                 let ty = self.type_for(term, at, &types, expected)?;
-                inputs[at] = Some(self.input(term.inputs[at], Some(ty))?);
+                inputs[at] = Some(self.build_input(term.inputs[at], Some(ty))?);
                 types[at] = ty;
             }
         }

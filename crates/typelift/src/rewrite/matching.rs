@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
                     .refuse(term.head.clone(), || format!("has an output {other} that is used; write `(a, b) = …`"));
             }
         }
-        self.layer(root, term, layer, layer.id().output(term.output))
+        self.match_layer(root, term, layer, layer.id().output(term.output))
     }
 
     /// Records why a term does not fit, if it got as far as any other.
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         let Some((at, tensor)) = self.goals.pop() else { return self.finish() };
         self.steps += 1;
         self.progress += 1;
-        let fits = self.steps < MOST_STEPS && self.goal(at, tensor);
+        let fits = self.steps < MOST_STEPS && self.match_goal(at, tensor);
         self.progress -= 1;
         if !fits {
             self.goals.push((at, tensor));
@@ -192,82 +192,77 @@ impl<'a> Search<'a> {
         fits
     }
 
-    fn goal(&mut self, at: usize, tensor: Output) -> bool {
+    fn match_goal(&mut self, at: usize, tensor: Output) -> bool {
         let variables = self.side().terms[at].type_variable.map(|_| self.bound.variables.clone());
-        let fits = self.term(at, tensor);
+        let fits = self.match_term(at, tensor);
         if let (false, Some(variables)) = (fits, variables) {
             self.bound.variables = variables;
         }
         fits
     }
 
-    fn term(&mut self, at: usize, tensor: Output) -> bool {
+    fn match_term(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &term.kind {
-            TermKind::Any => self.constrained(at, tensor) && self.solve(),
-            TermKind::Name { name, constant } => {
-                if *constant && ops::kind(layer) != LayerKind::Constant {
-                    return self.refuse_no_constant(term, layer);
-                }
-                if !self.constrained(at, tensor) {
-                    return false;
-                }
-                match self.bound.tensors[*name] {
-                    Some(bound) if bound != tensor => {
-                        let text = &self.rule.names[*name].text;
-                        self.refuse(term.span.clone(), || {
-                            format!("{} is another tensor than the other `{text}`", self_describe(layer))
-                        })
-                    }
-                    Some(_) => self.solve(),
-                    None => {
-                        self.bound.tensors[*name] = Some(tensor);
-                        let fits = self.solve();
-                        if !fits {
-                            self.bound.tensors[*name] = None;
-                        }
-                        fits
-                    }
-                }
+            TermKind::Any => self.meets_constraints(at, tensor) && self.solve(),
+            TermKind::Name { constant: true, .. } | TermKind::Literal(_) if ops::kind(layer) != LayerKind::Constant => {
+                self.refuse_no_constant(term, layer)
             }
-            TermKind::Literal(literal) => {
-                if ops::kind(layer) != LayerKind::Constant {
-                    return self.refuse_no_constant(term, layer);
-                }
-                if !self.subject.holds(layer, literal) {
-                    let weights = self.subject.weights;
-                    // Another constant is nearer to a match than what is not one.
-                    self.progress += 1;
-                    self.refuse(term.span.clone(), || {
-                        format!("{} holds {}", self_describe(layer), value_of(layer, weights))
-                    });
-                    self.progress -= 1;
-                    return false;
-                }
-                self.solve()
-            }
-            TermKind::Layer(inner) => {
-                if self.layer(at, inner, layer, tensor) {
-                    return true;
-                }
-                if !inner.optional {
-                    return false;
-                }
-                let Some(&first) = inner.inputs.first() else { return false };
-                self.goals.push((first, tensor));
-                let fits = self.solve();
-                if !fits {
-                    self.goals.pop();
-                }
-                fits
-            }
+            TermKind::Name { name, .. } => self.meets_constraints(at, tensor) && self.match_name(term, *name, tensor),
+            TermKind::Literal(literal) => self.match_literal(term, literal, layer) && self.solve(),
+            TermKind::Layer(inner) => self.match_layer(at, inner, layer, tensor) || self.match_without(inner, tensor),
             TermKind::Compute(..) => false,
         }
     }
 
+    /// Binds a name to a tensor, or compares the tensor with the one that the name has.
+    fn match_name(&mut self, term: &Term, name: usize, tensor: Output) -> bool {
+        match self.bound.tensors[name] {
+            Some(bound) if bound != tensor => {
+                let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
+                let text = &self.rule.names[name].text;
+                self.refuse(term.span.clone(), || {
+                    format!("{} is another tensor than the other `{text}`", self_describe(layer))
+                })
+            }
+            Some(_) => self.solve(),
+            None => {
+                self.bound.tensors[name] = Some(tensor);
+                let fits = self.solve();
+                if !fits {
+                    self.bound.tensors[name] = None;
+                }
+                fits
+            }
+        }
+    }
+
+    fn match_literal(&mut self, term: &Term, literal: &Literal, layer: &Layer) -> bool {
+        if self.subject.holds(layer, literal) {
+            return true;
+        }
+        let weights = self.subject.weights;
+        // Another constant is nearer to a match than what is not one.
+        self.progress += 1;
+        self.refuse(term.span.clone(), || format!("{} holds {}", self_describe(layer), value_of(layer, weights)));
+        self.progress -= 1;
+        false
+    }
+
+    /// Whether a layer that may be left out is, so that its first input is the tensor.
+    fn match_without(&mut self, term: &LayerTerm, tensor: Output) -> bool {
+        let Some(&first) = term.inputs.first().filter(|_| term.optional) else { return false };
+        self.goals.push((first, tensor));
+        let fits = self.solve();
+        if !fits {
+            self.goals.pop();
+        }
+        fits
+    }
+
     /// Whether a tensor has the type and the shape that a term asks for.
-    fn constrained(&mut self, at: usize, tensor: Output) -> bool {
+    fn meets_constraints(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let asks = !term.element_types.is_empty() || term.type_variable.is_some() || term.shape.is_some();
         if self.look == Look::Structure || !asks {
@@ -290,9 +285,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn layer(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
+    fn match_layer(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
         let marks = (self.goals.len(), self.bound.layers.len(), self.bound.variables.clone());
-        let fits = self.layer_alone(at, term, layer, tensor) && self.inputs(term, layer);
+        let fits = self.match_layer_alone(at, term, layer, tensor) && self.match_inputs(term, layer);
         if !fits {
             self.goals.truncate(marks.0);
             self.bound.layers.truncate(marks.1);
@@ -302,7 +297,7 @@ impl<'a> Search<'a> {
     }
 
     /// Everything about the layer but what feeds it.
-    fn layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
+    fn match_layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
         let row = layer.operation();
         if !is_operation(term, layer, row) {
             let border = self.subject.border(layer);
@@ -318,8 +313,8 @@ impl<'a> Search<'a> {
         }
         // A layer of the right operation is nearer to a match than one of another.
         self.progress += 1;
-        let fits = term.attributes.iter().all(|attribute| self.attribute(attribute, layer, row))
-            && self.constrained(at, tensor);
+        let fits = term.attributes.iter().all(|attribute| self.match_attribute(attribute, layer, row))
+            && self.meets_constraints(at, tensor);
         self.progress -= 1;
         if !fits {
             return false;
@@ -328,7 +323,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    fn attribute(&mut self, term: &AttributeTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
+    fn match_attribute(&mut self, term: &AttributeTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
         let default = row.and_then(|row| row.default_of(&term.name));
         let Some(value) = layer.attribute(&term.name).or(default) else {
             return self.refuse(term.span.clone(), || format!("{} does not have it", self_describe(layer)));
@@ -349,7 +344,7 @@ impl<'a> Search<'a> {
     }
 
     /// The inputs, those of a commutative operation in both orders.
-    fn inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
+    fn match_inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
         let producers = self.subject.graph.feeds(layer.id());
         let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
         let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().map(output).collect();

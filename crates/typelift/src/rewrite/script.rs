@@ -462,5 +462,5 @@ fn compute(edit: &mut crate::graph::Edit<'_>, side: &Side, of: Output) -> Result
     let (tensors, constants) = (&tensors, &mut constants);
     let mut build = Build { edit, side, tensors, variables, matched, constants, added: Vec::new(), shared: None };
     let root = side.roots.first().copied().unwrap_or_default();
-    build.tensor(root, None)
+    build.build_tensor(root, None)
 }
