@@ -7,6 +7,7 @@ mod broadcast;
 mod parse;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
@@ -25,13 +26,11 @@ pub use typelift_promote::Dim;
 /// assert_eq!(shape.merge(&Shape::from_iter([Dim::ANY, Dim::fixed(8), Dim::fixed(4)])).unwrap().to_string(), "[1,8,4]");
 /// assert_eq!(Shape::dynamic().to_string(), "[...]");
 /// ```
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// `None`: the rank is dynamic.
-    dims: Option<Dims>,
+    /// `None`: the rank is dynamic. Shared, because most tensors of a model have the shape of another one.
+    dims: Option<Arc<[Dim]>>,
 }
-
-type Dims = SmallVec<[Dim; 4]>;
 
 /// Why two shapes do not go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -102,7 +101,7 @@ impl Shape {
     /// The shape of a single value: `[]`.
     #[must_use]
     pub fn scalar() -> Self {
-        Self { dims: Some(Dims::new()) }
+        Self { dims: Some(Arc::default()) }
     }
 
     /// Nothing known, not even the rank: `[...]`.
@@ -115,7 +114,7 @@ impl Shape {
     /// a file, and no tensor has that many dimensions.
     #[must_use]
     pub fn of_rank(rank: usize) -> Self {
-        Self { dims: (rank <= Self::MAX_RANK).then(|| SmallVec::from_elem(Dim::ANY, rank)) }
+        if rank <= Self::MAX_RANK { std::iter::repeat_n(Dim::ANY, rank).collect() } else { Self::dynamic() }
     }
 
     /// Dimensions of exactly these lengths; see [`Dim::fixed`].
@@ -139,7 +138,7 @@ impl Shape {
     /// The dimensions, to be changed in place.
     #[must_use]
     pub fn dims_mut(&mut self) -> Option<&mut [Dim]> {
-        self.dims.as_deref_mut()
+        self.dims.as_mut().map(Arc::make_mut)
     }
 
     /// Whether every length is known.
@@ -241,26 +240,22 @@ fn overlay<E>(
     clash: impl FnOnce(usize, Dim, Dim) -> E,
 ) -> Result<Shape, E> {
     let mut shape = base.clone();
-    let beneath = shape.dims_mut().unwrap_or_default().iter_mut().enumerate().skip(start);
-    for ((axis, dim), &over) in beneath.zip(over) {
-        match rule(*dim, over) {
-            Some(result) => *dim = result,
-            None => return Err(clash(axis, *dim, over)),
+    let beneath = base.dims().unwrap_or_default().iter().enumerate().skip(start);
+    for ((axis, &dim), &over) in beneath.zip(over) {
+        match rule(dim, over) {
+            Some(same) if same == dim => {}
+            Some(result) => shape.dims_mut().unwrap_or_default()[axis] = result,
+            None => return Err(clash(axis, dim, over)),
         }
     }
     Ok(shape)
 }
 
-impl Clone for Shape {
-    /// A plain copy, where a derived one would clone the dimensions one by one.
-    fn clone(&self) -> Self {
-        Self { dims: self.dims().map(Dims::from_slice) }
-    }
-}
-
 impl FromIterator<Dim> for Shape {
     fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Self {
-        Self { dims: Some(dims.into_iter().collect()) }
+        // Few tensors have more dimensions, so that nothing but what is shared is allocated.
+        let dims: SmallVec<[Dim; 8]> = dims.into_iter().collect();
+        Self { dims: Some(if dims.is_empty() { Arc::default() } else { Arc::from(&dims[..]) }) }
     }
 }
 
@@ -304,9 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn small_shapes_need_no_memory_of_their_own() {
-        assert!(size_of::<Dim>() <= 16 && size_of::<Shape>() <= 80);
-        assert_eq!(Shape::of_rank(4).dims.map(|dims| dims.spilled()), Some(false));
+    fn clones_share_their_dimensions_until_one_changes() {
+        assert!(size_of::<Shape>() <= 16);
+        let shape = Shape::fixed([2, 3]);
+        let mut other = shape.clone();
+        assert!(std::ptr::eq(shape.dims().unwrap(), other.dims().unwrap()));
+        other.dims_mut().unwrap()[0] = Dim::ANY;
+        assert_eq!((shape, other), (Shape::fixed([2, 3]), "?,3".parse().unwrap()));
     }
 
     #[test]
