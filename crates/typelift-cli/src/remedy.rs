@@ -213,10 +213,12 @@ fn command(verb: &str, option: &str, file: &Path) -> String {
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
-    match word.chars().all(plain) && !word.starts_with('-') {
-        true => word.to_owned(),
-        false if word.starts_with('-') => quoted(&format!("./{word}")),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if word.starts_with('-') {
+        quoted(&format!("./{word}"))
+    } else if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -118,12 +118,13 @@ impl Model {
                 || {
                     let io = |source| Failure::Io { file: bin.display().to_string(), source };
                     let found = Weights::open(&bin).map_err(io)?;
-                    match weights.is_some() && found.len().is_none() {
+                    if weights.is_some() && found.len().is_none() {
                         // Those beside a model may be missing; those that are named may not.
-                        true => Err(std::fs::File::open(&bin).map(|_| found).map_err(io).err().unwrap_or_else(|| {
+                        Err(std::fs::File::open(&bin).map(|_| found).map_err(io).err().unwrap_or_else(|| {
                             Failure::File(format!("`{}` appeared while it was read", bin.display()))
-                        })),
-                        false => Ok(found),
+                        }))
+                    } else {
+                        Ok(found)
                     }
                 };
             State::read(path.display().to_string(), Some(path.clone()), text, open).map(Self::new)

@@ -304,9 +304,10 @@ impl<'a> Check<'a> {
         for at in bare {
             let word: String = text[at + 1..].chars().take_while(char::is_ascii_alphanumeric).collect();
             let is_named = !word.is_empty() && text[at + 1 + word.len()..].starts_with(';');
-            let (message, length) = match is_named {
-                true => (format!("`&{word};` is not an entity of XML: OpenVINO keeps it as text"), word.len() + 2),
-                false => ("a bare `&` is not XML: OpenVINO keeps it as text".to_owned(), 1),
+            let (message, length) = if is_named {
+                (format!("`&{word};` is not an entity of XML: OpenVINO keeps it as text"), word.len() + 2)
+            } else {
+                ("a bare `&` is not XML: OpenVINO keeps it as text".to_owned(), 1)
             };
             let place = Span::new(at, at + length);
             let around = |layer: &&Layer| layer.span().is_some_and(|it| it.start <= place.start && place.end <= it.end);

@@ -9,17 +9,19 @@ use crate::rewrite::Match;
 const COUNTS: [ElementType; 3] = [ElementType::I8, ElementType::I32, ElementType::I64];
 
 pub(super) fn unstable(m: &Match) -> Written {
-    Ok(match m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
-        true => "(v, i) = TopK-3(x, k) {...}".to_owned(),
-        false => "(v, i) = TopK-3(x, Convert(k) {destination_type=i64}) {...}".to_owned(),
+    Ok(if m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
+        "(v, i) = TopK-3(x, k) {...}".to_owned()
+    } else {
+        "(v, i) = TopK-3(x, Convert(k) {destination_type=i64}) {...}".to_owned()
     })
 }
 
 /// The same revision with a number of elements that early releases take.
 pub(super) fn signed_count(m: &Match) -> Written {
-    match m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
-        true => Err("every release takes its number of elements".to_owned()),
-        false => unstable(m),
+    if m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
+        Err("every release takes its number of elements".to_owned())
+    } else {
+        unstable(m)
     }
 }
 
@@ -44,10 +46,7 @@ fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
         None => format!("Gather-7(ShapeOf-3(x) {{output_type=i64}}, {axis}, 0)"),
     };
     let places = format!("Range-4(0, {size}, 1) {{output_type=i64}}");
-    match axis + 1 < rank {
-        true => (format!("Unsqueeze({places}, {})", list(1..rank - axis)), size),
-        false => (places, size),
-    }
+    if axis + 1 < rank { (format!("Unsqueeze({places}, {})", list(1..rank - axis)), size) } else { (places, size) }
 }
 
 /// `TopK-3` finds the worst of the best. Everything better is chosen, and of its equals the first ones; the order of the

@@ -473,10 +473,11 @@ fn squeeze(m: &Match) -> Written {
     let axes = integers(m, "a").ok_or("the axes are not a constant")?;
     let axes = axes.into_iter().map(|axis| axis_of(axis, || Ok(dims.len()))).collect::<Result<Vec<_>, _>>()?;
     let ones: Vec<_> = axes.into_iter().filter(|&axis| dims.get(axis as usize) == Some(&1)).collect();
-    match ones.is_empty() {
+    if ones.is_empty() {
         // Without axes every dim of 1 would go.
-        true => Err("none of its axes has one element".to_owned()),
-        false => Ok(format!("Squeeze-1(x, {})", list(ones))),
+        Err("none of its axes has one element".to_owned())
+    } else {
+        Ok(format!("Squeeze-1(x, {})", list(ones)))
     }
 }
 

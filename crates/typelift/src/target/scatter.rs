@@ -132,8 +132,9 @@ pub(super) fn nd(m: &Match) -> Written {
 }
 
 fn few(comparisons: u64) -> Result<(), String> {
-    match comparisons <= MOST {
-        true => Ok(()),
-        false => Err(format!("it takes {comparisons} comparisons to do it without the reduction")),
+    if comparisons <= MOST {
+        Ok(())
+    } else {
+        Err(format!("it takes {comparisons} comparisons to do it without the reduction"))
     }
 }
