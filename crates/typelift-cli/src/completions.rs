@@ -1,4 +1,4 @@
-//! `typelift completions` and `typelift man`: what shells and `man` want to know of the program.
+//! `typelift completions` and `typelift man`: what shells and `man` ask about the program.
 
 use std::path::PathBuf;
 

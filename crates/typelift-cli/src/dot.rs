@@ -163,7 +163,7 @@ fn color(ty: Option<ElementType>) -> &'static str {
     }
 }
 
-/// A text in the quotes that Graphviz wants; lines stay lines.
+/// A text in Graphviz's quotes; line breaks are kept.
 fn quoted(text: impl Display) -> String {
     let mut out = String::from("\"");
     for c in text.to_string().chars() {

@@ -109,7 +109,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(Status::Done) => 0,
         Ok(Status::Faulty) => 1,
         Ok(Status::Failed) => 2,
-        // Whoever reads our output has seen enough.
+        // The reader of our output closed it: it has seen enough.
         Err(Failure::BrokenPipe) => 0,
         Err(failure) => {
             terminal.say(&failure.text());

@@ -197,7 +197,7 @@ impl Display for Totals {
     }
 }
 
-/// A line a Convert, grouped by the body it is in; a reason that goes on is printed once.
+/// One line for each Convert, grouped by body; a reason that repeats is printed once.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();

@@ -49,7 +49,7 @@ impl Loss {
 pub struct Fidelity(u8);
 
 impl Fidelity {
-    /// Whether every value comes out as it went in.
+    /// Whether every value is preserved.
     pub fn is_exact(self) -> bool {
         self.0 == 0
     }

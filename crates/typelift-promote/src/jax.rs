@@ -348,7 +348,7 @@ fn refuse_kind<T>(ty: ElementType) -> Result<T> {
     Err(SYSTEM.refuse(KIND, ty, ty))
 }
 
-/// Most functions: the common type, as the function wants it.
+/// Most functions: the common type, adjusted to what the function takes.
 fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trace: Trace) -> Result<Promotion> {
     let (common, is_weak) = result_type(operands, trace)?;
     let common = makes.apply(common, trace);

@@ -27,7 +27,7 @@ impl Reason {
     pub const UNKNOWN_OPERATION: Self = Self::new("unknown-operation", "{rules} has no operation of that name");
     /// Too few or too many operands.
     pub const ARITY: Self = Self::new("arity", "wrong number of operands");
-    /// A Python number where the operation wants a tensor.
+    /// A Python number where the operation takes only a tensor.
     pub const NUMBER: Self = Self::new("not-a-tensor", "the operation takes a tensor where a Python number is given");
     /// The operation does not promote: its operands must have one type.
     pub const SAME_TYPE: Self = Self::new("same-type", "{a} and {b} differ, and the operation does not promote");

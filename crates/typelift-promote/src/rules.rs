@@ -17,7 +17,7 @@ pub enum PromotedAs {
     /// A difference, which PyTorch does not have for booleans.
     Difference,
     /// A function that PyTorch works out in floating point only, making integers and booleans of its default type, where
-    /// OpenVINO goes on with integers.
+    /// OpenVINO continues with integers.
     FloatFunction,
     /// A negation: what is not zero is true.
     Negation,

@@ -21,8 +21,8 @@ use crate::failure::{self, Failure};
 use crate::layer::Layer;
 use crate::state::{State, refused};
 
-/// A model. An edit makes a new state of it and puts that in the place of the old one, or fails and changes nothing; whoever
-/// reads meanwhile has one or the other. So threads can share a model.
+/// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
+/// threads can share a model.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Model {
     state: Mutex<Arc<State>>,

@@ -28,7 +28,7 @@ impl Operations for Table {
 }
 
 impl Model {
-    /// Makes a batch of edits of the model's own graph; [`Edit::body`] goes on into bodies. All of them are made, or none:
+    /// Makes a batch of edits of the model's own graph; [`Edit::body`] leads into bodies. All of them are made, or none:
     /// where one fails, or layers would form a cycle in the end, the model is as it was.
     ///
     /// # Errors

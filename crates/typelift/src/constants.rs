@@ -19,7 +19,7 @@ impl Model {
     /// of the values; nothing if the constant has the type.
     ///
     /// [`infer`](crate::infer()) then carries the type on, or [`infer_aligned`](crate::infer_aligned) puts a Convert behind it
-    /// where the file wants what it had.
+    /// where the file needs the type that it had.
     ///
     /// # Errors
     /// [`InterfaceError`] if there is no constant of that name, if its values cannot be read, or if some of them become

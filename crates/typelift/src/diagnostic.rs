@@ -158,7 +158,7 @@ codes! {
     AssumedAttribute "assumed-attribute" Warning;
     /// The condition of an If or Loop is not boolean.
     ConditionType "condition-type" Warning;
-    /// The port map of a Loop lacks what says whether to go on.
+    /// The port map of a Loop has no entry that says whether to continue.
     IncompletePortMap "incomplete-port-map" Warning;
     /// A back edge hands on a tensor of another rank than the loop starts from.
     UnstableState "unstable-state" Warning;
@@ -235,7 +235,7 @@ pub struct Related {
     pub message: String,
 }
 
-/// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so whoever
+/// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so a program that
 /// offers a remedy tries it first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -447,7 +447,7 @@ fn check_convertible(
 const SHOWN_AT_ENDS: usize = 4;
 
 /// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
-/// whoever changed an input sees where it was heard of.
+/// someone who changed an input sees how it got there.
 pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
     let name = |id| graph.layer(id).map_or_else(String::new, |layer| format!("{id} `{}`", layer.name()));
     for &start in changed.iter().filter(|&&id| graph.layer(id).is_some()) {

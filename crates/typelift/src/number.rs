@@ -56,7 +56,7 @@ fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
 }
 
 /// What nearly every list of integers is: plain ones with commas between them. They are added to `list`; for any other text
-/// it stays as it is, and `false` comes out.
+/// it stays as it is, and the result is `false`.
 pub(crate) fn plain_integers<A: Array<Item = i64>>(text: &str, list: &mut SmallVec<A>) -> bool {
     let (before, text) = (list.len(), text.as_bytes());
     let mut at = 0;

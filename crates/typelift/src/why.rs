@@ -15,9 +15,9 @@ use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subje
 use crate::shape::Shape;
 use crate::span::Lines;
 
-/// Where an element type comes from: a step for each tensor that has a say in it, the tensor asked for first.
+/// Where an element type comes from: a step for each tensor that affects it, the tensor asked for first.
 ///
-/// Steps are shared: a tensor that has a say in many ways is one step. So there are no more steps than tensors.
+/// Steps are shared: a tensor that affects the type in several ways is one step. So there are never more steps than tensors.
 #[derive(Clone, Debug, Serialize)]
 pub struct Derivation {
     /// The tensor asked for, then those that decide its type, nearer ones first.
@@ -63,12 +63,12 @@ pub struct Step {
     pub shape: Shape,
     /// What decides the type.
     pub rule: Rule,
-    /// The tensors that have a say in it.
+    /// The tensors that affect it.
     pub from: Vec<Premise>,
 }
 
 impl Step {
-    /// Whether something is decided here: nothing goes in that has a say, or attributes have one too.
+    /// Whether something is decided here: no input affects the type, or attributes do too.
     #[must_use]
     pub fn is_source(&self) -> bool {
         self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
@@ -79,7 +79,7 @@ fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(ty.name())
 }
 
-/// A tensor that has a say in the type of another.
+/// A tensor that affects the type of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Premise {
     /// The input by which it enters the layer; `None` for the Result of a body.
@@ -115,7 +115,7 @@ pub enum Rule {
     Fixed,
     /// It is a Parameter of a body, and has the type of what goes in.
     Given,
-    /// It is what comes out of a body.
+    /// It is an output of a body.
     Body,
     /// The file declares it, and nothing is known of the operation.
     Declared,
@@ -430,7 +430,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// What decides the type of an output, and the tensors that have a say in it.
+    /// What decides the type of an output, and the tensors that affect it.
     fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
@@ -451,7 +451,7 @@ impl<'a> Search<'a> {
         (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
     }
 
-    /// What decides the type of an output by the rule of its operation, and which inputs have a say in it.
+    /// What decides the type of an output by the rule of its operation, and which inputs affect it.
     fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
         let Scope { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());

@@ -91,7 +91,7 @@ pub(super) struct Step {
     rule: String,
     #[serde(rename = "type")]
     element_type: &'static str,
-    /// The inputs that have a say in it, each with its step.
+    /// The inputs that affect it, each with its step.
     from: Vec<(Option<usize>, usize)>,
 }
 

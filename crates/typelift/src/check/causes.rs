@@ -268,7 +268,7 @@ impl<'a> Causes<'a> {
         (xml::locate(self.source, place, "layer", "name"), None)
     }
 
-    /// Joins an edge that leads nowhere with what the layer that it starts at, or that it was to end at, lacks.
+    /// Joins an edge that leads nowhere with what is missing in the layer at either end.
     fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
         let ignored: Vec<_> = found.iter().filter(|it| it.code == Code::EdgeToUnknownLayer).cloned().collect();
         for lint in ignored {
@@ -541,7 +541,7 @@ impl Wrong<'_> {
     }
 }
 
-/// Joins what is wrong with a layer for lack of an attribute with the lint that says how the attribute is misspelt.
+/// Joins the errors of a layer that misses an attribute with the lint that says how the attribute is misspelt.
 fn explain_misspellings(found: &mut Vec<Diagnostic>) {
     let misspelt: Vec<_> = found
         .iter()
@@ -560,7 +560,7 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Joins what is wrong with a layer for lack of an element with the lint that says how the element is misspelt.
+/// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.
 fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
     let misspelt: Vec<_> = found.iter().filter(|it| meant_element(it).is_some()).cloned().collect();
     for lint in misspelt {
@@ -585,7 +585,7 @@ fn meant_element(lint: &Diagnostic) -> Option<&str> {
     help.strip_prefix("write <")?.split('>').next()
 }
 
-/// Joins outputs that a loop lacks with what its port map lacks.
+/// Joins the outputs that a loop misses with the entries that its port map misses.
 fn explain_port_maps(found: &mut Vec<Diagnostic>) {
     let incomplete: Vec<_> = found.iter().filter(|it| it.code == Code::IncompletePortMap).cloned().collect();
     for lint in incomplete {

@@ -157,8 +157,8 @@ struct Found {
     same: Option<LayerId>,
 }
 
-/// What a replacement that is refused does to the rest. Whoever goes on without it also takes one of which fewer dims are
-/// known.
+/// What happens to the other replacements when one is refused. A caller that skips it also accepts one with fewer known
+/// dims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OnRefusal {
     Fails,
@@ -327,7 +327,7 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Goes on to the graph that is `steps` away, and applies what was found there.
+    /// Descends to the graph that is `steps` away, and applies what was found there.
     fn graph(
         &mut self,
         edit: &mut Edit<'_>,
@@ -578,7 +578,7 @@ fn build(
     Ok(Placed { added, root_stays: false })
 }
 
-/// Lets whoever uses the outputs of `root` use these tensors, as [`swap`] does for one.
+/// Redirects the consumers of the outputs of `root` to these tensors, as [`swap`] does for one.
 fn swap_all(
     edit: &mut Edit<'_>,
     root: LayerId,
@@ -589,7 +589,7 @@ fn swap_all(
     pairs.try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor, refusal))
 }
 
-/// Lets whoever uses `old` use `new`, which must be at least as well known.
+/// Redirects the consumers of `old` to `new`, whose type and shape must be at least as well known.
 fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))

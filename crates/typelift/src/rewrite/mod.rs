@@ -382,7 +382,7 @@ impl Draft {
 pub enum Replacement {
     /// The root becomes this layer.
     Layer(Box<Draft>),
-    /// Whoever uses the root's first output uses this tensor.
+    /// Consumers of the root's first output use this tensor instead.
     Tensor(Output),
 }
 

@@ -436,7 +436,7 @@ fn before_input(
     edited.map_err(text_of)
 }
 
-/// Lets whoever uses a tensor use what is computed from it.
+/// Redirects the consumers of a tensor to what is computed from it.
 fn after(model: &mut Model, name: &str, side: &Side) -> Result<(), String> {
     let tensor = tensor(model, name)?;
     let edited = model.edit(|edit| {

@@ -1,4 +1,4 @@
-//! Writing models to files, so that whoever looks at any moment, a kill and a full disk included, finds the old pair of
+//! Writing models to files, so that at any moment, even after a kill or on a full disk, a reader finds the old pair of
 //! `.xml` and `.bin` or the new one, or no `.xml`: never one of each.
 //!
 //! `docs/architecture.md` says why that holds.
@@ -183,7 +183,7 @@ impl Model {
 /// Completes a pair whose replacement was killed between its two files, and removes what else a killed run has left of it.
 /// Whether there was something to complete.
 ///
-/// Saving to `path` does it first. Whoever wants to read a model and finds no `.xml` can call it: where another process is
+/// Saving to `path` does it first. A reader that finds no `.xml` can call it: where another process is
 /// replacing the pair at this moment, it waits until that is done.
 ///
 /// # Errors

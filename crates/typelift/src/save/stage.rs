@@ -190,7 +190,7 @@ pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let lock = open_lock(&stage)?;
     if let Some(lock) = &lock {
         lock.lock().or_else(unsupported)?;
-        // Whoever had it may be done with it.
+        // Its owner may have finished with it.
         if !FileId::is_at(lock, &stage.join(LOCK)) {
             return Ok(false);
         }

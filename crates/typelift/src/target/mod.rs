@@ -17,7 +17,7 @@ use crate::rewrite::{RewriteError, Rule, Site};
 /// What was done to a model so that a release reads it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retargeted {
-    /// Where rules wrote what the release lacks as what it has.
+    /// Where rules replaced operations that the release does not have.
     pub applied: Vec<Site>,
     /// Layers whose operation stayed the same and now names an operation set that the release has.
     pub versions: Vec<LayerRef>,
@@ -33,7 +33,7 @@ pub struct Retargeted {
 
 impl Model {
     /// Rewrites the model and its bodies so that an OpenVINO release reads it and computes the same: later revisions of
-    /// operations become earlier ones, operations that the release lacks become those that it has, and before 2022.1 the
+    /// operations become earlier ones, operations that the release does not have become ones that it has, and before 2022.1 the
     /// format becomes version 10. What is written then is what the release accepts. Types and shapes must be
     /// [inferred](crate::infer()), and are when it returns.
     ///

@@ -325,7 +325,7 @@ fn max_pool_1(m: &Match) -> Written {
     Ok("MaxPool-1(x) {...}".to_owned())
 }
 
-/// The number of classes follows from the inputs; the first revision wants it written.
+/// The number of classes follows from the inputs; the first revision takes it as an attribute.
 fn detection_output(m: &Match, more: &str) -> Written {
     let (classes, priors) = (dims(m, "c", 0)?, dims(m, "p", 0)?);
     let size = if is_true(m.root().attribute("normalized").unwrap_or("false")) { 4 } else { 5 };

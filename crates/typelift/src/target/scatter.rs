@@ -34,7 +34,7 @@ impl Hits {
     fn write(&self, reduction: &str, keep: bool) -> Written {
         let Self { data, updates, mask, axis, .. } = self;
         let filled = |neutral: &str| format!("Select({mask}, {updates}, {neutral})");
-        // No element is missed by the reduction when others stand in for updates of other elements.
+        // The reduction misses no element where values of other elements replace its updates.
         let any = |reduce: &str| format!("{reduce}({updates}, {axis}) {{keep_dims=true}}");
         let sum = self.reduced("ReduceSum", &filled("0"));
         let count = self.reduced("ReduceSum", &format!("Convert({mask}) {{destination_type=i32}}"));
