@@ -358,8 +358,10 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     Ok(())
 }
 
+/// The inputs of a DeformableConvolution.
+const DEFORMABLE_INPUTS: [&str; 4] = ["data", "offsets", "filters", "mask"];
+
 fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
-    const NAMES: [&str; 4] = ["data", "offsets", "filters", "mask"];
     let element_type = numeric(cx, &[0, 1, 2])?;
     let has_mask = cx.inputs.len() == 4;
     if has_mask {
@@ -375,7 +377,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     }
-    for (input, name) in NAMES.iter().enumerate().take(cx.inputs.len()) {
+    for (input, name) in DEFORMABLE_INPUTS.iter().enumerate().take(cx.inputs.len()) {
         check_rank(cx, input, name, &[4])?;
     }
     for name in ["group", "deformable_group"] {
@@ -390,17 +392,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     check_divisible(cx, 1, 1, "deformable_group")?;
     check_divisible(cx, 2, 0, "group")?;
     check_divisible(cx, 3, 1, "deformable_group")?;
-    let elements = dim(filters, 2) * dim(filters, 3) * deformable_groups;
-    for (input, shape, needed) in [(1, offsets, elements * Dim::fixed(2)), (3, mask, elements)] {
-        let channels = dim(shape, 1);
-        if filters.rank().is_some() && !channels.is_compatible(needed) {
-            let name = NAMES[input];
-            let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
-            let rule =
-                if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
-            return Err(Fault::shapes(&[input, 2], message).rule(rule));
-        }
-    }
+    check_offset_channels(cx, deformable_groups)?;
     let batch = merge_dims(&[0, 1], "batch of data and offsets", dim(data, 0), dim(offsets, 0))?;
     merge_dims(&[0, 3], "batch of data and mask", dim(data, 0), dim(mask, 0))?;
     let (channels, taken) = (dim(data, 1), dim(filters, 1) * groups);
@@ -412,12 +404,32 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
         for (axis, &length) in (2..).zip(&dims) {
             let given = dim(shape, axis);
             if !length.is_compatible(given) {
-                let message = format!("the {} have {given} on axis {axis}, and the output has {length}", NAMES[input]);
+                let message = format!(
+                    "the {} have {given} on axis {axis}, and the output has {length}",
+                    DEFORMABLE_INPUTS[input]
+                );
                 return Err(Fault::shapes(&[input], message));
             }
         }
     }
     cx.output(element_type, [batch, dim(filters, 0)].into_iter().chain(dims).collect());
+    Ok(())
+}
+
+/// Offsets and mask have a channel for each element of a filter, in each group.
+fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fault> {
+    let (offsets, filters, mask) = (cx.shape(1), cx.shape(2), cx.shape(3));
+    let elements = dim(filters, 2) * dim(filters, 3) * deformable_groups;
+    for (input, shape, needed) in [(1, offsets, elements * Dim::fixed(2)), (3, mask, elements)] {
+        let channels = dim(shape, 1);
+        if filters.rank().is_some() && !channels.is_compatible(needed) {
+            let name = DEFORMABLE_INPUTS[input];
+            let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
+            let rule =
+                if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
+            return Err(Fault::shapes(&[input, 2], message).rule(rule));
+        }
+    }
     Ok(())
 }
 

@@ -295,15 +295,7 @@ impl Masks {
                 Fault::shapes(&[0, 1], format!("range {position} of `StridedSlice` is for an axis that is not there"))
             };
             if is_set(&self.ellipsis, position) {
-                let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
-                // OpenVINO sees new axes behind an ellipsis only where it knows begin.
-                let new_behind = match begin {
-                    Some(_) => self.new_axis.iter().take(count).skip(position + 1).filter(|&&bit| bit == 1).count(),
-                    None => 0,
-                };
-                let behind = count - position - 1 - new_behind;
-                let hidden = dims.len().saturating_sub(behind + before);
-                for _ in 0..hidden {
+                for _ in 0..self.hidden(position, dims.len(), count, begin.is_some()) {
                     shape.push(rest.next().ok_or_else(missing)?);
                 }
             } else if is_set(&self.new_axis, position) {
@@ -330,6 +322,14 @@ impl Masks {
         }
         shape.extend(rest);
         Ok(shape.into_iter().collect())
+    }
+
+    /// How many of the axes the ellipsis stands for that is in the place of range `position` of `count`.
+    fn hidden(&self, position: usize, axes: usize, count: usize, knows_begin: bool) -> usize {
+        let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
+        // OpenVINO sees new axes behind an ellipsis only where it knows begin.
+        let behind = (position + 1..count).filter(|&other| !(knows_begin && is_set(&self.new_axis, other))).count();
+        axes.saturating_sub(behind + before)
     }
 
     /// How long what one range takes of an axis is, and how long it can be at most.

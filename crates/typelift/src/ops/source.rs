@@ -64,7 +64,6 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("element_type")?;
     let dims = cx.ints("shape")?;
     let shape = Shape::fixed(dims.iter().copied().map(|dim| dim.max(0)));
-    let invalid = |message: String| Fault::other(Code::InvalidConstant, message);
     let needed = match (element_type.kind(), shape.element_count()) {
         (Kind::String | Kind::Dynamic, _) => Some(0),
         (_, None) => None,
@@ -85,40 +84,56 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
         return Err(Fault { attribute: Some("shape"), ..fault });
     }
-    match needed {
-        Some(needed) if needed <= size.into() => {
-            // Writers give an empty constant one byte.
-            if needed.max(1) < size.into() && element_type.bits() > 0 {
-                let message = format!("{element_type}{shape} needs {needed} bytes, and `size` is {size}");
-                let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
-                cx.lint(lint.help(
-                    "correct the element type or the shape if they were changed, or write the size that they need",
-                ));
-            }
-        }
-        needed => {
-            let help = match needed {
-                Some(bytes) => format!("write size=\"{bytes}\", or correct the shape or the element type"),
-                None => "correct the shape or the element type".to_owned(),
-            };
-            let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
-            let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
-            return Err(Fault { attribute: Some("size"), ..fault }.help(help));
-        }
-    }
-    if let Some(length) = cx.around.weights().len() {
-        if offset.checked_add(size).is_none_or(|end| end > length) {
-            let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
-            return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
-                "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin is another model's",
-            ));
-        }
-        if element_type.kind() == Kind::String {
-            check_strings(cx.around.weights(), offset, size)
-                .map_err(|message| invalid(format!("the strings of this constant are damaged: {message}")))?;
-        }
-    }
+    check_size(cx, (element_type, &shape), needed, size)?;
+    check_bytes(cx, element_type, offset, size)?;
     cx.output(element_type, shape);
+    Ok(())
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::other(Code::InvalidConstant, message)
+}
+
+/// Compares the size that a constant says with what its type and shape need.
+fn check_size(
+    cx: &mut Context,
+    (element_type, shape): (ElementType, &Shape),
+    needed: Option<u128>,
+    size: u64,
+) -> Result<(), Fault> {
+    let Some(needed) = needed.filter(|&needed| needed <= size.into()) else {
+        let help = match needed {
+            Some(bytes) => format!("write size=\"{bytes}\", or correct the shape or the element type"),
+            None => "correct the shape or the element type".to_owned(),
+        };
+        let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
+        let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
+        return Err(Fault { attribute: Some("size"), ..fault }.help(help));
+    };
+    // Writers give an empty constant one byte.
+    if needed.max(1) < size.into() && element_type.bits() > 0 {
+        let message = format!("{element_type}{shape} needs {needed} bytes, and `size` is {size}");
+        let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
+        let help = "correct the element type or the shape if they were changed, or write the size that they need";
+        cx.lint(lint.help(help));
+    }
+    Ok(())
+}
+
+/// Looks for the bytes of a constant in the weights, where these are there.
+fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) -> Result<(), Fault> {
+    let weights = cx.around.weights();
+    let Some(length) = weights.len() else { return Ok(()) };
+    if offset.checked_add(size).is_none_or(|end| end > length) {
+        let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
+        return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
+            "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin is another model's",
+        ));
+    }
+    if element_type.kind() == Kind::String {
+        check_strings(weights, offset, size)
+            .map_err(|message| invalid(format!("the strings of this constant are damaged: {message}")))?;
+    }
     Ok(())
 }
 
