@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use compact_str::format_compact;
 
 use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
@@ -528,7 +527,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
-        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names).into());
+        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names));
         Ok(())
     }
 
@@ -599,7 +598,7 @@ impl Graph {
         layer.bodies = new.bodies.iter().map(|name| Body::empty(name)).collect();
         let id = self.put(layer, inputs);
         if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
-            layer.name = format_compact!("{}_{id}", layer.ty());
+            layer.name = format!("{}_{id}", layer.ty()).into();
         }
         id
     }
@@ -676,7 +675,7 @@ impl Graph {
     /// The name, or with a number behind it the first one that no layer has.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
-        let is_taken = |name: &str| self.storage.node_weights().any(|layer| layer.name == name);
+        let is_taken = |name: &str| self.storage.node_weights().any(|layer| *layer.name == *name);
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
     }

@@ -103,7 +103,7 @@ impl Graph {
     pub fn find(&self, name: &str) -> Result<LayerId, FindError> {
         let makes = |layer: &Layer| layer.outputs.iter().any(|port| port.names().iter().any(|known| known == name));
         let id = || name.parse().ok().map(LayerId).filter(|&id| self.layer(id).is_some());
-        match self.the_one(name, |layer| layer.name == name)? {
+        match self.the_one(name, |layer| *layer.name == *name)? {
             Some(id) => Ok(id),
             None => match self.the_one(name, makes)? {
                 Some(id) => Ok(id),
@@ -178,7 +178,7 @@ impl Model {
                 Err(error) => return Err(error),
             }
             for layer in graph.layers() {
-                let inside = rest.strip_prefix(layer.name.as_str()).and_then(|rest| rest.strip_prefix('/'));
+                let inside = rest.strip_prefix(layer.name()).and_then(|rest| rest.strip_prefix('/'));
                 for (at, body) in layer.bodies.iter().enumerate() {
                     let rest = inside.and_then(|rest| rest.strip_prefix(body.name.as_str())?.strip_prefix('/'));
                     pending.extend(rest.map(|rest| (place.body(layer.id, at), &body.graph, rest)));

@@ -3,14 +3,13 @@
 //! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
 //! takes them out together at its end.
 
-use compact_str::CompactString;
 use petgraph::Direction::Incoming;
 use petgraph::stable_graph::{EdgeIndex, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{BackEdge, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Wire};
+use super::{BackEdge, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
 use crate::span::Span;
 
 /// One thing that a batch did.
@@ -33,7 +32,7 @@ pub(super) enum Record {
 #[derive(Clone, Debug)]
 pub(super) struct Renamed {
     output: Output,
-    names: Option<CompactString>,
+    names: Option<Text>,
     edited: bool,
 }
 
@@ -110,7 +109,7 @@ impl Graph {
     }
 
     /// Gives an output that is there other names.
-    pub(super) fn name_output(&mut self, output: Output, names: Option<CompactString>) {
+    pub(super) fn name_output(&mut self, output: Output, names: Option<Text>) {
         let Some(node) = self.node(output.layer) else { return };
         let Some(layer) = self.storage.node_weight_mut(node) else { return };
         let Some(port) = layer.outputs.get_mut(output.port) else { return };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::{Graph, LayerId};
+use super::{Graph, LayerId, Text};
 use crate::shape::Shape;
 use crate::span::Span;
 
@@ -21,9 +21,9 @@ use crate::span::Span;
 #[derive(Clone)]
 pub struct Layer {
     pub(crate) id: LayerId,
-    pub(crate) name: CompactString,
+    pub(crate) name: Text,
     pub(crate) operation_name: Arc<OperationName>,
-    pub(crate) output_names: Option<Box<str>>,
+    pub(crate) output_names: Option<Text>,
     pub(crate) attributes: AttributeList,
     pub(crate) inputs: SmallVec<[InputPort; 2]>,
     pub(crate) outputs: SmallVec<[OutputPort; 1]>,
@@ -50,7 +50,7 @@ impl Layer {
     }
 
     /// A layer of this operation, without anything.
-    pub(crate) fn of(operation_name: Arc<OperationName>, name: CompactString) -> Self {
+    pub(crate) fn of(operation_name: Arc<OperationName>, name: Text) -> Self {
         Self {
             id: LayerId(0),
             name,
@@ -255,7 +255,7 @@ impl From<List> for AttributeList {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,
-    pub(crate) name: Option<CompactString>,
+    pub(crate) name: Option<Text>,
     pub(crate) attributes: AttributeList,
     pub(crate) outputs: SmallVec<[(ElementType, Shape); 1]>,
     pub(crate) bodies: Vec<CompactString>,
@@ -361,7 +361,7 @@ pub struct OutputPort {
     /// Whether type or shape differ from what the text says.
     pub(crate) stale: bool,
     pub(crate) shape: Shape,
-    pub(crate) names: Option<CompactString>,
+    pub(crate) names: Option<Text>,
     /// The text between the port's tags, which holds the declared dims.
     pub(crate) content: Span,
     pub(crate) rt_info: Option<Span>,
@@ -429,7 +429,7 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
 }
 
 /// The writer's form of a set of names: sorted by bytes, a comma inside a name as `\,`.
-pub(crate) fn join_names(mut names: Vec<String>) -> CompactString {
+pub(crate) fn join_names(mut names: Vec<String>) -> Text {
     names.sort_unstable();
     names.dedup();
     names.iter().map(|name| name.replace(',', "\\,")).collect::<Vec<_>>().join(",").into()

@@ -7,6 +7,7 @@ mod journal;
 pub(crate) mod kind;
 mod layer;
 mod model;
+mod text;
 mod verbs;
 mod verify;
 
@@ -29,6 +30,7 @@ pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer
 pub(crate) use layer::{AttributeList, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
+pub(crate) use text::Text;
 pub use verbs::Element;
 pub use verify::Violation;
 

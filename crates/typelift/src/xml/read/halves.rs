@@ -45,7 +45,7 @@ struct LayersOnly {
 }
 
 impl LayersOnly {
-    fn read(source: &str, span: Span) -> Option<Self> {
+    fn read(source: &Arc<String>, span: Span) -> Option<Self> {
         let mut read = Read::new(source, span);
         let mut layers = Vec::new();
         while let Some(element) = read.tokens.child(None).ok()? {

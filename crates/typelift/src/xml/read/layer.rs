@@ -41,8 +41,8 @@ impl<'a> Read<'a> {
             }
         }
         let last = self.last_of(ty.unwrap_or_default(), version.unwrap_or_default());
-        let mut layer = Layer::of(self.last[last].operation_name.clone(), decode(name.unwrap_or_default()).into());
-        layer.output_names = output_names.map(|names| decode(names).into());
+        let mut layer = Layer::of(self.last[last].operation_name.clone(), self.text(name.unwrap_or_default()));
+        layer.output_names = output_names.map(|names| self.text(names));
         let id = match id {
             Some(text) => self.unsigned("id", text),
             None => {
@@ -278,7 +278,7 @@ impl<'a> Read<'a> {
         }
         Ok(Some(OutputPort {
             shape,
-            names: names.filter(|names| !names.is_empty()).map(|names| decode(names).into()),
+            names: names.filter(|names| !names.is_empty()).map(|names| self.text(names)),
             content: self.tokens.content_of(element),
             rt_info,
             id,

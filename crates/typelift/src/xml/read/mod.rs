@@ -4,6 +4,7 @@ mod edges;
 mod halves;
 mod layer;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use self::halves::{MIN_FOR_TWO_THREADS, SecondHalf, parse_in_halves, second_half
 use super::locate::locate;
 use super::tokens::{Element, Tokens, decode, plain_number};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName};
+use crate::graph::{AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, Text};
 use crate::number::integer_prefix;
 use crate::shape::Shape;
 use crate::span::Span;
@@ -101,7 +102,7 @@ fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading 
 }
 
 struct Read<'a> {
-    source: &'a str,
+    source: &'a Arc<String>,
     tokens: Tokens<'a>,
     second_half: Option<SecondHalf>,
     diagnostics: Vec<Diagnostic>,
@@ -192,7 +193,7 @@ const ELEMENTS: &[&str] = &[
 ];
 
 impl<'a> Read<'a> {
-    fn new(source: &'a str, span: Span) -> Self {
+    fn new(source: &'a Arc<String>, span: Span) -> Self {
         Self {
             source,
             tokens: Tokens::new(source, span),
@@ -490,6 +491,14 @@ impl<'a> Read<'a> {
             self.duplicate_attribute(element, name);
         }
         Ok(values)
+    }
+
+    /// What an attribute says whose value is written as `raw`.
+    fn text(&self, raw: &str) -> Text {
+        match decode(raw) {
+            Cow::Borrowed(part) => Text::of(part, self.source),
+            Cow::Owned(text) => text.into(),
+        }
     }
 
     fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
