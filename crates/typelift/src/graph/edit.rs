@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-
 use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -527,7 +526,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
-        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names));
+        self.changed(result)?.output_names = (!names.is_empty()).then(|| super::join_names(names).into());
         Ok(())
     }
 
@@ -654,9 +653,8 @@ impl Graph {
         }
         let Some(layer) = self.change(node) else { return };
         layer.edited = true;
-        layer.inputs.truncate(count);
-        let labels = layer.free_labels();
-        layer.inputs.extend(labels.map(InputPort::new).take(count.saturating_sub(last)));
+        let labels = layer.free_labels().take(count.saturating_sub(last));
+        layer.inputs = layer.inputs.iter().take(count).cloned().chain(labels.map(InputPort::new)).collect();
     }
 
     /// Takes in a layer under a new id, with `inputs` ports that nothing feeds yet.

@@ -23,11 +23,13 @@ pub struct Layer {
     pub(crate) id: LayerId,
     pub(crate) name: Text,
     pub(crate) operation_name: Arc<OperationName>,
-    pub(crate) output_names: Option<Text>,
+    /// In a box because few layers have some.
+    pub(crate) output_names: Option<Box<Text>>,
     pub(crate) attributes: AttributeList,
-    pub(crate) inputs: SmallVec<[InputPort; 2]>,
+    /// Shared by layers whose `<input>` is written alike.
+    pub(crate) inputs: Arc<[InputPort]>,
     pub(crate) outputs: SmallVec<[OutputPort; 1]>,
-    pub(crate) bodies: Vec<Body>,
+    pub(crate) bodies: Box<[Body]>,
     pub(crate) rt_info: Option<Span>,
     /// Where the file has it; `None` for a layer that was added.
     pub(crate) span: Option<Span>,
@@ -57,9 +59,9 @@ impl Layer {
             operation_name,
             output_names: None,
             attributes: AttributeList::default(),
-            inputs: SmallVec::new(),
+            inputs: Arc::default(),
             outputs: SmallVec::new(),
-            bodies: Vec::new(),
+            bodies: Box::default(),
             rt_info: None,
             span: None,
             edited: false,
@@ -106,7 +108,7 @@ impl Layer {
 
     /// The names of the model output that a Result is, as the file writes them.
     pub fn output_names(&self) -> Option<&str> {
-        self.output_names.as_deref()
+        self.output_names.as_ref().map(|names| &***names)
     }
 
     /// The attributes of its `<data>`, in the order of the file.
@@ -336,7 +338,7 @@ pub struct InputPort {
     pub(crate) id: u64,
     /// What the text says the type is; `None` where it says nothing known.
     pub(crate) declared: Option<ElementType>,
-    /// The text between the port's tags, which holds the declared dims.
+    /// The text between the port's tags, which holds the declared dims, here or where another port has the same.
     pub(crate) content: Span,
 }
 

@@ -625,10 +625,8 @@ impl Builder<'_> {
         for (id, output) in (inputs..).zip(&mut layer.outputs) {
             output.id = id;
         }
-        for body in &line.bodies {
-            let body = self.read_body(line, body, &layer)?;
-            layer.bodies.push(body);
-        }
+        let bodies = line.bodies.iter().map(|body| self.read_body(line, body, &layer));
+        layer.bodies = bodies.collect::<Result<_, _>>()?;
         Ok(layer)
     }
 

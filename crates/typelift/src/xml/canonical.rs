@@ -181,7 +181,7 @@ impl<'a> Printer<'a> {
         self.attribute("name", &layer.name);
         self.attribute("type", layer.ty());
         self.attribute("version", layer.version());
-        if let Some(names) = &layer.output_names {
+        if let Some(names) = layer.output_names() {
             self.attribute("output_names", names);
         }
         self.content("layer", |printer| printer.layer_content(graph, layer));

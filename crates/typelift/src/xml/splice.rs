@@ -289,7 +289,7 @@ impl<'a> Splice<'a> {
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
         self.attribute(&tokens, &root, "type", Some(layer.ty()))?;
         self.attribute(&tokens, &root, "version", Some(layer.version()))?;
-        self.attribute(&tokens, &root, "output_names", layer.output_names.as_deref())?;
+        self.attribute(&tokens, &root, "output_names", layer.output_names())?;
         let mut text = LayerText::new(layer);
         // As the reader, take the first of each.
         while let Some(child) = tokens.child(Some(&root))? {
@@ -409,10 +409,12 @@ impl<'a> Splice<'a> {
                 self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
             }
             match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
-                Some(Some(output)) => match own.filter(|own| self.stays(&port, own.declared, own.content, output)) {
-                    Some(own) => tokens.pass(&port, own.content.text(self.source))?,
-                    None => self.port(tokens, &port, output, None)?,
-                },
+                Some(Some(output)) => {
+                    match own.filter(|own| self.stays(tokens, &port, own.declared, own.content, output)) {
+                        Some(own) => tokens.pass(&port, own.content.text(self.source))?,
+                        None => self.port(tokens, &port, output, None)?,
+                    }
+                }
                 Some(None) => drop(tokens.skip(&port)?),
                 None => {
                     let gone = tokens.skip(&port)?;
@@ -440,7 +442,7 @@ impl<'a> Splice<'a> {
                     self.attribute(tokens, &port, "names", output.names.as_deref())?;
                     let content = output.content.text(self.source);
                     let keeps_metadata = output.rt_info.is_none() && !content.contains("<rt_info");
-                    if keeps_metadata && self.stays(&port, output.declared, output.content, output) {
+                    if keeps_metadata && self.stays(tokens, &port, output.declared, output.content, output) {
                         tokens.pass(&port, content)?;
                     } else {
                         self.port(tokens, &port, output, Some(output.rt_info))?;
@@ -461,10 +463,19 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Whether the content of a port, as it was read, is that of `port`, and with its type says what `output` is.
-    fn stays(&self, port: &Element, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
-        content.start == port.tag_span.end
-            && content.start < content.end
+    /// Whether the content of `port` is written as it was read, and with its type says what `output` is.
+    fn stays(
+        &self,
+        tokens: &Tokens,
+        port: &Element,
+        declared: Option<ElementType>,
+        content: Span,
+        output: &OutputPort,
+    ) -> bool {
+        let text = content.text(self.source);
+        let ends = |rest: &str| rest.trim_ascii_start().starts_with("</");
+        !text.is_empty()
+            && tokens.ahead(port).strip_prefix(text).is_some_and(ends)
             && self.demands == Demands::default()
             && declares(self.source, declared, content, output)
     }

@@ -338,7 +338,7 @@ impl<'a> Read<'a> {
                 let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
                 let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
-                let free: Vec<_> = fed.iter().zip(&layer.inputs).filter(|(fed, _)| fed.is_none()).collect();
+                let free: Vec<_> = fed.iter().zip(layer.inputs()).filter(|(fed, _)| fed.is_none()).collect();
                 let refusal = match free.first() {
                     Some((_, port)) => refusal
                         .help(format!("write to-port=\"{}\" in one edge: nothing is connected to that port", port.id)),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem::replace;
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use smallvec::SmallVec;
@@ -42,7 +43,7 @@ impl<'a> Read<'a> {
         }
         let last = self.last_of(ty.unwrap_or_default(), version.unwrap_or_default());
         let mut layer = Layer::of(self.last[last].operation_name.clone(), self.text(name.unwrap_or_default()));
-        layer.output_names = output_names.map(|names| self.text(names));
+        layer.output_names = output_names.map(|names| self.text(names).into());
         let id = match id {
             Some(text) => self.unsigned("id", text),
             None => {
@@ -105,6 +106,7 @@ impl<'a> Read<'a> {
         let mut port_maps = HashMap::new();
         let mut body_names = HashSet::new();
         let mut back_edges = None;
+        let mut bodies = Vec::new();
         // Of these the first one counts.
         let (mut data, mut input, mut output) = (self.repeated_data(element, layer, last), false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
@@ -142,23 +144,18 @@ impl<'a> Read<'a> {
                     self.path.push(format!("{}/{name}", layer.name).into());
                     let graph = self.graph(&child, Graph::default(), None)?;
                     self.path.pop();
-                    layer.bodies.push(Body {
-                        name,
-                        graph,
-                        port_map: Vec::new(),
-                        back_edges: Vec::new(),
-                        rejoined: false,
-                    });
+                    bodies.push(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false });
                 }
                 _ => self.unknown_element(&child, Some(&*layer))?,
             }
         }
-        for body in &mut layer.bodies {
+        for body in &mut bodies {
             body.port_map = port_maps.remove(&Body::port_map_name(&body.name)).unwrap_or_default();
         }
-        if let Some(body) = layer.bodies.first_mut() {
+        if let Some(body) = bodies.first_mut() {
             body.back_edges = back_edges.unwrap_or_default();
         }
+        layer.bodies = bodies.into();
         Ok(())
     }
 
@@ -203,18 +200,16 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    fn inputs(&mut self, element: &Element<'a>, layer: &Layer) -> Result<SmallVec<[InputPort; 2]>, Fatal> {
-        let start = element.tag_span.end;
-        if let Some((earlier, ports)) = self.known_inputs.pass(&mut self.tokens, element)? {
-            let moved =
-                |span: Span| Span { start: span.start - earlier.start + start, end: span.end - earlier.start + start };
-            return Ok(ports.iter().map(|port| InputPort { content: moved(port.content), ..port.clone() }).collect());
+    fn inputs(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Arc<[InputPort]>, Fatal> {
+        if let Some(ports) = self.known_inputs.pass(&mut self.tokens, element)? {
+            return Ok(ports);
         }
         let reported = self.diagnostics.len();
-        let mut ports = SmallVec::<[InputPort; 2]>::new();
+        let mut ports = SmallVec::<[InputPort; 4]>::new();
         while let Some(port) = self.tokens.child(Some(element))? {
             ports.extend(self.input_port(&port, layer, ports.last())?);
         }
+        let ports: Arc<[_]> = ports.iter().cloned().collect();
         if self.diagnostics.len() == reported {
             self.known_inputs.add(self.tokens.content_of(element), self.source, ports.clone());
         }
@@ -289,8 +284,8 @@ impl<'a> Read<'a> {
 
     /// Reads the children of a port: the shape that it declares, and where its metadata is.
     fn port_content(&mut self, port: &Element<'a>) -> Result<(Shape, Option<Span>), Fatal> {
-        if let Some((_, shape)) = self.known_ports.pass(&mut self.tokens, port)? {
-            return Ok((shape.clone(), None));
+        if let Some(shape) = self.known_ports.pass(&mut self.tokens, port)? {
+            return Ok((shape, None));
         }
         let reported = self.diagnostics.len();
         let mut rt_info = None;

@@ -124,7 +124,7 @@ struct Read<'a> {
     /// The layers that OpenVINO creates of that graph, once somebody asked.
     created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
-    known_inputs: Known<'a, SmallVec<[InputPort; 2]>>,
+    known_inputs: Known<'a, Arc<[InputPort]>>,
     /// The place in `last` of each operation, by type and version.
     operations: FxHashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
@@ -142,10 +142,10 @@ struct Last<'a> {
 /// compare text is much faster than to read it.
 struct Known<'a, T> {
     end_tag: Finder<'static>,
-    entries: FxHashMap<&'a str, (Span, T)>,
+    entries: FxHashMap<&'a str, T>,
 }
 
-impl<'a, T> Known<'a, T> {
+impl<'a, T: Clone> Known<'a, T> {
     const MAX_ENTRIES: usize = 1 << 10;
     const MAX_BYTES: usize = 1 << 10;
 
@@ -153,13 +153,13 @@ impl<'a, T> Known<'a, T> {
         Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
     }
 
-    /// Passes over the content of `element` where it is known, and gives where it was read, and what it says.
-    fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<&(Span, T)>, Fatal> {
+    /// Passes over the content of `element` where it is known, and gives what it says.
+    fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<T>, Fatal> {
         let ahead = tokens.ahead(element);
         let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
         let content = end.and_then(|end| ahead.get(..end)).map(str::trim_ascii_end);
         match content.and_then(|content| self.entries.get_key_value(content)) {
-            Some((content, known)) => tokens.pass(element, content).map(|()| Some(known)),
+            Some((content, known)) => tokens.pass(element, content).map(|()| Some(known.clone())),
             None => Ok(None),
         }
     }
@@ -167,7 +167,7 @@ impl<'a, T> Known<'a, T> {
     fn add(&mut self, content: Span, source: &'a str, known: T) {
         let text = content.text(source);
         if self.entries.len() < Self::MAX_ENTRIES && text.len() <= Self::MAX_BYTES {
-            self.entries.insert(text, (content, known));
+            self.entries.insert(text, known);
         }
     }
 }
