@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use typelift_promote::ElementType;
 
-use super::{Declared, PLACES, tensor};
+use super::PLACES;
+use super::ports::Declared;
 use crate::diagnostic::{Code, Diagnostic, Label, LayerRef, Severity};
 use crate::graph::{Attribute, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
 use crate::infer::value_as_declared;
@@ -197,8 +198,7 @@ impl<'a> Causes<'a> {
     /// Adds to an error where the tensor that it is about stopped being what its port declares.
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, (span, help): (Span, Option<String>)) {
         let declared = Declared::read(self.source, port.declared, port.content);
-        it.labels
-            .push(Label { span, message: format!("its output is {}, and its port declares {declared}", tensor(port)) });
+        it.labels.push(Label { span, message: format!("its output is {port}, and its port declares {declared}") });
         if Aspect::of(it.code) == Some(Aspect::Any) {
             it.help.clear();
         }
@@ -226,13 +226,8 @@ impl<'a> Causes<'a> {
     ) -> Diagnostic {
         let declared = Declared::read(self.source, port.declared, port.content);
         let first = &found[members[0]];
-        let message = format!(
-            "`{}` is {}, and {} errors follow from it: {}",
-            layer.name(),
-            tensor(port),
-            members.len(),
-            first.message
-        );
+        let message =
+            format!("`{}` is {}, and {} errors follow from it: {}", layer.name(), port, members.len(), first.message);
         let mut joined = Diagnostic::new(first.code, message).at(span, format!("its port declares {declared}"));
         joined.labels.extend(members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])));
         joined.layer = Some(reference);

@@ -95,13 +95,12 @@ impl<'a> Check<'a> {
     }
 
     fn related(&self, producer: &Layer, port: &OutputPort, what: String) -> Related {
-        let tensor = format!("{}{}", port.element_type(), port.shape());
         Related {
             layer: self.reference(producer),
             span: producer.span().unwrap_or_default(),
             element_type: port.element_type(),
             shape: port.shape().clone(),
-            message: format!("{what} is {tensor} from {} {} `{}`", producer.ty(), producer.id(), producer.name()),
+            message: format!("{what} is {port} from {} {} `{}`", producer.ty(), producer.id(), producer.name()),
         }
     }
 

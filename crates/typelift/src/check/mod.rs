@@ -1,25 +1,26 @@
 //! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
 
 mod causes;
+mod constants;
 mod lints;
 mod order;
+mod ports;
 mod target;
 
 pub use target::check_target;
 pub(crate) use target::{repeated_names, unread};
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
+use self::constants::Constant;
 use self::order::Errors;
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy, Severity};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
-use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling;
 use crate::weights::Weights;
@@ -30,9 +31,6 @@ const PLACES: usize = 8;
 
 /// Limit on the references of a file that are looked at.
 const MAX_BARE: usize = 1000;
-
-/// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
-const PADDING: u64 = 8;
 
 /// What is odd about a model that was read and [inferred](crate::infer()): warnings, each with its layer, its place and what
 /// can be done, and one note on the oldest OpenVINO release that reads it. In the order of the file; bodies included.
@@ -118,34 +116,6 @@ pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
 struct Located<'a> {
     layer: &'a Layer,
     reference: LayerRef,
-}
-
-/// A constant and the bytes it takes.
-struct Constant<'a> {
-    place: Located<'a>,
-    start: u64,
-    end: u64,
-}
-
-/// Bytes of the weights that no constant takes.
-struct Hole<'a> {
-    /// The constant before it.
-    after: Option<&'a Layer>,
-    start: u64,
-    end: u64,
-}
-
-impl Hole<'_> {
-    fn len(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-}
-
-/// The bytes that the means of `<pre-process>` take, in order.
-fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
-    let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
-    ranges.sort_by_key(|range| range.start);
-    ranges
 }
 
 struct Check<'a> {
@@ -382,91 +352,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
-    /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
-    /// has an error, is not compared. Gives the layers of which nothing is known.
-    fn find_stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
-        let Ok(order) = graph.topological_order() else { return FxHashSet::default() };
-        // Of the layers that are not sound.
-        let mut unsound = FxHashMap::<LayerId, Soundness>::default();
-        let mut stale = Vec::<(Diagnostic, usize)>::new();
-        for id in order {
-            let Some(layer) = graph.layer(id) else { continue };
-            let before = graph.sources(id).filter_map(|source| unsound.get(&source).copied());
-            let mut soundness = before.max().unwrap_or(Soundness::Sound);
-            let nothing =
-                |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
-            let lacks_part =
-                |port: &OutputPort| port.element_type() == ElementType::Dynamic || port.shape().rank().is_none();
-            let doubtful = self.errors.are_there()
-                && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
-            if doubtful || layer.outputs().iter().any(nothing) {
-                soundness = Soundness::Unknown;
-            }
-            if soundness != Soundness::Unknown {
-                for lint in self.stale_ports_of(graph, layer) {
-                    match soundness {
-                        Soundness::Stale(root) => stale[root].1 += 1,
-                        _ => {
-                            soundness = Soundness::Stale(stale.len());
-                            stale.push((lint, 0));
-                        }
-                    }
-                }
-            }
-            if soundness != Soundness::Sound {
-                unsound.insert(id, soundness);
-            }
-        }
-        for (mut lint, more) in stale {
-            if more > 0 {
-                let ports = if more == 1 { "port that follows from it is" } else { "ports that follow from it are" };
-                lint = lint.note(format!("{more} more {ports} not as declared either"));
-            }
-            self.diagnostics.push(lint);
-        }
-        unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
-    }
-
-    /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
-    fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<Diagnostic> {
-        let mut lints = Vec::new();
-        for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {
-            let producer = feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)));
-            let Some((producer, output)) = producer else { continue };
-            if xml::declares(self.source, port.declared, port.content, output) {
-                continue;
-            }
-            let declared = Declared::read(self.source, port.declared, port.content);
-            // Where the output says the same, its own warning is enough.
-            if declared.contradicts(output, self.has_values)
-                && declared != Declared::read(self.source, output.declared, output.content)
-            {
-                let message =
-                    format!("input {at} of `{}` declares {declared}, and gets {}", layer.name(), tensor(output));
-                let label = format!("it comes from layer {} `{}`", producer.id(), producer.name());
-                lints.push(self.stale_port(layer, Direction::Input, at, message, &label));
-            }
-        }
-        let inferred = layer.operation().is_some();
-        for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
-            let declared = Declared::read(self.source, port.declared, port.content);
-            if declared.contradicts(port, self.has_values) {
-                let message = format!("output {at} of `{}` declares {declared}, and is {}", layer.name(), tensor(port));
-                lints.push(self.stale_port(layer, Direction::Output, at, message, "not what inference finds"));
-            }
-        }
-        lints
-    }
-
-    #[cold]
-    fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
-        let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
-        let lint = self.lint(Code::StalePort, layer, message).at(span, label);
-        let lint = lint.help("correct the port; OpenVINO itself does not read it");
-        Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
-    }
-
     /// One finding for each operation and version that OpenVINO does not have: a warning where an extension can bring it, and
     /// as `severe` as asked where the version is one of OpenVINO's own sets.
     fn report_unknown_operations(&mut self, severe: Severity) {
@@ -493,120 +378,6 @@ impl<'a> Check<'a> {
             }
             self.diagnostics.push(lint.help(stranger.help));
         }
-    }
-
-    fn check_constants(&mut self, model: &Model) {
-        let mut constants = std::mem::take(&mut self.constants);
-        let Some(length) = model.weights.len() else {
-            self.report_missing_weights(&constants);
-            return;
-        };
-        // What does not fit is an error, which inference reports.
-        if constants.iter().any(|constant| constant.end > length) || self.has_misplaced_constants {
-            return;
-        }
-        constants.sort_by_key(|constant| (constant.start, constant.end));
-        self.find_unaligned_constants(&constants);
-        let means = preprocessing_weights(model);
-        let mut holes = Vec::new();
-        let mut hole = |before: Option<&'_ Constant<'a>>, end| {
-            let start = before.map_or(0, |constant: &Constant| constant.end);
-            let start = means.iter().fold(start, |start, mean| if mean.contains(&start) { mean.end } else { start });
-            holes.push(Hole { after: before.map(|constant| constant.place.layer), start, end });
-        };
-        let mut before: Option<&Constant> = None;
-        for constant in &constants {
-            match before {
-                // Constants of the same bytes share them.
-                Some(before) if constant.start < before.end => {
-                    if (before.start, before.end) != (constant.start, constant.end) {
-                        self.report_overlap(before, constant);
-                    }
-                }
-                _ => hole(before, constant.start),
-            }
-            if before.is_none_or(|before| constant.end >= before.end) {
-                before = Some(constant);
-            }
-        }
-        hole(before, length);
-        self.find_unreferenced_weights(model, &holes, length);
-    }
-
-    /// Constants at an offset that is not a multiple of their element's size. OpenVINO writes them so where each begins at the
-    /// end of another, and that is not reported.
-    fn find_unaligned_constants(&mut self, constants: &[Constant]) {
-        let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
-        let is_packed = |Constant { place, start, .. }: &Constant| {
-            element_size(place.layer).is_some_and(|size| start % size != 0) && ends.contains(start)
-        };
-        if constants.iter().any(is_packed) {
-            return;
-        }
-        for Constant { place: Located { layer, reference }, start, .. } in constants {
-            let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
-            let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
-                continue;
-            };
-            let message = format!("offset {start} is not a multiple of {size}, the bytes of one {ty}");
-            let lint =
-                Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
-            let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");
-            self.diagnostics.push(lint.help("the offset is wrong, or the .bin was not written by OpenVINO"));
-        }
-    }
-
-    #[cold]
-    fn report_overlap(&mut self, before: &Constant, constant: &Constant) {
-        let Located { layer, reference } = &constant.place;
-        let message = format!(
-            "the bytes {} to {} of `{}` are partly those of `{}`, {} to {}",
-            constant.start,
-            constant.end,
-            layer.name(),
-            before.place.layer.name(),
-            before.start,
-            before.end
-        );
-        let lint =
-            Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::OverlappingConstants, message) };
-        let lint = lint.at(self.locate(layer, "data", "offset"), "begins inside another constant");
-        let lint = lint.at(self.locate(before.place.layer, "data", "offset"), "the other one");
-        self.diagnostics
-            .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
-    }
-
-    fn find_unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
-        let holes: Vec<_> = holes.iter().filter(|hole| hole.len() >= PADDING).collect();
-        let Some(first) = holes.first() else { return };
-        let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
-        let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
-        let lint = Diagnostic::new(Code::UnreferencedWeights, message);
-        let lint = match first.after {
-            Some(layer) => lint.at(self.locate(layer, "data", "offset"), "after this constant come bytes of none"),
-            None => lint.at(
-                xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
-                "the weights begin with bytes of no constant",
-            ),
-        };
-        let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
-        let more = if holes.len() > PLACES { ", and more" } else { "" };
-        let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
-        self.diagnostics.push(lint.help("the .bin is another model's, or constants were removed from this one"));
-    }
-
-    fn report_missing_weights(&mut self, constants: &[Constant]) {
-        let Some(Constant { place: Located { layer, reference }, .. }) = constants.first() else { return };
-        let count = match constants.len() {
-            1 => "a constant".to_owned(),
-            count => format!("{count} constants"),
-        };
-        let message = format!("the model has {count} and no weights");
-        let lint = Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::MissingWeights, message) };
-        let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are not there");
-        self.diagnostics.push(
-            lint.help("put the .bin beside the .xml; shapes that are computed from constants are unknown without it"),
-        );
     }
 
     /// Records what a layer requires, if no other layer requires a newer release.
@@ -687,12 +458,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The bytes of one element of a constant, if there are several.
-fn element_size(layer: &Layer) -> Option<u64> {
-    let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
-    Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)
-}
-
 /// Whether a text begins with an entity or a character that XML has.
 fn is_entity(text: &str) -> bool {
     let Some((name, _)) = text[1..].split_once(';') else { return false };
@@ -730,67 +495,6 @@ struct Newest<'a> {
     layers: Vec<(Located<'a>, Feature<'a>)>,
     /// How many more there are.
     more: usize,
-}
-
-/// What the tensors that lead to a layer are, the worst counting.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Soundness {
-    /// As declared.
-    Sound,
-    /// Not as declared, since this diagnostic.
-    Stale(usize),
-    /// Nothing is known of one of them.
-    Unknown,
-}
-
-/// What a port says of its tensor; a type that is not said is `None`.
-#[derive(PartialEq)]
-struct Declared {
-    element_type: Option<ElementType>,
-    dims: smallvec::SmallVec<[i64; 6]>,
-}
-
-impl Declared {
-    fn read(source: &str, declared: Option<ElementType>, content: Span) -> Self {
-        let element_type = declared.filter(|&ty| ty != ElementType::Dynamic);
-        Self { element_type, dims: xml::declared_dims(source, content) }
-    }
-
-    /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
-    /// all could be `found`, it may well say more.
-    fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
-        let not_found = !found && output.element_type() == ElementType::Dynamic;
-        let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
-        let unreadable = self.dims.iter().any(|&dim| dim < -1);
-        let silent = unreadable || self.element_type.is_none() && self.dims.is_empty();
-        let other_dims = if found {
-            !xml::matches_dims(&self.dims, output.shape())
-        } else {
-            !self.dims.is_empty() && !self.shape().is_compatible(output.shape())
-        };
-        other_type || (!silent && other_dims)
-    }
-
-    /// Whether a tensor can be what it says.
-    fn fits(&self, output: &OutputPort) -> bool {
-        let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
-        same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
-    }
-
-    fn shape(&self) -> Shape {
-        self.dims.iter().map(|&dim| dim.into()).collect()
-    }
-}
-
-/// `f32[1,?]`, as far as it is said.
-impl std::fmt::Display for Declared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.element_type.map_or("", ElementType::name), self.shape())
-    }
-}
-
-fn tensor(port: &OutputPort) -> String {
-    format!("{}{}", port.element_type(), port.shape())
 }
 
 /// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.

@@ -1,0 +1,164 @@
+//! Constants and the bytes of the weights that they take.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use typelift_promote::ElementType;
+
+use super::{Check, Located, PLACES};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::graph::{Layer, Model};
+use crate::xml;
+
+/// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
+const PADDING: u64 = 8;
+
+/// A constant and the bytes it takes.
+pub(super) struct Constant<'a> {
+    pub(super) place: Located<'a>,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// Bytes of the weights that no constant takes.
+struct Hole<'a> {
+    /// The constant before it.
+    after: Option<&'a Layer>,
+    start: u64,
+    end: u64,
+}
+
+impl Hole<'_> {
+    fn len(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn check_constants(&mut self, model: &Model) {
+        let mut constants = std::mem::take(&mut self.constants);
+        let Some(length) = model.weights.len() else {
+            self.report_missing_weights(&constants);
+            return;
+        };
+        // What does not fit is an error, which inference reports.
+        if constants.iter().any(|constant| constant.end > length) || self.has_misplaced_constants {
+            return;
+        }
+        constants.sort_by_key(|constant| (constant.start, constant.end));
+        self.find_unaligned_constants(&constants);
+        let means = preprocessing_weights(model);
+        let mut holes = Vec::new();
+        let mut hole = |before: Option<&'_ Constant<'a>>, end| {
+            let start = before.map_or(0, |constant: &Constant| constant.end);
+            let start = means.iter().fold(start, |start, mean| if mean.contains(&start) { mean.end } else { start });
+            holes.push(Hole { after: before.map(|constant| constant.place.layer), start, end });
+        };
+        let mut before: Option<&Constant> = None;
+        for constant in &constants {
+            match before {
+                // Constants of the same bytes share them.
+                Some(before) if constant.start < before.end => {
+                    if (before.start, before.end) != (constant.start, constant.end) {
+                        self.report_overlap(before, constant);
+                    }
+                }
+                _ => hole(before, constant.start),
+            }
+            if before.is_none_or(|before| constant.end >= before.end) {
+                before = Some(constant);
+            }
+        }
+        hole(before, length);
+        self.find_unreferenced_weights(model, &holes, length);
+    }
+
+    /// Constants at an offset that is not a multiple of their element's size. OpenVINO writes them so where each begins at the
+    /// end of another, and that is not reported.
+    fn find_unaligned_constants(&mut self, constants: &[Constant]) {
+        let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
+        let is_packed = |Constant { place, start, .. }: &Constant| {
+            element_size(place.layer).is_some_and(|size| start % size != 0) && ends.contains(start)
+        };
+        if constants.iter().any(is_packed) {
+            return;
+        }
+        for Constant { place: Located { layer, reference }, start, .. } in constants {
+            let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
+            let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
+                continue;
+            };
+            let message = format!("offset {start} is not a multiple of {size}, the bytes of one {ty}");
+            let lint =
+                Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
+            let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");
+            self.diagnostics.push(lint.help("the offset is wrong, or the .bin was not written by OpenVINO"));
+        }
+    }
+
+    #[cold]
+    fn report_overlap(&mut self, before: &Constant, constant: &Constant) {
+        let Located { layer, reference } = &constant.place;
+        let message = format!(
+            "the bytes {} to {} of `{}` are partly those of `{}`, {} to {}",
+            constant.start,
+            constant.end,
+            layer.name(),
+            before.place.layer.name(),
+            before.start,
+            before.end
+        );
+        let lint =
+            Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::OverlappingConstants, message) };
+        let lint = lint.at(self.locate(layer, "data", "offset"), "begins inside another constant");
+        let lint = lint.at(self.locate(before.place.layer, "data", "offset"), "the other one");
+        self.diagnostics
+            .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
+    }
+
+    fn find_unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
+        let holes: Vec<_> = holes.iter().filter(|hole| hole.len() >= PADDING).collect();
+        let Some(first) = holes.first() else { return };
+        let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
+        let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
+        let lint = Diagnostic::new(Code::UnreferencedWeights, message);
+        let lint = match first.after {
+            Some(layer) => lint.at(self.locate(layer, "data", "offset"), "after this constant come bytes of none"),
+            None => lint.at(
+                xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
+                "the weights begin with bytes of no constant",
+            ),
+        };
+        let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
+        let more = if holes.len() > PLACES { ", and more" } else { "" };
+        let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
+        self.diagnostics.push(lint.help("the .bin is another model's, or constants were removed from this one"));
+    }
+
+    fn report_missing_weights(&mut self, constants: &[Constant]) {
+        let Some(Constant { place: Located { layer, reference }, .. }) = constants.first() else { return };
+        let count = match constants.len() {
+            1 => "a constant".to_owned(),
+            count => format!("{count} constants"),
+        };
+        let message = format!("the model has {count} and no weights");
+        let lint = Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::MissingWeights, message) };
+        let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are not there");
+        self.diagnostics.push(
+            lint.help("put the .bin beside the .xml; shapes that are computed from constants are unknown without it"),
+        );
+    }
+}
+
+/// The bytes that the means of `<pre-process>` take, in order.
+fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
+    let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
+    ranges.sort_by_key(|range| range.start);
+    ranges
+}
+
+/// The bytes of one element of a constant, if there are several.
+fn element_size(layer: &Layer) -> Option<u64> {
+    let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
+    Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)
+}

@@ -1,0 +1,157 @@
+//! What ports declare beside the tensors that they are.
+
+use std::fmt;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::Check;
+use crate::diagnostic::{Code, Diagnostic, Remedy};
+use crate::graph::{Direction, Graph, Layer, LayerId, OutputPort};
+use crate::shape::Shape;
+use crate::span::Span;
+use crate::xml;
+
+/// What the tensors that lead to a layer are, the worst counting.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Soundness {
+    /// As declared.
+    Sound,
+    /// Not as declared, since this diagnostic.
+    Stale(usize),
+    /// Nothing is known of one of them.
+    Unknown,
+}
+
+/// What a port says of its tensor; a type that is not said is `None`.
+#[derive(PartialEq)]
+pub(super) struct Declared {
+    pub(super) element_type: Option<ElementType>,
+    pub(super) dims: SmallVec<[i64; 6]>,
+}
+
+impl Declared {
+    pub(super) fn read(source: &str, declared: Option<ElementType>, content: Span) -> Self {
+        let element_type = declared.filter(|&ty| ty != ElementType::Dynamic);
+        Self { element_type, dims: xml::declared_dims(source, content) }
+    }
+
+    /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
+    /// all could be `found`, it may well say more.
+    pub(super) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
+        let not_found = !found && output.element_type() == ElementType::Dynamic;
+        let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
+        let unreadable = self.dims.iter().any(|&dim| dim < -1);
+        let silent = unreadable || self.element_type.is_none() && self.dims.is_empty();
+        let other_dims = if found {
+            !xml::matches_dims(&self.dims, output.shape())
+        } else {
+            !self.dims.is_empty() && !self.shape().is_compatible(output.shape())
+        };
+        other_type || (!silent && other_dims)
+    }
+
+    /// Whether a tensor can be what it says.
+    pub(super) fn fits(&self, output: &OutputPort) -> bool {
+        let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
+        same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.dims.iter().map(|&dim| dim.into()).collect()
+    }
+}
+
+/// `f32[1,?]`, as far as it is said.
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.element_type.map_or("", ElementType::name), self.shape())
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
+    /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
+    /// has an error, is not compared. Gives the layers of which nothing is known.
+    pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
+        let Ok(order) = graph.topological_order() else { return FxHashSet::default() };
+        // Of the layers that are not sound.
+        let mut unsound = FxHashMap::<LayerId, Soundness>::default();
+        let mut stale = Vec::<(Diagnostic, usize)>::new();
+        for id in order {
+            let Some(layer) = graph.layer(id) else { continue };
+            let before = graph.sources(id).filter_map(|source| unsound.get(&source).copied());
+            let mut soundness = before.max().unwrap_or(Soundness::Sound);
+            let nothing =
+                |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
+            let lacks_part =
+                |port: &OutputPort| port.element_type() == ElementType::Dynamic || port.shape().rank().is_none();
+            let doubtful = self.errors.are_there()
+                && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
+            if doubtful || layer.outputs().iter().any(nothing) {
+                soundness = Soundness::Unknown;
+            }
+            if soundness != Soundness::Unknown {
+                for lint in self.stale_ports_of(graph, layer) {
+                    match soundness {
+                        Soundness::Stale(root) => stale[root].1 += 1,
+                        _ => {
+                            soundness = Soundness::Stale(stale.len());
+                            stale.push((lint, 0));
+                        }
+                    }
+                }
+            }
+            if soundness != Soundness::Sound {
+                unsound.insert(id, soundness);
+            }
+        }
+        for (mut lint, more) in stale {
+            if more > 0 {
+                let ports = if more == 1 { "port that follows from it is" } else { "ports that follow from it are" };
+                lint = lint.note(format!("{more} more {ports} not as declared either"));
+            }
+            self.diagnostics.push(lint);
+        }
+        unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
+    }
+
+    /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
+    fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<Diagnostic> {
+        let mut lints = Vec::new();
+        for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {
+            let producer = feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)));
+            let Some((producer, output)) = producer else { continue };
+            if xml::declares(self.source, port.declared, port.content, output) {
+                continue;
+            }
+            let declared = Declared::read(self.source, port.declared, port.content);
+            // Where the output says the same, its own warning is enough.
+            if declared.contradicts(output, self.has_values)
+                && declared != Declared::read(self.source, output.declared, output.content)
+            {
+                let message = format!("input {at} of `{}` declares {declared}, and gets {output}", layer.name());
+                let label = format!("it comes from layer {} `{}`", producer.id(), producer.name());
+                lints.push(self.stale_port(layer, Direction::Input, at, message, &label));
+            }
+        }
+        let inferred = layer.operation().is_some();
+        for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
+            let declared = Declared::read(self.source, port.declared, port.content);
+            if declared.contradicts(port, self.has_values) {
+                let message = format!("output {at} of `{}` declares {declared}, and is {port}", layer.name());
+                lints.push(self.stale_port(layer, Direction::Output, at, message, "not what inference finds"));
+            }
+        }
+        lints
+    }
+
+    #[cold]
+    fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
+        let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
+        let lint = self.lint(Code::StalePort, layer, message).at(span, label);
+        let lint = lint.help("correct the port; OpenVINO itself does not read it");
+        Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
+    }
+}
