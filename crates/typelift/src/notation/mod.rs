@@ -18,6 +18,7 @@
 
 mod error;
 mod lex;
+mod listing;
 mod print;
 mod read;
 mod suggest;
@@ -26,7 +27,7 @@ mod value;
 pub use error::NotationError;
 pub(crate) use error::pointer;
 pub(crate) use lex::{Cursor, Quoted};
+pub(crate) use listing::{attribute_value, element_type, shape, tensor_type, word};
 pub use print::{Line, body_line};
-pub(crate) use read::{attribute_value, element_type, shape, tensor_type, word};
 pub(crate) use suggest::closest;
 pub(crate) use value::{Literal, encode, print as print_values};
