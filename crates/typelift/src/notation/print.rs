@@ -227,7 +227,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<_, _>>().ok()?;
     let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
     let array = Array::decode(output.element_type(), dims, &bytes)?;
-    let printable = count as usize <= MOST_VALUES || !value::print(&array).starts_with('[');
+    let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
     // Values that could not be written again, such as the codes of `nf4`, are left out.
     (printable && value::encode(&array).is_some_and(|again| again == bytes)).then_some(array)
 }

@@ -216,20 +216,34 @@ pub(crate) fn number(ty: ElementType, value: f64) -> String {
     }
 }
 
+/// Whether the notation writes one number for all values of a constant.
+pub(crate) fn is_filled(array: &Array) -> bool {
+    let is_boolean = array.element_type == ElementType::Boolean;
+    let alike = match &array.data {
+        Data::Ints(values) => {
+            values.iter().all(|&value| value == values[0] || is_boolean && value != 0 && values[0] != 0)
+        }
+        Data::Floats(values) => {
+            let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            values.iter().all(|&value| same(value, values[0]))
+        }
+    };
+    alike && (array.len() > 1 || array.len() == 1 && array.dims.len() != 1)
+}
+
 /// The values of a constant as the notation writes them: a number where all are the same, else lists.
 pub(crate) fn print(array: &Array) -> String {
+    let is_filled = is_filled(array);
+    let count = if is_filled { 1 } else { array.len() };
     let texts: Vec<String> = match &array.data {
         Data::Ints(values) if array.element_type == ElementType::Boolean => {
-            values.iter().map(|&value| (value != 0).to_string()).collect()
+            values.iter().take(count).map(|&value| (value != 0).to_string()).collect()
         }
-        Data::Ints(values) => values.iter().map(ToString::to_string).collect(),
-        Data::Floats(values) => values.iter().map(|&value| number(array.element_type, value)).collect(),
+        Data::Ints(values) => values.iter().take(count).map(ToString::to_string).collect(),
+        Data::Floats(values) => values.iter().take(count).map(|&value| number(array.element_type, value)).collect(),
     };
-    if let Some((first, rest)) = texts.split_first()
-        && rest.iter().all(|text| text == first)
-        && (!rest.is_empty() || array.dims.is_empty() || array.dims.len() > 1)
-    {
-        return first.clone();
+    if is_filled {
+        return texts.concat();
     }
     let mut out = String::new();
     for (at, text) in texts.iter().enumerate() {
