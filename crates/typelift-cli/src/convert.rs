@@ -8,7 +8,6 @@ use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::promote::RuleSet;
-use typelift::xml::WriteOptions;
 use typelift::{Diagnostics, Model};
 
 use crate::batch::{Frame, Inputs};
@@ -163,7 +162,7 @@ impl Args {
         let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if let Some(target) = &target {
-            let options = WriteOptions { canonical: self.output.canonical, refresh_ports };
+            let options = self.output.text(input, refresh_ports);
             target.write(model, options, page)?;
             page.said += &summary;
         } else if !self.reports_on_stdout() {

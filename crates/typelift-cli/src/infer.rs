@@ -1,7 +1,5 @@
 //! `typelift infer`: the types and shapes of every tensor.
 
-use typelift::xml::WriteOptions;
-
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
 use crate::input::{self, Input, InputChanges, Loaded};
@@ -85,7 +83,7 @@ impl Args {
             (None, Some(_)) => {}
         }
         if let (Some(target), Some(model), false) = (&target, model, faulty) {
-            let options = WriteOptions { canonical: self.output.canonical, refresh_ports: true };
+            let options = self.output.text(input, true);
             if let Some(objection) = target.objection(model, input) {
                 diagnostics.list = vec![objection];
                 page.said += &render::text(diagnostics, &Fixes::default(), Show::Briefly);

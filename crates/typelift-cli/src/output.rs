@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use typelift::diagnostic::Diagnostic;
@@ -87,6 +87,11 @@ impl OutputArgs {
         self.output.as_deref().filter(|path| is_directory(path))
     }
 
+    /// How the text of a model is written.
+    pub(crate) fn text(&self, input: &Input, refresh_ports: bool) -> WriteOptions {
+        WriteOptions { canonical: self.canonical, refresh_ports, on_one_thread: input.on_one_thread }
+    }
+
     /// Where a model goes.
     fn path(&self, input: &Input) -> Option<PathBuf> {
         match (&self.output, &input.member) {
@@ -161,9 +166,8 @@ impl Target {
             }
             Self::Stream(path) => {
                 let write = || {
-                    let mut file = BufWriter::with_capacity(1 << 16, File::options().write(true).open(path)?);
-                    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
-                    file.flush()
+                    let mut file = File::options().write(true).open(path)?;
+                    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))
                 };
                 write().map_err(|error| Failure::io("write", path, &error))
             }

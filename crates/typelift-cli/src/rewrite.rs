@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use typelift::Model;
 use typelift::rewrite::{Script, Site, library};
-use typelift::xml::WriteOptions;
 
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
@@ -153,8 +152,7 @@ impl Args {
                     .help("give -o OUT.xml, and they are written beside it"));
             }
             Some(target) => {
-                let options =
-                    WriteOptions { canonical: self.output.canonical, refresh_ports: script.edits_interface() };
+                let options = self.output.text(input, script.edits_interface());
                 target.write(&model, options, page)?;
                 page.said += &summary;
             }

@@ -85,7 +85,7 @@ impl State {
     }
 
     pub(crate) fn options(&self, canonical: bool) -> WriteOptions {
-        WriteOptions { canonical, refresh_ports: self.refresh_ports }
+        WriteOptions { canonical, refresh_ports: self.refresh_ports, ..WriteOptions::default() }
     }
 
     pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<(String, String, String), Failure> {

@@ -93,7 +93,7 @@ impl Session {
     /// The bytes of the `.xml` to save.
     #[must_use]
     pub fn graph(&self) -> Vec<u8> {
-        let options = WriteOptions { canonical: false, refresh_ports: self.refresh_ports };
+        let options = WriteOptions { refresh_ports: self.refresh_ports, ..WriteOptions::default() };
         self.model.as_ref().map(|model| xml::write(model, options).into_bytes()).unwrap_or_default()
     }
 }

@@ -57,7 +57,8 @@ impl Model {
         // Written and read again, so that the model has a text of its own, as one from a file has.
         let mut model = listing.empty_model(text)?;
         model.graph = graph;
-        let source = xml::write(&model, WriteOptions { canonical: true, refresh_ports: true });
+        let source =
+            xml::write(&model, WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() });
         let mut model = Self::from_xml(source).map_err(|found| listing.fault(text, &found.list))?;
         if builder.has_values {
             model.weights = Weights::from_bytes(builder.bytes);

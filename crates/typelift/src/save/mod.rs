@@ -9,7 +9,7 @@ mod stage;
 mod tests;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
@@ -129,7 +129,7 @@ impl Model {
         }
         let mut stage = Stage::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
         stage
-            .write(&destination.xml, |file| write_text(self, options.text, file))
+            .write(&destination.xml, |file| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes())))
             .map_err(SaveError::io(&destination.xml))?;
         if !weights {
             return stage.replace(&destination.xml).map_err(SaveError::io(&destination.xml));
@@ -244,12 +244,6 @@ impl Destination {
         }
         Ok(())
     }
-}
-
-fn write_text(model: &Model, options: WriteOptions, file: &mut File) -> io::Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 16, file);
-    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))?;
-    file.flush()
 }
 
 /// The refusal to save a model with a constant whose bytes are not known, which names the first of them; `None` where there is

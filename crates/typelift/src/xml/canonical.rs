@@ -61,9 +61,18 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// A printer that goes on behind what is in `out`.
     pub(super) fn new(source: &'a str, layout: Layout<'a>, demands: Demands, out: String) -> Self {
-        Self { source, out, unit: layout.unit, line_start: [layout.newline, layout.indent].concat(), demands }
+        let mut printer = Self { source, out, unit: "", line_start: String::new(), demands };
+        printer.begin(layout);
+        printer
+    }
+
+    /// What comes next is laid out like this.
+    pub(super) fn begin(&mut self, layout: Layout<'a>) {
+        self.unit = layout.unit;
+        self.line_start.clear();
+        self.line_start.push_str(layout.newline);
+        self.line_start.push_str(layout.indent);
     }
 
     pub(super) fn line(&mut self) {

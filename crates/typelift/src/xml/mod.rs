@@ -3,6 +3,7 @@
 //! [`parse`] keeps the place of each layer in the text; [`write()`] copies what was not changed and prints the rest.
 
 mod canonical;
+mod in_order;
 mod locate;
 mod read;
 mod splice;
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 pub(crate) use locate::{
     declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
@@ -220,6 +222,8 @@ pub struct WriteOptions {
     pub canonical: bool,
     /// Bring every port's type and dims up to what the graph holds, not only those of layers that were changed.
     pub refresh_ports: bool,
+    /// Print on this thread alone. A text of several megabytes is printed on two otherwise, where there are two cores.
+    pub on_one_thread: bool,
 }
 
 /// Writes a model as text.
@@ -259,12 +263,21 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
     if options.canonical || model.source.is_empty() {
         hand(&canonical::model(model))?;
     } else {
-        splice::model(model, options.refresh_ports, &mut hand)?;
+        splice::model(model, options, &mut hand)?;
     }
     let Some(text) = held else { return Ok(()) };
     let text = text.trim_end();
     let (text, end) = text.split_at(text.rfind("</").unwrap_or(text.len()));
     sink(&format!("{text}{}{end}\n", " ".repeat(OPENING + 1 - text.len() - end.len())))
+}
+
+/// What a second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
+const STACK: usize = 8 << 20;
+
+/// Whether a text is read and written by two threads, where they are wanted.
+fn is_worth_two_threads(text: &str) -> bool {
+    const LONG: usize = 4 << 20;
+    text.len() >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
 /// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
@@ -278,7 +291,7 @@ pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 #[must_use]
 pub fn is_source(model: &Model, options: WriteOptions) -> bool {
     let mut rest: &str = model.source();
-    let same = write_to(model, options, |piece| {
+    let same = write_to(model, WriteOptions { on_one_thread: true, ..options }, |piece| {
         rest = rest.strip_prefix(piece).ok_or(())?;
         Ok::<_, ()>(())
     });

@@ -1,6 +1,5 @@
 //! The source text with only what changed written anew.
 
-use std::convert::Infallible;
 use std::mem::replace;
 use std::ops::Range;
 
@@ -8,38 +7,151 @@ use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
+use super::in_order::print_in_order;
 use super::locate::{declared_dims, declares, locate, matches_dims};
 use super::tokens::{Element, Tokens, decode, encode};
-use super::{DECLARATION, OPENING};
+use super::{DECLARATION, OPENING, WriteOptions, is_worth_two_threads};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::number::integer_prefix;
 use crate::span::Span;
 
-/// Hands the source with the model written into it to `sink`; `refresh_ports` brings every port up to date, not only
-/// those of changed layers.
-pub(super) fn model<E>(
+/// As many bytes of the source make a part.
+const PART: u32 = 64 << 10;
+
+/// Hands the source with the model written into it to `sink`, part by part.
+pub(super) fn model<E>(model: &Model, options: WriteOptions, sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    let two_threads = !options.on_one_thread && is_worth_two_threads(&model.source);
+    in_parts(model, options.refresh_ports, PART, two_threads, sink)
+}
+
+fn in_parts<E>(
     model: &Model,
     refresh_ports: bool,
-    mut sink: impl FnMut(&str) -> Result<(), E>,
+    length: u32,
+    two_threads: bool,
+    sink: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let graph = &model.graph;
     let mut removed = graph.removed().to_vec();
-    // A few sorted runs, one behind the other, which a stable sort merges.
-    removed.sort_by(|a, b| b.cmp(a));
-    let demands = model.demands;
-    let refresh_ports = refresh_ports || demands.port_types || demands.fixed_dims;
-    let (source, edits, new) = (model.source.as_str(), Vec::new(), String::new());
-    let mut splice = Splice { refresh_ports, demands, source, removed, edits, new, at: 0 };
-    splice.version(model);
-    if demands.opening {
-        splice.bring_forward(graph.span.unwrap_or_default());
+    removed.sort();
+    let layers: Vec<_> = graph.layers().collect();
+    let edges = Edges::new(graph);
+    let division = Division { parts: Vec::new(), length, edges: &edges.placed, removed: &removed };
+    let parts = division.divide(model, &layers, &edges.added);
+    let print = |part: &Part, out: &mut String| Splice::new(model, refresh_ports).print(model, part, out);
+    print_in_order(&parts, two_threads, print, sink)
+}
+
+/// A stretch of the text of a graph, and what is written there.
+struct Part<'g> {
+    span: Span,
+    layers: &'g [&'g Layer],
+    edges: &'g [(Span, Edge<'g>)],
+    /// The edges that come after all that are there, which the last part has.
+    added: &'g [Edge<'g>],
+    removed: &'g [Span],
+}
+
+/// The source as far as it is divided into parts, and what is behind them.
+struct Division<'g> {
+    parts: Vec<Part<'g>>,
+    /// How long a part is at least, the last one aside.
+    length: u32,
+    edges: &'g [(Span, Edge<'g>)],
+    removed: &'g [Span],
+}
+
+impl<'g> Division<'g> {
+    /// Divides the source behind layers and edges.
+    fn divide(mut self, model: &'g Model, layers: &'g [&'g Layer], added: &'g [Edge<'g>]) -> Vec<Part<'g>> {
+        let graph = &model.graph;
+        let mut done = 0;
+        // Edges are edited after layers: where they come first, all is one part.
+        if graph.layers_span.zip(graph.edges_span).is_none_or(|(layers, edges)| layers < edges) {
+            for (at, layer) in layers.iter().enumerate() {
+                if let Some(end) = self.place_to_cut(layer.span) {
+                    self.cut(end, &layers[done..=at]);
+                    done = at + 1;
+                }
+            }
+            let mut wires: Vec<_> = graph.joints().filter_map(|(_, wire, _)| wire.span).collect();
+            wires.sort_unstable();
+            for wire in wires {
+                if let Some(end) = self.place_to_cut(Some(wire)) {
+                    self.cut(end, &layers[done..]);
+                    done = layers.len();
+                }
+            }
+        }
+        self.cut(model.source.len() as u32, &layers[done..]);
+        self.parts.last_mut().into_iter().for_each(|part| part.added = added);
+        self.parts
     }
-    // Edges are edited after layers, wherever they are.
-    let edges_first = graph.layers_span.zip(graph.edges_span).is_some_and(|(layers, edges)| edges < layers);
-    splice.graph(graph, |splice, span| if edges_first { Ok(()) } else { splice.flush(Some(span), &mut sink) })?;
-    splice.flush(None, &mut sink)?;
-    sink(model.source.get(splice.at..).unwrap_or_default())
+
+    fn start(&self) -> u32 {
+        self.parts.last().map_or(0, |part| part.span.end)
+    }
+
+    /// Behind this, where what is before it is long enough.
+    fn place_to_cut(&self, behind: Option<Span>) -> Option<u32> {
+        behind.map(|span| span.end).filter(|end| end.saturating_sub(self.start()) >= self.length)
+    }
+
+    fn cut(&mut self, end: u32, layers: &'g [&'g Layer]) {
+        let span = Span { start: self.start(), end };
+        let (edges, edges_left) = self.edges.split_at(self.edges.partition_point(|(span, _)| span.start < end));
+        let (removed, removed_left) = self.removed.split_at(self.removed.partition_point(|span| span.start < end));
+        (self.edges, self.removed) = (edges_left, removed_left);
+        self.parts.push(Part { span, layers, edges, added: &[], removed });
+    }
+}
+
+/// An edge as it is written: from a port of a layer to a port of another one, by positions.
+type Edge<'g> = (&'g Layer, usize, &'g Layer, usize);
+
+/// The edges of a graph that the source does not have, or has otherwise.
+#[derive(Default)]
+struct Edges<'g> {
+    /// Those that go in the place of others, or before the byte where an empty span is, sorted.
+    placed: Vec<(Span, Edge<'g>)>,
+    /// Those that come after all that are there.
+    added: Vec<Edge<'g>>,
+}
+
+impl<'g> Edges<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        let mut edges = Self::default();
+        for (from, wire, to) in graph.joints().filter(|(_, wire, _)| wire.touched) {
+            let edge = (from, wire.from_port as usize, to, wire.to_port as usize);
+            match wire.span {
+                Some(span) => edges.placed.push((span, edge)),
+                None => edges.added.push(edge),
+            }
+        }
+        if !edges.added.is_empty() {
+            edges.place_added(graph);
+        }
+        edges.placed.sort_by_key(|(span, _)| *span);
+        edges
+    }
+
+    /// An edge to a new layer goes before the first edge from it, others to the end.
+    fn place_added(&mut self, graph: &Graph) {
+        let mut anchors = HashMap::<LayerId, u32>::default();
+        for (from, wire, _) in graph.joints() {
+            if let Some(span) = wire.span {
+                let anchor = anchors.entry(from.id).or_insert(span.start);
+                *anchor = span.start.min(*anchor);
+            }
+        }
+        let placed = &mut self.placed;
+        self.added.retain(|edge| {
+            let anchor = anchors.get(&edge.2.id).filter(|_| edge.2.span.is_none());
+            placed.extend(anchor.map(|&at| (Span { start: at, end: at }, *edge)));
+            anchor.is_none()
+        });
+    }
 }
 
 /// Prints something at the indentation that the printer has come to.
@@ -80,23 +192,45 @@ struct Splice<'a> {
     refresh_ports: bool,
     demands: Demands,
     source: &'a str,
-    /// What was removed and is still ahead, the next last.
-    removed: Vec<Span>,
-    /// What to write in place of which bytes, as a range of `new`. In no order; none overlap.
+    /// What to write in place of which bytes, as a range of what was printed. In no order; none overlap.
     edits: Vec<(Span, Range<usize>)>,
-    new: String,
-    /// How far the source was handed out.
-    at: usize,
+    printer: Printer<'a>,
 }
 
 impl<'a> Splice<'a> {
+    fn new(model: &'a Model, refresh_ports: bool) -> Self {
+        let (source, demands) = (model.source.as_str(), model.demands);
+        let refresh_ports = refresh_ports || demands.port_types || demands.fixed_dims;
+        let printer = Printer::new(source, Layout::INLINE, demands, String::new());
+        Self { refresh_ports, demands, source, edits: Vec::new(), printer }
+    }
+
+    /// Adds a part of the source to `out`, with what changed in it.
+    fn print(mut self, model: &Model, part: &Part, out: &mut String) {
+        if part.span.start == 0 {
+            self.version(model);
+            if self.demands.opening {
+                self.bring_forward(model.graph.span.unwrap_or_default());
+            }
+        }
+        self.part(&model.graph, part);
+        self.edits.sort_by_key(|(span, _)| *span);
+        out.reserve(part.span.text(self.source).len() + self.printer.out.len());
+        let mut at = part.span.start as usize;
+        for (span, new) in self.edits {
+            out.push_str(self.source.get(at..span.start as usize).unwrap_or_default());
+            out.push_str(&self.printer.out[new]);
+            at = at.max(span.end as usize);
+        }
+        out.push_str(self.source.get(at..part.span.end as usize).unwrap_or_default());
+    }
+
     /// Writes what `print` prints in place of `span`.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
-        let start = self.new.len();
-        let mut printer = Printer::new(self.source, layout, self.demands, std::mem::take(&mut self.new));
-        print(&mut printer);
-        self.new = printer.out;
-        self.edits.push((span, start..self.new.len()));
+        let start = self.printer.out.len();
+        self.printer.begin(layout);
+        print(&mut self.printer);
+        self.edits.push((span, start..self.printer.out.len()));
     }
 
     /// Writes what `print` prints before the byte `at`.
@@ -106,21 +240,6 @@ impl<'a> Splice<'a> {
 
     fn delete(&mut self, span: Span) {
         self.edit(self.with_gap(span), Layout::INLINE, |_| {});
-    }
-
-    /// Hands out all edits, and the source between them. No later one may come before the end of `done`, or at all.
-    fn flush<E>(&mut self, done: Option<Span>, sink: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
-        while let Some(span) = self.removed.pop_if(|span| done.is_none_or(|done| span.start < done.end)) {
-            self.delete(span);
-        }
-        self.edits.sort_by_key(|(span, _)| *span);
-        for (span, new) in self.edits.drain(..) {
-            sink(self.source.get(self.at..span.start as usize).unwrap_or_default())?;
-            sink(&self.new[new])?;
-            self.at = self.at.max(span.end as usize);
-        }
-        self.new.clear();
-        Ok(())
     }
 
     /// Leaves out the comments before the root where they leave no room for its tag.
@@ -145,24 +264,30 @@ impl<'a> Splice<'a> {
     }
 
     fn body(&mut self, graph: &Graph) {
-        for &span in graph.removed() {
-            self.delete(span);
-        }
-        let Ok(()) = self.graph(graph, |_, _| Ok::<_, Infallible>(()));
+        let layers: Vec<_> = graph.layers().collect();
+        let Edges { placed, added } = Edges::new(graph);
+        let (span, removed) = (graph.span.unwrap_or_default(), graph.removed());
+        self.part(graph, &Part { span, layers: &layers, edges: &placed, added: &added, removed });
     }
 
-    /// Edits a graph; `done` hears of each of its layers that is over, in the order of the source.
-    fn graph<E>(&mut self, graph: &Graph, done: impl FnMut(&mut Self, Span) -> Result<(), E>) -> Result<(), E> {
-        let layers = self.layers(graph, done)?;
-        let edges = self.edges(graph);
+    /// Edits a part of the text of `graph`.
+    fn part(&mut self, graph: &Graph, part: &Part) {
+        part.removed.iter().for_each(|&span| self.delete(span));
+        let layers = self.layers(graph, part.layers);
+        self.edges(part.edges);
+        self.lists(graph, &layers, part.added);
+    }
+
+    /// Adds layers and edges that come after all that are there.
+    fn lists(&mut self, graph: &Graph, layers: &[&Layer], edges: &[Edge<'_>]) {
         let print_layers = |printer: &mut Printer<'a>| {
-            for &layer in &layers {
+            for &layer in layers {
                 printer.line();
                 printer.layer(graph, layer);
             }
         };
         let print_edges = |printer: &mut Printer<'a>| {
-            for &(from, from_port, to, to_port) in &edges {
+            for &(from, from_port, to, to_port) in edges {
                 printer.line();
                 printer.edge(from, from_port, to, to_port);
             }
@@ -186,17 +311,12 @@ impl<'a> Splice<'a> {
                 }
             });
         }
-        Ok(())
     }
 
-    /// Edits the layers of `graph`, and gives those that come after all that are there.
-    fn layers<'g, E>(
-        &mut self,
-        graph: &'g Graph,
-        mut done: impl FnMut(&mut Self, Span) -> Result<(), E>,
-    ) -> Result<Vec<&'g Layer>, E> {
+    /// Edits these layers of `graph`, and gives those that come after all that are there.
+    fn layers<'g>(&mut self, graph: &Graph, layers: &[&'g Layer]) -> Vec<&'g Layer> {
         let mut added = Vec::new();
-        for layer in graph.layers() {
+        for &layer in layers {
             let Some(span) = layer.span else {
                 added.push(layer);
                 continue;
@@ -217,42 +337,18 @@ impl<'a> Splice<'a> {
             for body in &layer.bodies {
                 self.body(&body.graph);
             }
-            done(self, span)?;
         }
-        Ok(added)
+        added
     }
 
-    /// Edits the edges of `graph`, and gives those that come after all that are there: producer, port, consumer, port.
-    fn edges<'g>(&mut self, graph: &'g Graph) -> Vec<(&'g Layer, usize, &'g Layer, usize)> {
-        let mut added = Vec::new();
-        for (from, wire, to) in graph.joints().filter(|(_, wire, _)| wire.touched) {
-            let (from_port, to_port) = (wire.from_port as usize, wire.to_port as usize);
-            match wire.span {
-                Some(span) => self.edit(span, Layout::INLINE, |printer| printer.edge(from, from_port, to, to_port)),
-                None => added.push((from, from_port, to, to_port)),
-            }
-        }
-        if added.is_empty() {
-            return added;
-        }
-        // An edge to a new layer goes before the first edge from it, others to the end.
-        let mut anchors = HashMap::<LayerId, u32>::default();
-        for (from, wire, _) in graph.joints() {
-            if let Some(span) = wire.span {
-                let anchor = anchors.entry(from.id).or_insert(span.start);
-                *anchor = span.start.min(*anchor);
-            }
-        }
-        added.retain(|&(from, from_port, to, to_port)| {
-            let Some(&anchor) = anchors.get(&to.id).filter(|_| to.span.is_none()) else { return true };
-            let gap = self.gap_before(anchor);
-            self.insert(anchor, Layout::INLINE, |printer| {
+    fn edges(&mut self, edges: &[(Span, Edge<'_>)]) {
+        for &(span, (from, from_port, to, to_port)) in edges {
+            let gap = if span.start == span.end { self.gap_before(span.start) } else { "" };
+            self.edit(span, Layout::INLINE, |printer| {
                 printer.edge(from, from_port, to, to_port);
                 printer.out.push_str(gap);
             });
-            false
-        });
-        added
+        }
     }
 
     /// Adds what `print` prints at the end of the content of `element`, nested.
@@ -611,5 +707,42 @@ impl<'a> Splice<'a> {
         // In a file that indents by blanks, a layer is indented by two steps.
         let unit = if indent.contains('\t') || newline.is_empty() { "\t" } else { &indent[..indent.len().min(4) / 2] };
         Layout { newline, indent, unit: if newline.is_empty() { "" } else { unit } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Conversion;
+
+    fn written(model: &Model, refresh_ports: bool, length: u32) -> String {
+        let mut text = String::new();
+        let add = |piece: &str| {
+            text.push_str(piece);
+            Ok::<_, ()>(())
+        };
+        assert_eq!(in_parts(model, refresh_ports, length, true, add), Ok(()));
+        text
+    }
+
+    #[test]
+    fn parts_make_the_whole() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+        let files = std::fs::read_dir(models).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut converted = 0;
+        for mut model in files.filter_map(|path| Model::open(path).ok()).filter(|model| model.source().len() < 1 << 19)
+        {
+            let changed = Conversion::default().run(&mut model, &mut Vec::new());
+            converted += usize::from(changed.is_ok_and(|changed| changed.is_some_and(|done| !done.changes.is_empty())));
+            for refresh_ports in [false, true] {
+                let whole = written(&model, refresh_ports, u32::MAX);
+                for length in [1, 100, 10_000] {
+                    assert!(written(&model, refresh_ports, length) == whole, "{length} {}", model.name());
+                }
+            }
+        }
+        assert!(converted > 10, "{converted} models were changed");
     }
 }

@@ -71,7 +71,7 @@ fn untouched_models_are_written_byte_for_byte() {
     for path in models(|_| true) {
         let (model, text) = open(&path);
         for canonical in [false, true] {
-            let written = write(&model, WriteOptions { canonical, refresh_ports: true });
+            let written = write(&model, WriteOptions { canonical, refresh_ports: true, ..WriteOptions::default() });
             assert!(written == text, "{} changes, canonical: {canonical}", path.display());
         }
     }
@@ -89,7 +89,7 @@ fn inference_finds_every_type_and_dim_that_openvino_wrote() {
         if text.contains("version=\"extension\"") {
             continue;
         }
-        let refreshed = write(&model, WriteOptions { canonical: true, refresh_ports: true });
+        let refreshed = write(&model, WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() });
         let different = text.lines().zip(refreshed.lines()).enumerate().find(|(_, (want, got))| want != got);
         assert!(refreshed == text, "{}: line and text {different:?}", path.display());
     }
@@ -158,8 +158,10 @@ fn converting_twice_changes_nothing_more() {
         };
         let once = convert(std::fs::read_to_string(&path).unwrap());
         assert!(convert(once.clone()) == once, "{}", path.display());
-        let canonical =
-            write(&Model::from_xml(once.as_str()).unwrap(), WriteOptions { canonical: true, refresh_ports: true });
+        let canonical = write(
+            &Model::from_xml(once.as_str()).unwrap(),
+            WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() },
+        );
         assert_eq!(
             describe(Model::from_xml(once).unwrap().graph(), &Weights::none()),
             describe(Model::from_xml(canonical).unwrap().graph(), &Weights::none()),

@@ -8,12 +8,7 @@ use memchr::memmem;
 use super::{Read, Reading, parse_with};
 use crate::graph::{Graph, IrVersion, Layer, LayerId};
 use crate::span::Span;
-
-/// A text of as many bytes is worth a second thread.
-pub(super) const MIN_FOR_TWO_THREADS: usize = 4 << 20;
-
-/// What the second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
-const STACK: usize = 8 << 20;
+use crate::xml::STACK;
 
 pub(super) fn parse_in_halves(source: &Arc<String>, half: Span) -> Reading {
     thread::scope(|scope| {

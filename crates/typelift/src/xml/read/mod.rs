@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
-use std::thread;
 
 use compact_str::CompactString;
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use self::halves::{MIN_FOR_TWO_THREADS, SecondHalf, parse_in_halves, second_half};
+use self::halves::{SecondHalf, parse_in_halves, second_half};
+use super::is_worth_two_threads;
 use super::locate::locate;
 use super::tokens::{Element, Tokens, decode, plain_number};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
@@ -67,9 +67,7 @@ pub struct Reading {
 /// A text of several megabytes is read on two threads, where there are two cores.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
-    let has_cores = || thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
-    let is_long = source.len() >= MIN_FOR_TWO_THREADS;
-    match is_long.then(|| second_half(&source)).flatten().filter(|_| has_cores()) {
+    match is_worth_two_threads(&source).then(|| second_half(&source)).flatten() {
         Some(half) => parse_in_halves(&source, half),
         None => parse_alone(source),
     }

@@ -7,8 +7,8 @@ use typelift::promote::RuleSet;
 use typelift::xml::{WriteOptions, decode_utf8, parse, write};
 use typelift::{Diagnostic, Model, Weights, check, infer, infer_aligned, why};
 
-const SPLICED: WriteOptions = WriteOptions { canonical: false, refresh_ports: true };
-const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: true };
+const SPLICED: WriteOptions = WriteOptions { canonical: false, refresh_ports: true, on_one_thread: false };
+const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: true, on_one_thread: false };
 
 /// Takes bytes for a model, does everything to it that can be done, and panics where a law does not hold: all that is said of
 /// it points into the text; what nobody changed is written as it was; and what is written reads as the graph that it was.

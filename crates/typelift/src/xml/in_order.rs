@@ -1,0 +1,62 @@
+//! Text made of parts that two threads print.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use super::STACK;
+
+/// As many parts wait for those before them, so that one slow part does not let all others pile up.
+const WAITING: usize = 4;
+
+/// Hands what `print` prints for each part to `sink`, in order. With `two_threads` each thread takes the next part as soon as
+/// it is done with one.
+pub(super) fn print_in_order<P: Sync, E>(
+    parts: &[P],
+    two_threads: bool,
+    print: impl Fn(&P, &mut String) + Sync,
+    mut sink: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        parts.get(at).map(|part| (at, part))
+    };
+    let (sender, texts) = mpsc::sync_channel(WAITING);
+    let help = || {
+        let sender = sender;
+        while let Some((_, part)) = take() {
+            let mut text = String::new();
+            print(part, &mut text);
+            // Nobody takes it any more once the sink has failed.
+            if sender.send(text).is_err() {
+                break;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        if two_threads {
+            // Where it cannot be started, this thread takes all parts.
+            let _started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
+        }
+        let texts = texts;
+        let (mut own, mut done) = (String::new(), 0);
+        loop {
+            let taken = take();
+            if let Some((_, part)) = taken {
+                own.clear();
+                print(part, &mut own);
+            }
+            // The other thread has taken all in between.
+            let until = taken.map_or(parts.len(), |(at, _)| at);
+            for _ in done..until {
+                sink(&texts.recv().unwrap_or_default())?;
+            }
+            if taken.is_none() {
+                return Ok(());
+            }
+            sink(&own)?;
+            done = until + 1;
+        }
+    })
+}
