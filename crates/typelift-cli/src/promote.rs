@@ -180,13 +180,13 @@ fn arity(operation: &Operation) -> String {
 }
 
 /// Why a question has no answer.
-enum Trouble {
+enum NoAnswer {
     Refused(Refusal),
     /// Shapes that do not broadcast.
     Shapes(String),
 }
 
-impl Trouble {
+impl NoAnswer {
     fn code(&self) -> &'static str {
         match self {
             Self::Refused(refusal) => refusal.code(),
@@ -224,10 +224,10 @@ impl Question {
         tensors.map(|text| text.split_once('[')?.1.strip_suffix(']')?.parse().ok()).collect()
     }
 
-    fn ask(&self, rules: &RuleSet, operation: &str, steps: &mut Vec<String>) -> Result<Answer, Trouble> {
+    fn ask(&self, rules: &RuleSet, operation: &str, steps: &mut Vec<String>) -> Result<Answer, NoAnswer> {
         let promotion = rules
             .trace(operation, &self.operands, &mut |step| steps.push(rules.describe(step).to_string()))
-            .map_err(Trouble::Refused)?;
+            .map_err(NoAnswer::Refused)?;
         let shapes = self.shapes.as_ref().filter(|shapes| !shapes.is_empty());
         let dims: Option<Vec<&[Dim]>> = shapes.and_then(|shapes| shapes.iter().map(Shape::dims).collect());
         let shape = match dims {
@@ -236,7 +236,7 @@ impl Question {
                 .and_then(|_| rules.broadcast::<Shape>(operation, &self.operands, [].into_iter()))
                 .map(|_| Shape::dynamic()),
             Some(dims) => match rules.broadcast::<Shape>(operation, &self.operands, dims.into_iter()) {
-                Some(shape) => Some(shape.map_err(|clash| Trouble::Shapes(clash.to_string()))?),
+                Some(shape) => Some(shape.map_err(|clash| NoAnswer::Shapes(clash.to_string()))?),
                 None => None,
             },
         };
@@ -354,7 +354,7 @@ impl Args {
     fn record<'a>(&'a self, rules: &'a RuleSet, texts: &[&'a str], question: &Question) -> Record<'a> {
         let mut steps = Vec::new();
         let answer = question.ask(rules, &self.op, &mut steps);
-        let trouble = answer.as_ref().err();
+        let no_answer = answer.as_ref().err();
         Record {
             rules: rules.name(),
             op: &self.op,
@@ -362,9 +362,9 @@ impl Args {
             element_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.result)),
             common_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.common)),
             weak: answer.as_ref().is_ok_and(|answer| answer.promotion.is_weak),
-            code: trouble.map(Trouble::code),
-            message: trouble.map(Trouble::message),
-            help: trouble.and_then(|trouble| trouble.help(rules, &self.op, question)),
+            code: no_answer.map(NoAnswer::code),
+            message: no_answer.map(NoAnswer::message),
+            help: no_answer.and_then(|no_answer| no_answer.help(rules, &self.op, question)),
             shape: answer.ok().and_then(|answer| answer.shape),
             steps: if self.explain { steps } else { Vec::new() },
         }
@@ -406,10 +406,10 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
             terminal.print(&text)?;
             Ok(Status::Done)
         }
-        Err(trouble) => {
+        Err(no_answer) => {
             let notes = steps.into_iter().map(Remark::Note);
-            let help = trouble.help(rules, &args.op, &question).map(Remark::Help);
-            terminal.say(&render::error(Some(trouble.code()), &trouble.message(), notes.chain(help)));
+            let help = no_answer.help(rules, &args.op, &question).map(Remark::Help);
+            terminal.say(&render::error(Some(no_answer.code()), &no_answer.message(), notes.chain(help)));
             Ok(Status::Faulty)
         }
     }
@@ -447,7 +447,7 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
                 Err(_) => "error: not-an-operand".to_owned(),
                 Ok(question) => match question.ask(rules, &args.op, &mut Vec::new()) {
                     Ok(answer) => answer.text(rules),
-                    Err(trouble) => format!("error: {}", trouble.code()),
+                    Err(no_answer) => format!("error: {}", no_answer.code()),
                 },
             },
         };
@@ -611,7 +611,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
             "has no such operation".to_owned()
         } else {
             let answer = question.ask(rules, &args.op, &mut Vec::new());
-            answer.map_or_else(|trouble| format!("refused: {}", trouble.message()), |answer| answer.text(rules))
+            answer.map_or_else(|no_answer| format!("refused: {}", no_answer.message()), |answer| answer.text(rules))
         };
         vec![(*words).to_owned(), answer]
     });
