@@ -7,12 +7,13 @@ use std::sync::Arc;
 use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
-use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
+use super::journal::End;
 use super::kind::LayerKind;
+use super::layer::Joints;
 use super::{
     Body, FindError, Graph, Input, InputPort, IrVersion, Layer, LayerId, Model, NewLayer, OperationName, Output,
     OutputPort, Place,
@@ -129,8 +130,8 @@ pub struct Edit<'m> {
     pub(super) version: IrVersion,
     pub(super) source: &'m Arc<String>,
     pub(super) operations: &'m dyn Operations,
-    /// Of a body, the Parameters and Results that the layer around it names.
-    pub(super) joined: Vec<LayerId>,
+    /// What joins a body and the layer around it.
+    pub(super) joints: Joints<'m>,
 }
 
 /// What the verbs ask about operations, of which the graph knows none.
@@ -173,7 +174,7 @@ impl Model {
         edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>,
     ) -> Result<T, EditError> {
         let Self { graph, weights, version, source, .. } = self;
-        let mut edit = Edit { graph, weights, version: *version, source, operations, joined: Vec::new() };
+        let mut edit = Edit { graph, weights, version: *version, source, operations, joints: Joints::default() };
         let result = edit.attempt(|edit| {
             let value = edits(edit)?;
             edit.graph.check_batch()?;
@@ -241,7 +242,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn body(&mut self, layer: LayerId, at: usize) -> Result<Edit<'_>, EditError> {
-        self.at(&Place::default().body(layer, at))
+        self.follow(&[(layer, at)])
     }
 
     /// The graph at a place of this one, to be edited as this one.
@@ -259,16 +260,16 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn at(&mut self, place: &Place) -> Result<Edit<'_>, EditError> {
-        let mut joined = self.joined.clone();
-        let mut graph = &mut *self.graph;
-        for &(layer, at) in place.steps() {
-            if let Some(body) = graph.layer(layer).and_then(|layer| layer.bodies.get(at)) {
-                joined = body.joined().collect();
-            }
-            graph = graph.enter(layer, at)?;
+        self.follow(place.steps())
+    }
+
+    fn follow(&mut self, steps: &[(LayerId, usize)]) -> Result<Edit<'_>, EditError> {
+        let &mut Edit { ref mut graph, ref mut weights, version, source, operations, mut joints } = self;
+        let mut graph: &mut Graph = graph;
+        for &(layer, at) in steps {
+            (graph, joints) = graph.enter(layer, at)?;
         }
-        let &mut Edit { ref mut weights, version, source, operations, .. } = self;
-        Ok(Edit { graph, weights, version, source, operations, joined })
+        Ok(Edit { graph, weights, version, source, operations, joints })
     }
 
     /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
@@ -286,9 +287,8 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
-        self.graph.checked_output(from)?;
-        self.graph.checked_input(to)?;
-        self.graph.feed_from(from, to);
+        let (from, to) = (self.graph.start_of(from)?, self.graph.end_of(to)?);
+        self.graph.feed_one(from, to);
         Ok(())
     }
 
@@ -309,14 +309,11 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
-        let mut wires: Vec<_> = wires.into_iter().collect();
-        for &(from, to) in &wires {
-            self.graph.checked_output(from)?;
-            self.graph.checked_input(to)?;
-        }
-        wires.sort_by_key(|(_, to)| to.layer);
-        for wires in wires.chunk_by(|one, next| one.1.layer == next.1.layer) {
-            self.graph.feed_layer(wires);
+        let ends = |(from, to): (_, Input)| Ok((to.layer, self.graph.start_of(from)?, self.graph.end_of(to)?));
+        let mut wires = wires.into_iter().map(ends).collect::<Result<Vec<_>, EditError>>()?;
+        wires.sort_by_key(|(layer, ..)| *layer);
+        for wires in wires.chunk_by(|one, next| one.0 == next.0) {
+            self.graph.feed_layer(wires.iter().map(|&(_, from, to)| (from, to)));
         }
         Ok(())
     }
@@ -358,8 +355,8 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn copy_metadata(&mut self, from: LayerId, to: LayerId) -> Result<(), EditError> {
-        let rt_info = self.layer(from).ok_or(EditError::NoLayer(from))?.rt_info;
-        if self.layer(to).ok_or(EditError::NoLayer(to))?.rt_info != rt_info {
+        let rt_info = self.graph.checked(from)?.rt_info;
+        if self.graph.checked(to)?.rt_info != rt_info {
             self.changed(to)?.rt_info = rt_info;
         }
         Ok(())
@@ -457,19 +454,12 @@ impl Edit<'_> {
             let kind = self.layer(id).map(|layer| self.operations.kind(layer));
             matches!(kind, Some(LayerKind::Parameter | LayerKind::Result))
         };
-        if let Some(&layer) = layers.iter().find(|layer| self.joined.contains(layer) && is_end(layer)) {
+        if let Some(&layer) = layers.iter().find(|layer| is_end(layer) && self.joints.name(**layer)) {
             let reason = "the layer around the body names it in its port map".to_owned();
             return Err(EditError::Joined { layer, reason });
         }
-        let node = |&id| self.graph.node(id).ok_or(EditError::NoLayer(id));
-        let nodes = layers.iter().map(node).collect::<Result<FxHashSet<_>, _>>()?;
-        for (&layer, &node) in layers.iter().zip(&layers.iter().map(node).collect::<Result<Vec<_>, _>>()?) {
-            if let Some(consumer) = self.graph.consumer_of(node, |consumer| !nodes.contains(&consumer)) {
-                return Err(EditError::InUse { layer, consumer });
-            }
-        }
-        nodes.into_iter().for_each(|node| self.graph.take(node));
-        Ok(())
+        let nodes = layers.iter().map(|&id| self.graph.known(id)).collect::<Result<_, _>>()?;
+        self.graph.take_all(nodes)
     }
 
     /// Gives a layer another name.
@@ -555,8 +545,7 @@ impl Edit<'_> {
 
     /// A layer whose text will be walked through.
     pub(super) fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
-        let node = self.graph.node(id).ok_or(EditError::NoLayer(id))?;
-        let layer = self.graph.change(node).ok_or(EditError::NoLayer(id))?;
+        let layer = self.graph.change(self.graph.known(id)?);
         layer.edited = true;
         Ok(layer)
     }
@@ -567,16 +556,9 @@ impl Graph {
         self.journal.len()
     }
 
-    fn consumer_of(&self, node: NodeIndex, counts: impl Fn(NodeIndex) -> bool) -> Option<LayerId> {
-        let wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
-        let consumer = wires.map(|edge| edge.target()).find(|&node| counts(node))?;
-        Some(self.weight(consumer)?.id)
-    }
-
     /// Whether one tensor can replace the other.
     pub(super) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
-        let was = self.output(old).ok_or(EditError::NoOutput(old))?;
-        let is = self.output(new).ok_or(EditError::NoOutput(new))?;
+        let (was, is) = (self.checked_output(old)?, self.checked_output(new)?);
         let same_type =
             was.element_type == is.element_type || [was.element_type, is.element_type].contains(&ElementType::Dynamic);
         if same_type && was.shape.is_compatible(&is.shape) {
@@ -585,9 +567,40 @@ impl Graph {
         Err(EditError::Incompatible { from: new, from_type: is.to_string(), to: old, to_type: was.to_string() })
     }
 
-    fn checked_input(&self, input: Input) -> Result<(), EditError> {
-        let layer = self.layer(input.layer).ok_or(EditError::NoLayer(input.layer))?;
-        layer.inputs.get(input.port).map(|_| ()).ok_or(EditError::NoInput(input))
+    /// The node of a layer.
+    // An error that `ok_or` is given is made, and dropped, where nothing is wrong too.
+    pub(super) fn known(&self, id: LayerId) -> Result<NodeIndex, EditError> {
+        match self.node(id) {
+            Some(node) => Ok(node),
+            None => Err(EditError::NoLayer(id)),
+        }
+    }
+
+    pub(super) fn checked(&self, id: LayerId) -> Result<&Layer, EditError> {
+        self.known(id).map(|node| &self.storage[node])
+    }
+
+    fn checked_output(&self, output: Output) -> Result<&OutputPort, EditError> {
+        match self.checked(output.layer)?.outputs.get(output.port) {
+            Some(port) => Ok(port),
+            None => Err(EditError::NoOutput(output)),
+        }
+    }
+
+    fn start_of(&self, output: Output) -> Result<End, EditError> {
+        let node = self.known(output.layer)?;
+        if output.port >= self.storage[node].outputs.len() {
+            return Err(EditError::NoOutput(output));
+        }
+        Ok((node, output.port))
+    }
+
+    fn end_of(&self, input: Input) -> Result<End, EditError> {
+        let node = self.known(input.layer)?;
+        if input.port >= self.storage[node].inputs.len() {
+            return Err(EditError::NoInput(input));
+        }
+        Ok((node, input.port))
     }
 
     /// Adds a layer whose inputs nothing feeds yet.
@@ -611,8 +624,8 @@ impl Graph {
         id: LayerId,
         outputs: impl IntoIterator<Item = (ElementType, Shape)>,
     ) -> Result<(), EditError> {
-        let node = self.node(id).ok_or(EditError::NoLayer(id))?;
-        let Some(layer) = self.weight_mut(node) else { return Ok(()) };
+        let node = self.known(id)?;
+        let layer = &mut self.storage[node];
         let mut labels = layer.free_labels();
         let (mut count, mut changed) = (0, false);
         for (element_type, shape) in outputs {
@@ -651,7 +664,7 @@ impl Graph {
         for port in count..last {
             self.starve(id.input(port));
         }
-        let Some(layer) = self.change(node) else { return };
+        let layer = self.change(node);
         layer.edited = true;
         let labels = layer.free_labels().take(count.saturating_sub(last));
         layer.inputs = layer.inputs.iter().take(count).cloned().chain(labels.map(InputPort::new)).collect();
@@ -692,17 +705,13 @@ impl Graph {
         LayerId(start as u64)
     }
 
-    /// Adds a layer whose id is larger than all others.
+    /// Takes in a layer with an id of its own.
     fn insert(&mut self, layer: Layer) {
         let id = layer.id;
         let node = self.append_node(layer);
-        let at = self.index.partition_point(|entry| entry.0 < id);
+        let is_last = self.index.last().is_none_or(|entry| entry.0 < id);
+        let at = if is_last { self.index.len() } else { self.index.partition_point(|entry| entry.0 < id) };
         self.index.insert(at, (id, node));
-    }
-
-    fn checked_output(&self, output: Output) -> Result<&OutputPort, EditError> {
-        let layer = self.layer(output.layer).ok_or(EditError::NoLayer(output.layer))?;
-        layer.outputs.get(output.port).ok_or(EditError::NoOutput(output))
     }
 
     /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.

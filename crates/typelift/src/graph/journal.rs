@@ -3,13 +3,13 @@
 //! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
 //! takes them out together at its end.
 
-use petgraph::Direction::Incoming;
-use petgraph::stable_graph::{EdgeIndex, NodeIndex};
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{BackEdge, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
+use super::layer::Joints;
+use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
 use crate::span::Span;
 
 /// One thing that a batch did.
@@ -26,6 +26,13 @@ pub(super) enum Record {
     Unwired(EdgeIndex, Span),
     /// A body was to be edited, whose journal was this long.
     Entered(NodeIndex, u32, u32),
+}
+
+impl Record {
+    /// The wire that went.
+    fn unwired(&self) -> Option<EdgeIndex> {
+        if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
+    }
 }
 
 /// What the names of a port were before, and whether its layer was edited.
@@ -65,6 +72,9 @@ impl Journal {
     }
 }
 
+/// A layer, and the position of one of its inputs or outputs.
+pub(super) type End = (NodeIndex, usize);
+
 /// Up to this many wires are removed or fed one by one. Beyond that, those that remain are rebuilt, and those of a layer
 /// looked up.
 const FEW: usize = 32;
@@ -79,33 +89,50 @@ impl Graph {
         id
     }
 
-    /// Marks a layer that nothing uses, and the wires to it, as gone.
-    pub(super) fn take(&mut self, node: NodeIndex) {
-        let wires: SmallVec<[_; 4]> = self.live_edges(node).map(|edge| edge.id()).collect();
-        for wire in wires {
-            self.unwire_one(wire);
+    /// Marks layers, and the wires to them, as gone.
+    ///
+    /// # Errors
+    /// [`EditError::InUse`] where one feeds a layer that stays.
+    pub(super) fn take_all(&mut self, mut nodes: Vec<NodeIndex>) -> Result<(), EditError> {
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.iter().for_each(|&node| self.storage[node].gone = true);
+        if let Some(error) = nodes.iter().find_map(|&node| self.use_of(node)) {
+            nodes.iter().for_each(|&node| self.storage[node].gone = false);
+            return Err(error);
         }
-        if let Some(layer) = self.storage.node_weight_mut(node) {
-            layer.gone = true;
-            self.journal.gone_layers += 1;
-            let id = layer.id;
-            self.forget(id);
+        self.journal.gone_layers += nodes.len();
+        for node in nodes {
+            let mut wires = self.storage.neighbors_directed(node, Incoming).detach();
+            while let Some(wire) = wires.next_edge(&self.storage) {
+                self.unwire_one(wire);
+            }
+            self.forget(self.storage[node].id);
+            self.journal.records.push(Record::Removed(node));
         }
-        self.journal.records.push(Record::Removed(node));
+        Ok(())
     }
 
-    fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = petgraph::stable_graph::EdgeReference<'_, Wire>> {
+    /// What a layer that is to go feeds and stays.
+    fn use_of(&self, node: NodeIndex) -> Option<EditError> {
+        let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+        let consumer = wires.find_map(|edge| Some(&self.storage[edge.target()]).filter(|layer| !layer.gone))?;
+        Some(EditError::InUse { layer: self.storage[node].id, consumer: consumer.id })
+    }
+
+    /// The wires to a layer.
+    pub(super) fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = EdgeReference<'_, Wire>> {
         self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone)
     }
 
     /// The layer, to be changed; its bodies cannot be.
-    pub(super) fn change(&mut self, node: NodeIndex) -> Option<&mut Layer> {
-        let layer = self.storage.node_weight_mut(node)?;
+    pub(super) fn change(&mut self, node: NodeIndex) -> &mut Layer {
+        let layer = &mut self.storage[node];
         let bodies = std::mem::take(&mut layer.bodies);
         let before = layer.clone();
         layer.bodies = bodies;
         self.journal.records.push(Record::Changed(node, Box::new(before)));
-        Some(layer)
+        layer
     }
 
     /// Gives an output that is there other names.
@@ -129,62 +156,56 @@ impl Graph {
         self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
-    /// The graph of a body, to be changed.
-    pub(super) fn enter(&mut self, layer: LayerId, at: usize) -> Result<&mut Self, EditError> {
-        let node = self.node(layer).ok_or(EditError::NoLayer(layer))?;
-        let owner = self.storage.node_weight_mut(node).ok_or(EditError::NoLayer(layer))?;
-        let body = owner.bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
+    /// The graph of a body, to be changed, and what joins it to the layer.
+    pub(super) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
+        let node = self.known(layer)?;
+        let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
         let length = body.graph.journal.len() as u32;
         self.journal.records.push(Record::Entered(node, at as u32, length));
-        Ok(&mut body.graph)
+        let Body { graph, port_map, back_edges, .. } = body;
+        Ok((graph, Joints { port_map, back_edges }))
     }
 
-    /// Feeds an input of a layer that is there from an output that is there, in place of what feeds it.
-    pub(super) fn feed_from(&mut self, source: Output, target: Input) {
-        let Some(to) = self.node(target.layer) else { return };
-        let old = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());
-        self.replace_wire(old, source, to, target);
+    /// Feeds an input from an output, in place of what feeds it.
+    pub(super) fn feed_one(&mut self, from: End, to: End) {
+        let old = self.live_edges(to.0).find(|edge| edge.weight().to_port as usize == to.1).map(|edge| edge.id());
+        self.replace_wire(old, from, to);
     }
 
     /// Wires an output to an input, in the place of the wire `old`, and gives the new wire if there is a new one.
-    fn replace_wire(
-        &mut self,
-        old: Option<EdgeIndex>,
-        source: Output,
-        to: NodeIndex,
-        target: Input,
-    ) -> Option<EdgeIndex> {
-        let from = self.node(source.layer)?;
-        let starts_there = |edge| {
-            let port = self.storage.edge_weight(edge).map(|wire| wire.from_port as usize);
-            self.storage.edge_endpoints(edge).is_some_and(|ends| ends.0 == from) && port == Some(source.port)
-        };
-        if old.is_some_and(starts_there) {
+    fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
+        if old.is_some_and(|old| self.start(old) == Some(from)) {
             return None;
         }
         let span = old.and_then(|edge| self.hand_over(edge));
-        let wire = Wire { touched: true, ..Wire::new(source.port, target.port, span) };
-        let edge = self.storage.add_edge(from, to, wire);
+        let wire = Wire { touched: true, ..Wire::new(from.1, to.1, span) };
+        let edge = self.storage.add_edge(from.0, to.0, wire);
         self.journal.records.push(Record::Wired(edge));
         // What nothing feeds, or feeds nothing, is on no cycle.
-        let is_inner = self.live_edges(from).next().is_some() && self.storage.neighbors(to).next().is_some();
-        self.journal.may_close_cycle |= is_inner;
-        self.mark_rewired(to);
+        let is_inner = || self.live_edges(from.0).next().is_some() && self.storage.neighbors(to.0).next().is_some();
+        self.journal.may_close_cycle = self.journal.may_close_cycle || is_inner();
+        self.mark_rewired(to.0);
         Some(edge)
     }
 
-    /// As [`feed_from`](Self::feed_from), for several inputs of one layer.
-    pub(super) fn feed_layer(&mut self, wires: &[(Output, Input)]) {
+    /// Where a wire starts.
+    fn start(&self, edge: EdgeIndex) -> Option<End> {
+        Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port as usize))
+    }
+
+    /// As [`feed_one`](Self::feed_one), for several inputs of one layer.
+    pub(super) fn feed_layer(&mut self, wires: impl ExactSizeIterator<Item = (End, End)>) {
         if wires.len() <= FEW {
-            return wires.iter().for_each(|&(from, to)| self.feed_from(from, to));
+            return wires.for_each(|(from, to)| self.feed_one(from, to));
         }
         // The wires of a layer with many inputs are looked through once for all of these.
-        let Some(to) = wires.first().and_then(|(_, first)| self.node(first.layer)) else { return };
-        let mut old: FxHashMap<_, _> =
-            self.live_edges(to).map(|edge| (edge.weight().to_port as usize, edge.id())).collect();
-        for &(from, target) in wires {
-            let new = self.replace_wire(old.get(&target.port).copied(), from, to, target);
-            old.extend(new.map(|new| (target.port, new)));
+        let mut old = FxHashMap::default();
+        for (from, to) in wires {
+            if old.is_empty() {
+                old.extend(self.live_edges(to.0).map(|edge| (edge.weight().to_port as usize, edge.id())));
+            }
+            let new = self.replace_wire(old.get(&to.1).copied(), from, to);
+            old.extend(new.map(|new| (to.1, new)));
         }
     }
 
@@ -198,7 +219,7 @@ impl Graph {
     }
 
     fn unwire_one(&mut self, edge: EdgeIndex) {
-        if let Some(wire) = self.storage.edge_weight_mut(edge) {
+        if let Some(wire) = self.storage.edge_weight_mut(edge).filter(|wire| !wire.gone) {
             wire.gone = true;
             self.journal.records.push(Record::Unwired(edge, wire.span.unwrap_or_default()));
         }
@@ -206,11 +227,8 @@ impl Graph {
 
     /// Marks a wire as gone and gives its place in the file away.
     fn hand_over(&mut self, edge: EdgeIndex) -> Option<Span> {
-        let wire = self.storage.edge_weight_mut(edge)?;
-        wire.gone = true;
-        let span = wire.span.take();
-        self.journal.records.push(Record::Unwired(edge, span.unwrap_or_default()));
-        span
+        self.unwire_one(edge);
+        self.storage.edge_weight_mut(edge)?.span.take()
     }
 
     /// Looks for a cycle that the batch closed, here or in a body.
@@ -222,34 +240,15 @@ impl Graph {
                 body.graph.check_batch()?;
             }
         }
-        if self.journal.may_close_cycle {
-            self.topological_order().map_err(EditError::Cycle)?;
-        }
-        Ok(())
+        let cycle = if self.journal.may_close_cycle { self.find_cycle() } else { None };
+        cycle.map_or(Ok(()), |cycle| Err(EditError::Cycle(cycle)))
     }
 
     /// Ends the batch: what is gone goes.
     pub(super) fn commit(&mut self) {
         let records = std::mem::take(&mut self.journal).records;
-        let gone =
-            records.iter().filter_map(|record| if let Record::Unwired(edge, _) = record { Some(*edge) } else { None });
-        let gone: Vec<_> = gone.collect();
-        self.fill_places(&records, &gone);
-        self.removed.extend(gone.iter().filter_map(|&edge| self.storage.edge_weight(edge)?.span));
-        if gone.len() > FEW {
-            let live = |edge: petgraph::stable_graph::EdgeReference<'_, Wire>| {
-                (!edge.weight().gone).then(|| (edge.source(), edge.target(), *edge.weight()))
-            };
-            let wires: Vec<_> = self.storage.edge_references().filter_map(live).collect();
-            self.storage.clear_edges();
-            for (source, target, wire) in wires {
-                self.storage.add_edge(source, target, wire);
-            }
-        } else {
-            for edge in gone {
-                self.storage.remove_edge(edge);
-            }
-        }
+        self.fill_places(&records);
+        self.drop_gone_wires(&records);
         for record in records {
             match record {
                 Record::Removed(node) => {
@@ -269,25 +268,41 @@ impl Graph {
         }
     }
 
-    /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
-    fn fill_places(&mut self, records: &[Record], gone: &[EdgeIndex]) {
-        let start = |graph: &Self, edge| {
-            let (from, _) = graph.storage.edge_endpoints(edge)?;
-            Some((from, graph.storage.edge_weight(edge)?.from_port))
-        };
-        let place = |&edge: &EdgeIndex| {
-            let span = self.storage.edge_weight(edge)?.span?;
-            Some((start(self, edge)?, span, edge))
-        };
-        let mut places: Vec<_> = gone.iter().filter_map(place).collect();
-        let homeless = |record: &Record| match *record {
-            Record::Wired(edge) => {
-                let wire = self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none());
-                wire.and_then(|_| Some((start(self, edge)?, edge)))
+    /// Takes the wires out that are gone.
+    fn drop_gone_wires(&mut self, records: &[Record]) {
+        let gone = || records.iter().filter_map(Record::unwired);
+        self.removed.extend(gone().filter_map(|edge| self.storage.edge_weight(edge)?.span));
+        if gone().nth(FEW).is_none() {
+            for edge in gone() {
+                self.storage.remove_edge(edge);
             }
-            _ => None,
+            return;
+        }
+        let live = |edge: EdgeReference<'_, Wire>| {
+            (!edge.weight().gone).then(|| (edge.source(), edge.target(), *edge.weight()))
+        };
+        let wires: Vec<_> = self.storage.edge_references().filter_map(live).collect();
+        self.storage.clear_edges();
+        for (source, target, wire) in wires {
+            self.storage.add_edge(source, target, wire);
+        }
+    }
+
+    /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
+    fn fill_places(&mut self, records: &[Record]) {
+        let homeless = |record: &Record| {
+            let &Record::Wired(edge) = record else { return None };
+            self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none())?;
+            Some((self.start(edge)?, edge))
         };
         let mut homeless: Vec<_> = records.iter().filter_map(homeless).collect();
+        let starts: FxHashSet<_> = homeless.iter().map(|(start, _)| *start).collect();
+        let place = |edge: EdgeIndex| {
+            let span = self.storage.edge_weight(edge)?.span?;
+            let start = self.start(edge).filter(|start| starts.contains(start))?;
+            Some((start, span, edge))
+        };
+        let mut places: Vec<_> = records.iter().filter_map(Record::unwired).filter_map(place).collect();
         places.sort_unstable();
         // Those that came first get the first places.
         homeless.sort_by_key(|(start, _)| *start);

@@ -460,12 +460,6 @@ impl Body {
         Self { name: name.into(), graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false }
     }
 
-    /// The Parameters and Results that the layer around it names.
-    pub(super) fn joined(&self) -> impl Iterator<Item = LayerId> {
-        let carried = self.back_edges.iter().flat_map(|edge| [edge.from, edge.to]);
-        self.port_map.iter().map(|entry| entry.internal_layer_id).chain(carried)
-    }
-
     /// The element that holds it: `body`, `then_body`, `else_body`.
     pub fn name(&self) -> &str {
         &self.name
@@ -489,6 +483,21 @@ impl Body {
     /// The element that holds the port map of the body in `body`: `port_map`, `then_port_map`.
     pub(crate) fn port_map_name(body: &str) -> String {
         body.replace("body", "port_map")
+    }
+}
+
+/// What joins a body and the layer around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Joints<'a> {
+    pub(super) port_map: &'a [PortMapEntry],
+    pub(super) back_edges: &'a [BackEdge],
+}
+
+impl Joints<'_> {
+    /// Whether they name this Parameter or Result of the body.
+    pub(super) fn name(self, layer: LayerId) -> bool {
+        self.port_map.iter().any(|entry| entry.internal_layer_id == layer)
+            || self.back_edges.iter().any(|edge| [edge.from, edge.to].contains(&layer))
     }
 }
 

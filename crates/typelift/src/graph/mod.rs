@@ -18,7 +18,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use petgraph::Direction::{Incoming, Outgoing};
-use petgraph::stable_graph::{NodeIndex, StableDiGraph};
+use petgraph::stable_graph::{EdgeReference, NodeIndex, StableDiGraph};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -343,6 +343,26 @@ impl Graph {
             }
         }
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
+    }
+
+    /// The layers that form a cycle, as [`topological_order`](Self::topological_order) has them, if there is one.
+    fn find_cycle(&self) -> Option<Vec<LayerId>> {
+        if self.is_plainly_acyclic() { None } else { self.node_order().err() }
+    }
+
+    /// Whether an order is at hand in which every wire leads forward: that of the file, with those that were added just
+    /// before the first layer that uses them.
+    fn is_plainly_acyclic(&self) -> bool {
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
+        // The nodes have odd places in their order; before each there is one for those that must come before it.
+        let mut places: Vec<_> = (0..self.storage.node_bound()).map(|node| 2 * node + 1).collect();
+        for (from, to) in wires().rev().map(ends) {
+            if (places[from], from) > (places[to], to) {
+                places[from] = places[to] & !1;
+            }
+        }
+        wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
     }
 
     /// The layers of a cycle, found by walking back along wires among the layers that wait for each other. Each of these is

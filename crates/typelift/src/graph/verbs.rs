@@ -65,7 +65,7 @@ impl Edit<'_> {
     /// ```
     pub fn morph(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.attempt(|edit| {
-            let old = edit.layer(id).ok_or(EditError::NoLayer(id))?;
+            let old = edit.graph.checked(id)?;
             if !new.bodies.is_empty() {
                 return Err(EditError::HasBodies(id));
             }
@@ -335,7 +335,7 @@ impl Edit<'_> {
         mut port_map: Vec<PortMapEntry>,
         back_edges: Vec<BackEdge>,
     ) -> Result<(), EditError> {
-        let owner = self.layer(layer).ok_or(EditError::NoLayer(layer))?;
+        let owner = self.graph.checked(layer)?;
         let body = owner.bodies.get(at).ok_or(EditError::NoBody { layer, at })?;
         let refuse = |reason: String| Err(EditError::Joined { layer, reason });
         let is = |id, kind| body.graph.layer(id).is_some_and(|layer| self.operations.kind(layer) == kind);
@@ -428,7 +428,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cut(&mut self, tensor: Output) -> Result<LayerId, EditError> {
-        let maker = self.layer(tensor.layer).ok_or(EditError::NoLayer(tensor.layer))?;
+        let maker = self.graph.checked(tensor.layer)?;
         let port = maker.outputs().get(tensor.port).ok_or(EditError::NoOutput(tensor))?;
         let mut name = port.names().into_iter().next();
         let unnamed = name.is_none();

@@ -1,9 +1,11 @@
 //! What must hold of a graph whatever was done to it.
 
+use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
+use smallvec::SmallVec;
 use thiserror::Error;
 
-use super::{Graph, Input, LayerId, Output};
+use super::{Graph, Input, Layer, LayerId, Output};
 
 /// A rule of the graph that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -41,30 +43,37 @@ impl Graph {
     fn collect_violations(&self, violations: &mut Vec<Violation>) {
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
-            let mut fed = smallvec::SmallVec::<[bool; 8]>::from_elem(false, layer.inputs.len());
-            for edge in self.storage.edges_directed(node, petgraph::Direction::Incoming) {
-                let input = Input { layer: layer.id, port: edge.weight().to_port as usize };
-                match fed.get_mut(input.port) {
-                    None => violations.push(Violation::NoInput(input)),
-                    Some(fed) if *fed => violations.push(Violation::FedTwice(input)),
-                    Some(fed) => *fed = true,
-                }
-                let Some(source) = self.weight(edge.source()) else { continue };
-                let output = Output { layer: source.id, port: edge.weight().from_port as usize };
-                if output.port >= source.outputs.len() {
-                    violations.push(Violation::NoOutput(output));
-                }
-            }
-            // Inputs at the end may be optional; one in the middle cannot be left out.
-            let last = fed.iter().rposition(|&fed| fed).unwrap_or(0);
-            let gaps = fed[..last.min(fed.len())].iter().enumerate().filter(|&(_, &fed)| !fed);
-            violations.extend(gaps.map(|(port, _)| Violation::Unconnected(Input { layer: layer.id, port })));
+            self.check_inputs(node, layer, violations);
             for body in &layer.bodies {
                 body.graph.collect_violations(violations);
             }
         }
-        if let Err(circle) = self.topological_order() {
-            violations.push(Violation::Circle(circle));
+        violations.extend(self.find_cycle().map(Violation::Circle));
+    }
+
+    /// The rules of the wires that lead to a layer.
+    fn check_inputs(&self, node: NodeIndex, layer: &Layer, violations: &mut Vec<Violation>) {
+        // A bit for each input, so that few words do for most layers.
+        let mut fed = SmallVec::<[u64; 2]>::from_elem(0, layer.inputs.len().div_ceil(64));
+        let (mut count, mut end) = (0, 0);
+        for edge in self.live_edges(node) {
+            let input = Input { layer: layer.id, port: edge.weight().to_port as usize };
+            let bit = 1 << (input.port % 64);
+            match fed.get_mut(input.port / 64).filter(|_| input.port < layer.inputs.len()) {
+                None => violations.push(Violation::NoInput(input)),
+                Some(fed) if *fed & bit != 0 => violations.push(Violation::FedTwice(input)),
+                Some(fed) => (*fed, count, end) = (*fed | bit, count + 1, end.max(input.port + 1)),
+            }
+            let source = &self.storage[edge.source()];
+            let output = Output { layer: source.id, port: edge.weight().from_port as usize };
+            if output.port >= source.outputs.len() {
+                violations.push(Violation::NoOutput(output));
+            }
+        }
+        // Inputs at the end may be optional; one in the middle cannot be left out.
+        if count < end {
+            let gaps = (0..end).filter(|port| fed[port / 64] & 1 << (port % 64) == 0);
+            violations.extend(gaps.map(|port| Violation::Unconnected(Input { layer: layer.id, port })));
         }
     }
 }

@@ -65,9 +65,12 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// Finds types and shapes anew where values are known now that came out of a ConvertPromoteTypes, and marks the layers
 /// whose ports that changes.
 pub(crate) fn refine(model: &mut Model) {
-    let mut walk = Walk::new(model, None);
-    walk.scope.stale = Some(model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect());
-    walk.infer_model(model);
+    let stale: FxHashSet<_> = model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect();
+    if !stale.is_empty() {
+        let mut walk = Walk::new(model, None);
+        walk.scope.stale = Some(stale);
+        walk.infer_model(model);
+    }
 }
 
 /// As [`infer`], with the types that `retyper` gives inputs, as if Converts were there.

@@ -236,20 +236,18 @@ fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: 
         return Ok(());
     }
     let mut graph = changes.enter(model, place)?;
-    changes.rewrite(&mut graph, |graph, changes| {
-        let mut converter = Converter::new(graph);
-        let order = graph.topological_order().unwrap_or_default();
-        for (id, alignment) in order.into_iter().filter_map(|id| Some((id, alignments.get(&id)?))) {
-            let producers = graph.producers(id);
-            for &(port, to) in &alignment.inputs {
-                let Some(&Some(tensor)) = producers.get(port) else { continue };
-                let source = converter.convert(graph, (tensor, to), id.input(port), &alignment.reason, changes)?;
-                converter.wires.push((source, id.input(port)));
-                converter.left.push(tensor.layer);
-            }
+    let mut converter = Converter::new(&graph);
+    let order = graph.topological_order().unwrap_or_default();
+    for (id, alignment) in order.into_iter().filter_map(|id| Some((id, alignments.get(&id)?))) {
+        let producers = graph.producers(id);
+        for &(port, to) in &alignment.inputs {
+            let Some(&Some(tensor)) = producers.get(port) else { continue };
+            let source = converter.convert(&mut graph, (tensor, to), id.input(port), &alignment.reason, changes)?;
+            converter.wires.push((source, id.input(port)));
+            converter.left.push(tensor.layer);
         }
-        converter.finish(graph, changes)
-    })
+    }
+    converter.finish(&mut graph, changes)
 }
 
 /// Finds or adds the Converts that alignments take, as few as that are: none where a tensor is there that holds the values in
@@ -296,13 +294,10 @@ impl Converter {
         let tensor = self.conversions.origin(graph, tensor, to);
         let [producer, user] = [tensor.layer, input.layer].map(|id| graph.layer(id).map_or("", Layer::name));
         let name = unique(format!("{producer}/{user}.{}", input.port), &mut self.names);
-        let from = graph.output(tensor).ok_or(EditError::NoOutput(tensor))?.element_type();
         let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
         let made = convert.output(0);
         self.conversions.add(graph, tensor, to, made);
-        if let Some(layer) = graph.layer(convert) {
-            changes.add(Action::Inserted, layer, [from, to], reason);
-        }
+        changes.add_inserted(graph, convert, reason);
         Ok(made)
     }
 

@@ -2,21 +2,39 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
-use super::{Action, Changes, remove_unused};
-use crate::graph::{Edit, EditError, Graph, LayerId, Output};
+use super::{Action, Changes, OneGraph, producers_first, remove_unused};
+use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
-/// Removes the Converts to the type that their input already has.
-pub(super) fn noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
-    while rewrite(graph, changes, false)? {}
-    Ok(())
+/// Removes Converts whose output another tensor can replace.
+pub(super) struct Elimination {
+    /// Whether chains of them are looked at, and each of the others starts as early as it can; otherwise only those go that
+    /// convert to the type that their input already has.
+    pub(super) chains: bool,
 }
 
-/// Removes every Convert whose output another tensor can replace, and lets each of the others start as early as it
-/// can.
-pub(super) fn all(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
-    while rewrite(graph, changes, true)? {}
-    Ok(())
+impl OneGraph for Elimination {
+    fn concerns(&self, graph: &Graph, layer: &Layer) -> bool {
+        kind(layer) == LayerKind::Convert && (self.chains || is_noop(graph, layer))
+    }
+
+    fn rewrite(
+        &mut self,
+        graph: &mut Edit<'_>,
+        mut found: Vec<LayerId>,
+        changes: &mut Changes,
+    ) -> Result<(), EditError> {
+        while rewrite(graph, found, changes, self.chains)? {
+            let concerned = graph.unordered().filter(|layer| self.concerns(graph, layer));
+            found = concerned.map(Layer::id).collect();
+        }
+        Ok(())
+    }
+}
+
+fn is_noop(graph: &Graph, layer: &Layer) -> bool {
+    let input = graph.producer(layer.id().input(0)).and_then(|input| graph.output(input));
+    input.map(OutputPort::element_type) == layer.outputs().first().map(OutputPort::element_type)
 }
 
 /// What is to become of Converts.
@@ -33,8 +51,13 @@ struct Savings {
 /// True if anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
 /// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
 /// before.
-fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<bool, EditError> {
-    let Savings { replaced, moved, gone } = savings(graph, changes, chains);
+fn rewrite(
+    graph: &mut Edit<'_>,
+    converts: Vec<LayerId>,
+    changes: &mut Changes,
+    chains: bool,
+) -> Result<bool, EditError> {
+    let Savings { replaced, moved, gone } = savings(graph, converts, changes, chains);
     if gone.is_empty() && moved.is_empty() {
         return Ok(false);
     }
@@ -65,13 +88,12 @@ fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, chains: bool) -> Result<
     Ok(true)
 }
 
-fn savings(graph: &Graph, changes: &mut Changes, chains: bool) -> Savings {
+fn savings(graph: &Graph, converts: Vec<LayerId>, changes: &mut Changes, chains: bool) -> Savings {
     let mut savings = Savings::default();
     let mut conversions = Conversions::default();
-    for id in graph.topological_order().unwrap_or_default() {
-        let Some(layer) = graph.layer(id).filter(|layer| kind(layer) == LayerKind::Convert) else { continue };
-        let direct = graph.producer(id.input(0));
-        let (Some(direct), Some(output)) = (direct, layer.outputs().first()) else { continue };
+    for id in producers_first(graph, converts) {
+        let Some((layer, direct)) = graph.layer(id).zip(graph.producer(id.input(0))) else { continue };
+        let Some(output) = layer.outputs().first() else { continue };
         let Some(input) = graph.output(direct) else { continue };
         let (from, to) = (input.element_type(), output.element_type());
         let made = id.output(0);

@@ -1,129 +1,228 @@
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use compact_str::ToCompactString;
+use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::names_a_result;
-use super::{Action, Changes, remove_unused};
+use super::{Changes, OneGraph, producers_first, remove_unused};
 use crate::graph::{Attribute, Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
-/// Two Converts for each ConvertPromoteTypes.
-pub(super) fn in_full(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
-    rewrite(graph, changes, true)
-}
-
-/// The Converts that do something.
-pub(super) fn without_noops(graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
-    rewrite(graph, changes, false)
-}
-
-/// A ConvertPromoteTypes that goes.
-struct Promotion {
-    id: LayerId,
-    /// For each output that something uses, the tensor that is promoted.
-    operands: [Option<Output>; 2],
-    /// Whether that tensor takes the place of the output.
-    passes: [bool; 2],
-}
-
-/// By output of a ConvertPromoteTypes, the tensor that takes its place; `None` for one that nothing uses.
-type StandIns = [Option<Output>; 2];
-
-fn rewrite(graph: &mut Edit<'_>, changes: &mut Changes, with_noops: bool) -> Result<(), EditError> {
-    let promotions = promotions(graph, with_noops);
-    if promotions.is_empty() {
-        return Ok(());
-    }
-    let shared = if with_noops { HashMap::default() } else { added_converts(graph) };
-    let mut lowering = Lowering { shared, ..Lowering::default() };
-    for promotion in &promotions {
-        lowering.lower(graph, promotion, changes)?;
-    }
-    let lowered = lowering.lowered;
-    let mut wires = Vec::new();
-    let mut unused = Vec::new();
-    for (from, to) in graph.wires() {
-        if lowered.get(&to.layer).is_some_and(|stand_ins| stand_ins.get(to.port).copied().flatten().is_none()) {
-            unused.push(from.layer);
-        }
-        let stand_in = lowered.get(&from.layer).and_then(|stand_ins| stand_ins.get(from.port).copied().flatten());
-        wires.extend(stand_in.map(|tensor| (tensor, to)));
-    }
-    graph.connect_all(wires)?;
-    changes.remove(graph, &promotions.iter().map(|promotion| promotion.id).collect::<Vec<_>>())?;
-    changes.reveals = true;
-    remove_unused(graph, unused, changes)
-}
-
-/// Converts that are there already, by the tensor and the type that they convert it to.
-type Shared = HashMap<(Output, ElementType), Output>;
-
-/// What was done so far, and what more of the same takes.
+/// Puts Converts in the place of each ConvertPromoteTypes whose type is known.
 #[derive(Default)]
-struct Lowering {
-    lowered: HashMap<LayerId, StandIns>,
-    shared: Shared,
+pub(super) struct Lowering {
+    /// Whether Converts count that do nothing.
+    with_noops: bool,
     /// A Convert to each type.
     converts: HashMap<ElementType, NewLayer>,
     rule: Rule,
+    /// A name in the making.
+    name: String,
+}
+
+impl OneGraph for Lowering {
+    fn concerns(&self, _: &Graph, layer: &Layer) -> bool {
+        is_decided(layer) || (!self.with_noops && is_added_convert(layer))
+    }
+
+    fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
+        let (ids, converts): (Vec<_>, _) = found.into_iter().partition(|&id| graph.layer(id).is_some_and(is_decided));
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let shared = shared(graph, converts);
+        let mut promotions = Promotions::of(graph, ids, self.with_noops);
+        for at in 0..promotions.list.len() {
+            self.lower(graph, &mut promotions, at, &shared, changes)?;
+        }
+        promotions.replace(graph, changes)
+    }
 }
 
 impl Lowering {
-    /// Finds or adds something that can take the place of each output of a ConvertPromoteTypes.
+    /// Two Converts for each ConvertPromoteTypes, or those that do something.
+    pub(super) fn new(with_noops: bool) -> Self {
+        Self { with_noops, ..Self::default() }
+    }
+
+    /// Finds or adds something that can take the place of each output of a ConvertPromoteTypes that something uses.
     fn lower(
         &mut self,
         graph: &mut Edit<'_>,
-        &Promotion { id, operands, passes }: &Promotion,
+        promotions: &mut Promotions,
+        at: usize,
+        shared: &Shared,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
-        let mut stand_ins = [None; 2];
+        let Promotion { id, ports } = promotions.list[at];
         let mut reason = None;
-        for (port, operand) in operands.into_iter().enumerate() {
-            let Some(operand) = operand else { continue };
-            let source = match self.lowered.get(&operand.layer) {
-                Some(earlier) => earlier.get(operand.port).copied().flatten(),
-                None => Some(operand),
-            };
-            let promoted = id.output(port);
-            let Some((source, output)) = source.zip(graph.output(promoted)) else { continue };
-            let ty = output.element_type();
-            let held = if passes[port] { Some(source) } else { self.shared.get(&(source, ty)).copied() };
+        for (port, promoted) in ports.into_iter().enumerate().filter(|(_, promoted)| promoted.is_used) {
+            let operand = promoted.operand;
+            let source = promotions.output(operand).map_or(Some(operand), |earlier| earlier.stand_in);
+            let output = id.output(port);
+            let Some((source, made)) = source.zip(graph.output(output)) else { continue };
+            let ty = made.element_type();
+            let held = if promoted.origin.is_some() { Some(source) } else { shared.get(&(source, ty)).copied() };
             let stand_in = match held {
                 Some(held) => held,
                 None => {
-                    let reason = reason.get_or_insert_with(|| self.rule.reason(graph, id)).clone();
-                    self.add_convert(graph, (source, promoted), ty, reason, changes)?
+                    let reason = reason.get_or_insert_with(|| self.rule.reason(graph, id, &ports)).clone();
+                    self.add_convert(graph, source, output, ty, reason, changes)?
                 }
             };
-            graph.move_names(promoted, stand_in)?;
-            stand_ins[port] = Some(stand_in);
+            graph.move_names(output, stand_in)?;
+            promotions.list[at].ports[port].stand_in = Some(stand_in);
         }
-        self.lowered.insert(id, stand_ins);
         Ok(())
     }
 
-    /// Adds the Convert of `source` that makes what the output `promoted` of a ConvertPromoteTypes was.
+    /// Adds the Convert of `source` to `ty` that makes what the output `promoted` of a ConvertPromoteTypes was.
     fn add_convert(
         &mut self,
         graph: &mut Edit<'_>,
-        (source, promoted): (Output, Output),
+        source: Output,
+        promoted: Output,
         ty: ElementType,
         reason: String,
         changes: &mut Changes,
     ) -> Result<Output, EditError> {
         let Output { layer: id, port } = promoted;
-        let producer = graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
-        let name = graph.layer(id).ok_or(EditError::NoLayer(id))?.name();
-        let from = graph.output(source).ok_or(EditError::NoOutput(source))?.element_type();
-        let name = [producer.name(), "/", name, if port == 0 { ".0" } else { ".1" }].concat();
-        let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&name);
+        let name_of = |id| graph.layer(id).map_or("", Layer::name);
+        self.name.clear();
+        self.name.extend([name_of(source.layer), "/", name_of(id), if port == 0 { ".0" } else { ".1" }]);
+        let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&self.name);
         let convert = graph.add(convert, &[source])?;
         graph.copy_metadata(id, convert)?;
         graph.copy_tensor_metadata(promoted, convert.output(0))?;
-        if let Some(layer) = graph.layer(convert) {
-            changes.add(Action::Inserted, layer, [from, ty], reason);
-        }
+        changes.add_inserted(graph, convert, reason);
         Ok(convert.output(0))
+    }
+}
+
+/// Converts that are there already, by the tensor and the type that they convert it to.
+type Shared = HashMap<(Output, ElementType), Output>;
+
+/// What Converts make that alignment put in: one of a tensor to a type is enough.
+fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
+    let made = converts.into_iter().filter_map(|id| {
+        let made = id.output(0);
+        Some(((graph.producer(id.input(0))?, graph.output(made)?.element_type()), made))
+    });
+    made.collect()
+}
+
+/// Whether it is a Convert that the file does not have.
+fn is_added_convert(layer: &Layer) -> bool {
+    layer.span().is_none() && kind(layer) == LayerKind::Convert
+}
+
+/// Whether it is a ConvertPromoteTypes whose type is known.
+fn is_decided(layer: &Layer) -> bool {
+    kind(layer) == LayerKind::ConvertPromoteTypes
+        && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
+}
+
+/// Every ConvertPromoteTypes of a graph that goes, producers first.
+struct Promotions {
+    list: Vec<Promotion>,
+    /// Where each is in there.
+    places: HashMap<LayerId, usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Promotion {
+    id: LayerId,
+    ports: [Promoted; 2],
+}
+
+/// An output of a ConvertPromoteTypes.
+#[derive(Clone, Copy)]
+struct Promoted {
+    /// The tensor that is promoted.
+    operand: Output,
+    /// Whether something uses it besides a ConvertPromoteTypes whose own output is not used.
+    is_used: bool,
+    /// If the operand takes its place, the layer from which the operand comes, through others of which that is true.
+    origin: Option<LayerId>,
+    /// What takes its place, once that is there.
+    stand_in: Option<Output>,
+}
+
+impl Promoted {
+    fn of(operand: Output) -> Self {
+        Self { operand, is_used: false, origin: None, stand_in: None }
+    }
+}
+
+impl Promotions {
+    fn of(graph: &Graph, ids: Vec<LayerId>, with_noops: bool) -> Self {
+        let promoted = |id: LayerId, port| graph.producer(id.input(port)).map(Promoted::of);
+        let promotion = |id| Some(Promotion { id, ports: [promoted(id, 0)?, promoted(id, 1)?] });
+        let list: Vec<_> = producers_first(graph, ids).into_iter().filter_map(promotion).collect();
+        let places = list.iter().enumerate().map(|(place, promotion)| (promotion.id, place)).collect();
+        let mut promotions = Self { list, places };
+        promotions.find_uses(graph);
+        if !with_noops {
+            promotions.find_noops(graph);
+        }
+        promotions
+    }
+
+    /// What is known of a tensor that a ConvertPromoteTypes makes.
+    fn output(&self, tensor: Output) -> Option<&Promoted> {
+        self.list[*self.places.get(&tensor.layer)?].ports.get(tensor.port)
+    }
+
+    fn find_uses(&mut self, graph: &Graph) {
+        for at in (0..self.list.len()).rev() {
+            for port in 0..2 {
+                let mut users = graph.consumers(self.list[at].id.output(port));
+                let is_used = users.any(|to| self.output(to.layer.output(to.port)).is_none_or(|next| next.is_used));
+                self.list[at].ports[port].is_used = is_used;
+            }
+        }
+    }
+
+    /// Finds the outputs that have the type of the operand, which can take their place.
+    fn find_noops(&mut self, graph: &Graph) {
+        let element_type = |tensor| graph.output(tensor).map(OutputPort::element_type);
+        for at in 0..self.list.len() {
+            for port in 0..2 {
+                let Promoted { operand, is_used, .. } = self.list[at].ports[port];
+                let made = self.list[at].id.output(port);
+                if is_used && element_type(made) == element_type(operand) {
+                    let origin = self.output(operand).and_then(|earlier| earlier.origin).unwrap_or(operand.layer);
+                    let needed = names_a_result(graph, made, origin);
+                    self.list[at].ports[port].origin = (!needed).then_some(origin);
+                }
+            }
+        }
+    }
+
+    /// Feeds what they feed from the tensors that take the place of their outputs, and removes them and what only they used.
+    fn replace(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+        let unused = self.unused(graph);
+        let mut wires = Vec::with_capacity(2 * self.list.len());
+        for &Promotion { id, ports } in &self.list {
+            for (port, stand_in) in ports.iter().enumerate().filter_map(|(port, it)| Some((port, it.stand_in?))) {
+                wires.extend(graph.consumers(id.output(port)).map(|to| (stand_in, to)));
+            }
+        }
+        wires.sort_unstable_by_key(|&(_, to)| to);
+        graph.connect_all(wires)?;
+        changes.remove(graph, &self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>())?;
+        changes.reveals = true;
+        remove_unused(graph, unused, changes)
+    }
+
+    /// The layers that make what is promoted for nothing, in the order of the wires.
+    fn unused(&self, graph: &Graph) -> Vec<LayerId> {
+        if self.list.iter().flat_map(|promotion| &promotion.ports).all(|promoted| promoted.stand_in.is_some()) {
+            return Vec::new();
+        }
+        let is_unused =
+            |to: Input| self.output(to.layer.output(to.port)).is_some_and(|promoted| promoted.stand_in.is_none());
+        graph.wires().filter(|&(_, to)| is_unused(to)).map(|(from, _)| from.layer).collect()
     }
 }
 
@@ -138,14 +237,14 @@ struct Rule {
 
 impl Rule {
     /// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
-    fn reason(&mut self, graph: &Graph, id: LayerId) -> String {
+    fn reason(&mut self, graph: &Graph, id: LayerId, promoted: &[Promoted; 2]) -> String {
         let Some(layer) = graph.layer(id) else { return String::new() };
-        let number = id.to_string();
+        let number = id.0.to_compact_string();
         let mut reason =
             SmallVec::<[&str; 14]>::from_slice(&["ConvertPromoteTypes ", &number, " `", layer.name(), "` takes "]);
         let mut ports = SmallVec::<[&OutputPort; 2]>::new();
-        for source in (0..2).filter_map(|port| graph.producer(id.input(port))) {
-            let Some((producer, port)) = graph.layer(source.layer).zip(graph.output(source)) else { continue };
+        for &Promoted { operand, .. } in promoted {
+            let Some((producer, port)) = graph.layer(operand.layer).zip(graph.output(operand)) else { continue };
             let separator = if ports.is_empty() { "" } else { " and " };
             reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
             ports.push(port);
@@ -164,68 +263,4 @@ impl Rule {
         }
         &self.clause
     }
-}
-
-/// What the Converts make that alignment put in, by the tensor and the type: one of a tensor to a type is enough.
-fn added_converts(graph: &Graph) -> Shared {
-    let added = graph.layers().filter(|layer| layer.span().is_none() && kind(layer) == LayerKind::Convert);
-    let made = added.filter_map(|layer| {
-        let source = graph.producer(layer.id().input(0))?;
-        Some(((source, layer.outputs().first()?.element_type()), layer.id().output(0)))
-    });
-    made.collect()
-}
-
-/// Every ConvertPromoteTypes whose type is known, producers first.
-fn promotions(graph: &Graph, with_noops: bool) -> Vec<Promotion> {
-    if !graph.unordered().any(is_decided) {
-        return Vec::new();
-    }
-    let is_fed = |id: LayerId| (0..2).all(|port| graph.producer(id.input(port)).is_some());
-    let mut ids = graph.topological_order().unwrap_or_default();
-    ids.retain(|&id| graph.layer(id).is_some_and(is_decided) && is_fed(id));
-    let used = used_outputs(graph, &ids);
-    // For a tensor that takes the place of an output, the layer that makes it.
-    let mut passed = HashMap::<Output, LayerId>::default();
-    let mut promotions = Vec::with_capacity(ids.len());
-    for id in ids {
-        let mut promotion = Promotion { id, operands: [None; 2], passes: [false; 2] };
-        for port in 0..2 {
-            let promoted = id.output(port);
-            let Some(source) = graph.producer(id.input(port)).filter(|_| used.contains(&promoted)) else { continue };
-            promotion.operands[port] = Some(source);
-            let element_type = |tensor| graph.output(tensor).map(OutputPort::element_type);
-            if !with_noops && element_type(promoted) == element_type(source) {
-                let origin = passed.get(&source).copied().unwrap_or(source.layer);
-                if !names_a_result(graph, promoted, origin) {
-                    promotion.passes[port] = true;
-                    passed.insert(promoted, origin);
-                }
-            }
-        }
-        promotions.push(promotion);
-    }
-    promotions
-}
-
-/// Whether it is a ConvertPromoteTypes whose type is known.
-fn is_decided(layer: &Layer) -> bool {
-    kind(layer) == LayerKind::ConvertPromoteTypes
-        && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
-}
-
-/// Of the outputs of `promotes`, given producers first, those that something uses besides one of them whose own output is
-/// not used.
-fn used_outputs(graph: &Graph, promotes: &[LayerId]) -> HashSet<Output> {
-    let going: HashSet<_> = promotes.iter().copied().collect();
-    let mut used = HashSet::default();
-    for id in promotes.iter().rev() {
-        for port in 0..2 {
-            let counts = |to: Input| !going.contains(&to.layer) || used.contains(&to.layer.output(to.port));
-            if graph.consumers(id.output(port)).any(counts) {
-                used.insert(id.output(port));
-            }
-        }
-    }
-    used
 }

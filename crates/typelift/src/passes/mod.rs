@@ -11,14 +11,17 @@ mod unique_tensor_names;
 
 use std::fmt;
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 use thiserror::Error;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 pub use self::align::{Align, infer_aligned};
+use self::eliminate_converts::Elimination;
+use self::lower_promote_types::Lowering;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Place, Violation};
+use crate::graph::{Body, Edit, EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
@@ -224,7 +227,7 @@ pub const PASSES: &[Pass] =
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, lower_promote_types::in_full)),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::new(true))),
 };
 
 /// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
@@ -232,7 +235,7 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, lower_promote_types::without_noops)),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::new(false))),
 };
 
 /// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
@@ -241,7 +244,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, eliminate_converts::noops)),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: false })),
 };
 
 /// Removes each Convert whose values another tensor already holds in its type, and lets the others start as early as
@@ -252,7 +255,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, eliminate_converts::all)),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: true })),
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
@@ -315,13 +318,31 @@ fn bodies(graph: &Graph) -> Vec<(LayerId, usize)> {
 }
 
 /// A rewrite of one graph that says what it did.
-type OneGraph = fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>;
+trait OneGraph {
+    /// Whether it is about this layer. A graph without such layers is left as it is.
+    fn concerns(&self, graph: &Graph, layer: &Layer) -> bool;
+
+    /// Rewrites a graph in which it is about these layers.
+    fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
+}
+
+/// These layers, each after those that it depends on.
+fn producers_first(graph: &Graph, layers: Vec<LayerId>) -> Vec<LayerId> {
+    if layers.len() < 2 {
+        return layers;
+    }
+    let wanted: FxHashSet<_> = layers.into_iter().collect();
+    let mut order = graph.topological_order().unwrap_or_default();
+    order.retain(|id| wanted.contains(id));
+    order
+}
 
 /// What a pass did so far, and where it is.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
-    path: Vec<String>,
+    /// The bodies around the graph that it is at: `loop/body`.
+    path: String,
     weights: Weights,
     /// Whether values pass where they were withheld.
     reveals: bool,
@@ -333,23 +354,28 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Rewrites every graph in `graph`, innermost ones first, and then itself.
-    fn everywhere(&mut self, graph: &mut Edit<'_>, rewrite: OneGraph) -> Result<(), EditError> {
-        for (owner, at) in bodies(graph) {
-            let removed = self.removed;
+    fn everywhere(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
+        let (mut bodies, mut found) = (Vec::new(), Vec::new());
+        for layer in graph.unordered() {
+            bodies.extend((0..layer.bodies().len()).map(|at| (layer.id(), at)));
+            found.extend(rewrite.concerns(graph, layer).then_some(layer.id()));
+        }
+        for (owner, at) in bodies {
+            let (removed, outside) = (self.removed, self.path.len());
             let mut body = self.step_into(graph, owner, at)?;
             self.everywhere(&mut body, rewrite)?;
             if self.removed > removed {
                 self.retype_parameters(&mut body)?;
             }
-            self.path.pop();
+            self.path.truncate(outside);
         }
-        self.rewrite(graph, rewrite)
+        if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
     }
 
     /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
     /// what made the types agree that were declared can be gone.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
-        let retyped = graph.layers().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
+        let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
             let given = layer.outputs().first()?.element_type();
             (given != declared && given != ElementType::Dynamic).then_some((layer.id(), [declared, given]))
@@ -376,7 +402,7 @@ impl Changes {
         for &(owner, at) in place.steps() {
             let body = outer.layer(owner).and_then(|layer| Some((layer, layer.bodies().get(at)?)));
             let (layer, body) = body.ok_or(EditError::NoBody { layer: owner, at })?;
-            self.path.push(body.path_in(layer));
+            self.note_step(layer, body);
             outer = body.graph();
         }
         graph.at(place)
@@ -384,9 +410,17 @@ impl Changes {
 
     /// Goes into a body of a layer.
     fn step_into<'a>(&mut self, graph: &'a mut Edit<'_>, owner: LayerId, at: usize) -> Result<Edit<'a>, EditError> {
-        let body = graph.layer(owner).and_then(|layer| Some(layer.bodies().get(at)?.path_in(layer)));
-        self.path.push(body.ok_or(EditError::NoBody { layer: owner, at })?);
+        if let Some(layer) = graph.layer(owner)
+            && let Some(body) = layer.bodies().get(at)
+        {
+            self.note_step(layer, body);
+        }
         graph.body(owner, at)
+    }
+
+    fn note_step(&mut self, owner: &Layer, body: &Body) {
+        let separator = if self.path.is_empty() { "" } else { "/" };
+        self.path.extend([separator, owner.name(), "/", body.name()]);
     }
 
     /// Removes layers that nothing else uses.
@@ -395,22 +429,17 @@ impl Changes {
         graph.remove_all(layers)
     }
 
-    /// Rewrites one graph, and looks at what the new Converts do to constants.
-    fn rewrite(
-        &mut self,
-        graph: &mut Edit<'_>,
-        rewrite: impl FnOnce(&mut Edit<'_>, &mut Self) -> Result<(), EditError>,
-    ) -> Result<(), EditError> {
-        let before = self.list.len();
-        rewrite(graph, self)?;
-        for change in self.list[before..].iter_mut().filter(|change| change.action == Action::Inserted) {
-            let source = graph.producer(change.layer.id.input(0));
-            let producer = source.and_then(|source| graph.layer(source.layer));
-            change.come_from(producer);
-            let Some(constant) = producer.filter(|layer| ops::is_constant(layer)) else { continue };
-            change.look_at(constant, &self.weights);
+    /// Records that a Convert is new, and counts what it does to the values of a constant.
+    fn add_inserted(&mut self, graph: &Graph, convert: LayerId, reason: impl Into<String>) {
+        let source = graph.producer(convert.input(0));
+        let Some((layer, to)) = graph.layer(convert).zip(graph.output(convert.output(0))) else { return };
+        let Some((source, from)) = source.and_then(|it| graph.layer(it.layer).zip(graph.output(it))) else { return };
+        self.add(Action::Inserted, layer, [from, to].map(OutputPort::element_type), reason);
+        let Some(change) = self.list.last_mut() else { return };
+        change.come_from(Some(source));
+        if ops::is_constant(source) {
+            change.look_at(source, &self.weights);
         }
-        Ok(())
     }
 
     /// Records that the values of a constant are written in another type.
@@ -429,7 +458,7 @@ impl Changes {
         reason: impl Into<String>,
     ) {
         let span = layer.span;
-        let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") };
+        let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.clone() };
         let (reason, span) = (reason.into(), span);
         self.list.push(Change { action, layer, from, to, reason, source: None, span, constant: None });
     }
