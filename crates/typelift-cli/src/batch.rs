@@ -1,5 +1,6 @@
 //! One model or many: which they are, and working on many in parallel.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
@@ -168,6 +169,18 @@ impl Batch {
         Ok(outcomes)
     }
 
+    /// In which order the models are begun: their own, but the longest first where one alone takes a good part of the time that a
+    /// thread has for all of its models, because at the end the others would wait for it.
+    fn order(&self) -> Vec<usize> {
+        const PARTS: u64 = 16;
+        let length = |model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len());
+        let lengths: Vec<_> = self.models.iter().map(length).collect();
+        let short = lengths.iter().sum::<u64>() / (self.jobs as u64 * PARTS);
+        let mut order: Vec<_> = (0..lengths.len()).collect();
+        order.sort_by_key(|&at| Reverse(lengths[at].max(short)));
+        order
+    }
+
     /// Does `work` for each model on several threads, and hands over what comes of it in the order of the models, as early as
     /// that order allows.
     fn in_order<R: Send>(
@@ -179,14 +192,12 @@ impl Batch {
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos} of {len} models, {eta} left") {
             bar.set_style(style);
         }
-        let next = AtomicUsize::new(0);
+        let (order, next) = (self.order(), AtomicUsize::new(0));
         let (sender, receiver) = mpsc::channel();
         let worker = |sender: mpsc::Sender<(usize, R)>| {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(model) = self.models.get(at) else { break };
+            while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 // Nobody takes it any more once printing has failed.
-                if sender.send((at, work(model))).is_err() {
+                if sender.send((at, work(&self.models[at]))).is_err() {
                     break;
                 }
             }

@@ -3,15 +3,24 @@
 use crate::failure::Failure;
 
 /// Removes unfinished files before Ctrl-C or a request to terminate ends the process, and lets a file that grows beyond the
-/// limit of the shell be an error like any other.
+/// limit of the shell be an error like any other. To be called before the first file is written: what reads and infers is faster
+/// in a process of one thread.
 #[cfg(unix)]
 pub(crate) fn clean_up_on_signals() -> Result<(), Failure> {
+    use std::sync::OnceLock;
+
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    let started = STARTED.get_or_init(|| start_cleaner().map_err(|error| format!("cannot handle signals: {error}")));
+    started.clone().map_err(Failure::new)
+}
+
+#[cfg(unix)]
+fn start_cleaner() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    let failed = |error: std::io::Error| Failure::new(format!("cannot handle signals: {error}"));
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ]).map_err(failed)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
     let handle = move || {
         for signal in signals.forever().filter(|signal| *signal != SIGXFSZ) {
             typelift::save::interrupt();
@@ -19,7 +28,7 @@ pub(crate) fn clean_up_on_signals() -> Result<(), Failure> {
             let _ended = emulate_default_handler(signal);
         }
     };
-    std::thread::Builder::new().spawn(handle).map(drop).map_err(failed)
+    std::thread::Builder::new().spawn(handle).map(drop)
 }
 
 #[cfg(not(unix))]

@@ -124,17 +124,19 @@ impl Target {
         if is_dash(&path) {
             return Ok(Some(Self::Stdout));
         }
-        match fs::metadata(&path) {
+        let exists = match fs::metadata(&path) {
             Ok(found) if found.is_dir() => return Err(refused(&path, "it is a directory")),
             Ok(found) if !found.is_file() => return Ok(Some(Self::Stream(path))),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", &path, &error)),
-            _ => {}
-        }
+            found => found.is_ok(),
+        };
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             return Err(refused(&path, "that is the name of weights").help("give the graph a name that ends in .xml"));
         }
-        let in_place = args.in_place || !input.is_stdin() && same_file(&path, &input.file);
         let source = (!input.is_stdin()).then(|| Some((input.file.clone(), Stamp::at(&input.file).ok()?))).flatten();
+        // A file that is not there is not one that is.
+        let may_be_one = !input.is_stdin() && (exists || source.is_none());
+        let in_place = args.in_place || may_be_one && same_file(&path, &input.file);
         Ok(Some(Self::File(Destination { path, in_place, weights: args.weights.into(), source })))
     }
 
@@ -183,6 +185,7 @@ impl Destination {
             return Err(Failure::new(message).help("nothing was written; run it again"));
         }
         let path = &self.path;
+        clean_up_on_signals()?;
         fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
         let options = SaveOptions { text, weights: self.weights, in_place: self.in_place };
         model.save_with(path, options).map_err(|error| match &error {
@@ -201,6 +204,7 @@ impl Destination {
 
 /// Writes a report that takes the place of an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
+    clean_up_on_signals()?;
     let written = match fs::metadata(path) {
         Ok(found) if !found.is_file() => fs::write(path, report),
         _ => save::replace(path, |file| file.write_all(report.as_bytes())),
@@ -247,7 +251,7 @@ pub(crate) fn check_files(models: &[Input], args: &OutputArgs, report: Option<&P
     for path in &files.paths {
         check_writable(path, report != Some(path.as_path()) && args.directory().is_some(), &mut directories)?;
     }
-    if files.paths.is_empty() { Ok(()) } else { clean_up_on_signals() }
+    Ok(())
 }
 
 impl Files {
@@ -264,25 +268,30 @@ impl Files {
             return self.note(&weights, "the weights");
         }
         self.add(path, "a model")?;
-        let own = input.weights().is_some_and(|own| same_file(&own, &weights));
+        let are_own = || input.weights().is_some_and(|own| same_file(&own, &weights));
         match place.weights {
             WeightsMode::None => Ok(()),
-            _ if own => self.note(&weights, "the weights"),
+            _ if are_own() => self.note(&weights, "the weights"),
             _ => self.add(&weights, "the weights"),
         }
     }
 
     /// Something to be written to a file that nothing is read from.
     fn add(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
-        match self.read.get(&FileId::of(path)) {
+        let id = FileId::of(path);
+        match self.read.get(&id) {
             Some(read) => Err(taken(path, what, read)),
-            None => self.note(path, what),
+            None => self.note_id(id, path, what),
         }
     }
 
     fn note(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
+        self.note_id(FileId::of(path), path, what)
+    }
+
+    fn note_id(&mut self, id: FileId, path: &Path, what: &'static str) -> Result<(), Failure> {
         self.paths.push(path.to_owned());
-        match self.written.insert(FileId::of(path), what) {
+        match self.written.insert(id, what) {
             Some(other) => Err(taken(path, what, &format!("{other} would go there too"))),
             None => Ok(()),
         }
@@ -313,21 +322,21 @@ fn check_names(path: &Path) -> Result<(), Failure> {
 
 /// Fails where a file, or one beside it, could not be written. Its directory may be missing where it is `made`.
 fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Result<(), Failure> {
-    match File::options().append(true).open(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", path, &error)),
-        _ => {}
-    }
-    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut directory = directory(&resolved);
-    if !directory.exists() && !made {
+    let resolved = match File::options().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        opened => opened.map(|_| fs::canonicalize(path).ok()).map_err(|error| Failure::io("write", path, &error))?,
+    };
+    let mut directory = directory(resolved.as_deref().unwrap_or(path));
+    if !made && !directory.exists() {
         return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
     }
-    while !directory.exists() {
+    while known.insert(directory.to_owned()) {
+        if directory.exists() {
+            // A file without a name: nobody sees it.
+            tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
+            break;
+        }
         directory = self::directory(directory);
-    }
-    if known.insert(directory.to_owned()) {
-        // A file without a name: nobody sees it.
-        tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
     }
     Ok(())
 }

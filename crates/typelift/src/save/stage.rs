@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::attributes;
 use crate::file::{FileId, directory};
@@ -19,10 +19,12 @@ const XML: &str = "new.xml";
 const BIN: &str = "new.bin";
 const OLD: &str = "old.xml";
 
+/// Whether saves are to end. Whoever begins one, replaces files or cleans up holds it to read, so that many can at a time.
+static INTERRUPTED: RwLock<bool> = RwLock::new(false);
+
 /// What this process is writing.
 #[derive(Default)]
 struct Running {
-    interrupted: bool,
     stages: HashSet<PathBuf>,
     /// Directories that were searched for what killed runs have left.
     swept: HashSet<PathBuf>,
@@ -37,9 +39,8 @@ fn running() -> MutexGuard<'static, Running> {
 /// Removes what unfinished saves of this process have written so far, and lets no other begin or finish; one that is
 /// replacing files at this moment is waited for. For handlers of signals that end the process.
 pub fn interrupt() {
-    let mut running = running();
-    running.interrupted = true;
-    for stage in running.stages.drain() {
+    *INTERRUPTED.write().unwrap_or_else(PoisonError::into_inner) = true;
+    for stage in running().stages.drain() {
         let _left_for_the_next_run = remove(&stage);
     }
 }
@@ -70,14 +71,14 @@ impl Stage {
 
     /// `None` where there is such a stage already, or another process took the new one for an abandoned one.
     fn make_new(path: &Path, names: &[u8]) -> io::Result<Option<Self>> {
-        let mut running = uninterrupted()?;
+        let _uninterrupted = uninterrupted()?;
         step()?;
         match make_directory(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             made => made?,
         }
         let Some(lock) = lock_new(path, names)? else { return Ok(None) };
-        running.stages.insert(path.to_owned());
+        running().stages.insert(path.to_owned());
         Ok(Some(Self { path: path.to_owned(), replaces: true, needed: false, _lock: lock }))
     }
 
@@ -110,7 +111,7 @@ impl Stage {
 
     /// Puts what was made in the place of a file.
     pub(super) fn replace(self, path: &Path) -> io::Result<()> {
-        let _running = uninterrupted()?;
+        let _uninterrupted = uninterrupted()?;
         step()?;
         let existed = path.exists();
         fs::rename(self.path.join(HALF), path)?;
@@ -119,7 +120,7 @@ impl Stage {
 
     /// Puts the graph and the weights in the places of two files.
     pub(super) fn replace_both(mut self, xml: &Path, bin: &Path) -> io::Result<()> {
-        let mut running = uninterrupted()?;
+        let _uninterrupted = uninterrupted()?;
         let replacing = xml.exists() || bin.exists();
         step()?;
         fs::rename(self.path.join(HALF), self.path.join(XML))?;
@@ -134,16 +135,16 @@ impl Stage {
         if let Err(error) = self.replace_weights(bin, had_old, directory(xml)) {
             // The old weights are still there, and so the old graph goes back to them.
             if had_old && fs::rename(&old, xml).is_err() {
-                self.keep(&mut running);
+                self.keep();
             }
             return Err(error);
         }
-        self.keep(&mut running);
+        self.keep();
         sync(replacing, directory(bin))?;
         step()?;
         fs::rename(self.path.join(XML), xml)?;
         self.needed = false;
-        running.stages.insert(self.path.clone());
+        running().stages.insert(self.path.clone());
         sync(replacing, directory(xml))
     }
 
@@ -155,22 +156,23 @@ impl Stage {
     }
 
     /// Leaves the stage to the next run.
-    fn keep(&mut self, running: &mut Running) {
+    fn keep(&mut self) {
         self.needed = true;
-        running.stages.remove(&self.path);
+        running().stages.remove(&self.path);
     }
 }
 
 /// Keeps [`interrupt`] away until what is returned is dropped.
-fn uninterrupted() -> io::Result<MutexGuard<'static, Running>> {
-    let running = running();
-    if running.interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(running) }
+fn uninterrupted() -> io::Result<RwLockReadGuard<'static, bool>> {
+    let interrupted = INTERRUPTED.read().unwrap_or_else(PoisonError::into_inner);
+    if *interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(interrupted) }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let mut running = running();
-        running.stages.remove(&self.path);
+        // A signal must not end the process between the two.
+        let _interrupted_or_not = INTERRUPTED.read();
+        running().stages.remove(&self.path);
         if !self.needed {
             // What cannot be removed now is removed by the next run.
             let _left = step().and_then(|()| remove(&self.path));
