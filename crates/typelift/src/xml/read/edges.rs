@@ -24,14 +24,21 @@ pub(super) struct Edge {
 }
 
 impl<'a> Read<'a> {
-    pub(super) fn edges(&mut self, parent: &Element<'a>, edges: &mut Vec<Edge>) -> Result<(), Fatal> {
+    /// Reads edges and wires the graph by them. What is to be wired once all layers are known goes to `open`: the first edge
+    /// that does not connect two ports, and those behind it.
+    pub(super) fn edges(&mut self, parent: &Element<'a>, graph: &mut Graph, open: &mut Vec<Edge>) -> Result<(), Fatal> {
+        let mut ports = PortIndex::default();
+        let mut wire = |edge: Edge| match ports.ends(graph, &edge).filter(|_| open.is_empty()) {
+            Some((source, target)) => graph.wire(source, target, Some(edge.span)),
+            None => open.push(edge),
+        };
         loop {
             // Nearly every edge is written alike, and four numbers are found much faster than four attributes.
             while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent, EDGE_ATTRIBUTES) {
-                edges.push(Edge { from: (from, from_port), to: (to, to_port), span });
+                wire(Edge { from: (from, from_port), to: (to, to_port), span });
             }
             match self.tokens.child(Some(parent))? {
-                Some(element) if element.name() == "edge" => edges.extend(self.edge(&element)?),
+                Some(element) if element.name() == "edge" => self.edge(&element)?.into_iter().for_each(&mut wire),
                 Some(element) => self.unknown_element(&element, None)?,
                 None => return Ok(()),
             }

@@ -29,9 +29,30 @@ const MOST_KEPT: usize = 64;
 /// Of up to this many operations the last layer is kept.
 const MOST_OPERATIONS: usize = 1 << 10;
 
+/// The id of a layer whose id cannot be read; no layer of a file can have it.
+const NO_ID: LayerId = LayerId(u64::MAX);
+
 impl<'a> Read<'a> {
     /// Reads a layer, and hands it over.
     pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
+        let (mut layer, last) = self.layer_tag(element)?;
+        let has_data = self.leading_data(element, &mut layer, last)?;
+        if let Some((inputs, outputs)) = self.known_rests.pass(&mut self.tokens, element)? {
+            (layer.inputs, layer.outputs) = (inputs, outputs);
+        } else {
+            self.layer_children(element, &mut layer, last, has_data)?;
+        }
+        layer.span = Some(self.tokens.span_since(element));
+        if layer.id == NO_ID {
+            self.damaged = true;
+        } else {
+            take(layer);
+        }
+        Ok(())
+    }
+
+    /// Reads the start tag of a layer; gives the layer, and the place in `last` of its operation.
+    fn layer_tag(&mut self, element: &Element<'a>) -> Result<(Layer, usize), Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
         let [id, name, ty, version, output_names] =
@@ -51,7 +72,7 @@ impl<'a> Read<'a> {
                 None
             }
         };
-        layer.id = LayerId(id.unwrap_or(u64::MAX));
+        layer.id = id.map_or(NO_ID, LayerId);
         // An attribute that is missing is said to be misspelt so.
         let missing = |name: &str| {
             let named = [
@@ -73,16 +94,10 @@ impl<'a> Read<'a> {
             let lint = Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "not in the format");
             self.report_of(&layer, lint);
         }
-        self.layer_content(element, &mut layer, last)?;
-        layer.span = Some(self.tokens.span_since(element));
         if [ty, version].contains(&Some("")) {
             self.unnamed.push(layer.id);
         }
-        match id {
-            Some(_) => take(layer),
-            None => self.damaged = true,
-        }
-        Ok(())
+        Ok((layer, last))
     }
 
     /// The place in `last` of the operation of this type and version.
@@ -102,23 +117,26 @@ impl<'a> Read<'a> {
         at
     }
 
-    fn layer_content(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
+    /// Reads what is in a layer behind the `<data>` at its start, if it `has_data` there.
+    fn layer_children(
+        &mut self,
+        element: &Element<'a>,
+        layer: &mut Layer,
+        last: usize,
+        has_data: bool,
+    ) -> Result<(), Fatal> {
+        let (reported, start) = (self.diagnostics.len(), self.tokens.position());
         let mut port_maps = HashMap::new();
         let mut body_names = HashSet::new();
         let mut back_edges = None;
         let mut bodies = Vec::new();
         // Of these the first one counts.
-        let (mut data, mut input, mut output) = (self.repeated_data(element, layer, last), false, false);
+        let (mut data, mut input, mut output) = (has_data, false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
             match child.name() {
                 "data" if !replace(&mut data, true) => self.data(&child, layer, last)?,
                 "input" if !replace(&mut input, true) => layer.inputs = self.inputs(&child, layer)?,
-                "output" if !replace(&mut output, true) => {
-                    while let Some(port) = self.tokens.child(Some(&child))? {
-                        let port = self.output_port(&port, layer)?;
-                        layer.outputs.extend(port);
-                    }
-                }
+                "output" if !replace(&mut output, true) => self.outputs(&child, layer)?,
                 "rt_info" if layer.rt_info.is_none() => {
                     let span = self.tokens.skip(&child)?;
                     self.check_rt_info(span, layer);
@@ -133,21 +151,21 @@ impl<'a> Read<'a> {
                     && body_names.len() < MAX_BODIES
                     && body_names.insert(name.to_owned()) =>
                 {
-                    child.check_name(name)?;
-                    let name = CompactString::from(name);
-                    if self.path.len() >= MAX_DEPTH {
-                        let message = format!("bodies nest more than {MAX_DEPTH} deep");
-                        return Err(
-                            Diagnostic::new(Code::NestingTooDeep, message).at(child.tag_span, "one body too many")
-                        );
-                    }
-                    self.path.push(format!("{}/{name}", layer.name).into());
-                    let graph = self.graph(&child, Graph::default(), None)?;
-                    self.path.pop();
-                    bodies.push(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false });
+                    bodies.push(self.body(&child, layer)?);
                 }
                 _ => self.unknown_element(&child, Some(&*layer))?,
             }
+        }
+        let has_more = data != has_data || layer.rt_info.is_some() || back_edges.is_some();
+        // What has a name is not written twice.
+        let can_repeat = |port: &OutputPort| port.names.is_none() && port.rt_info.is_none();
+        if !has_more
+            && (port_maps.is_empty() && bodies.is_empty())
+            && layer.outputs.iter().all(can_repeat)
+            && self.diagnostics.len() == reported
+        {
+            let rest = Span::new(start, self.tokens.content_of(element).end as usize);
+            self.known_rests.add(rest, self.source, (layer.inputs.clone(), layer.outputs.clone()));
         }
         for body in &mut bodies {
             body.port_map = port_maps.remove(&Body::port_map_name(&body.name)).unwrap_or_default();
@@ -159,14 +177,34 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Takes over the attributes of the `<data>` that follows, where it is written as in the last layer of this operation.
-    fn repeated_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> bool {
-        let Last { data, attributes, .. } = &self.last[last];
-        let is_repeated = !data.is_empty() && self.tokens.pass_child(element, data);
-        if is_repeated {
-            layer.attributes = attributes.clone();
+    fn body(&mut self, element: &Element<'a>, owner: &Layer) -> Result<Body, Fatal> {
+        element.check_name(element.name())?;
+        let name = CompactString::from(element.name());
+        if self.path.len() >= MAX_DEPTH {
+            return Err(nested_too_deep(element));
         }
-        is_repeated
+        self.path.push(format!("{}/{name}", owner.name).into());
+        let graph = self.graph(element, Graph::default(), None)?;
+        self.path.pop();
+        Ok(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false })
+    }
+
+    /// Reads the `<data>` that a layer begins with, where it does: nearly always it is written as in the last layer of the
+    /// operation, whose attributes are taken over then.
+    fn leading_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<bool, Fatal> {
+        let Last { data, attributes, .. } = &self.last[last];
+        if !data.is_empty() && self.tokens.pass_child(element, data) {
+            layer.attributes = attributes.clone();
+            return Ok(true);
+        }
+        let tail = self.tokens.ahead(element).trim_ascii_start().strip_prefix("<data");
+        if tail.is_none_or(|tail| !tail.starts_with([' ', '/', '>'])) {
+            return Ok(false);
+        }
+        match self.tokens.child(Some(element))? {
+            Some(child) => self.data(&child, layer, last).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
@@ -238,6 +276,14 @@ impl<'a> Read<'a> {
         });
         self.port_content(element)?;
         Ok(Some(InputPort { id, declared, content: self.tokens.content_of(element) }))
+    }
+
+    fn outputs(&mut self, element: &Element<'a>, layer: &mut Layer) -> Result<(), Fatal> {
+        while let Some(port) = self.tokens.child(Some(element))? {
+            let port = self.output_port(&port, layer)?;
+            layer.outputs.extend(port);
+        }
+        Ok(())
     }
 
     fn output_port(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Option<OutputPort>, Fatal> {
@@ -398,4 +444,10 @@ impl<'a> Read<'a> {
         }
         Ok(edges)
     }
+}
+
+#[cold]
+fn nested_too_deep(body: &Element) -> Fatal {
+    let message = format!("bodies nest more than {MAX_DEPTH} deep");
+    Diagnostic::new(Code::NestingTooDeep, message).at(body.tag_span, "one body too many")
 }

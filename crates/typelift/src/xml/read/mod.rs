@@ -19,7 +19,9 @@ use super::is_worth_two_threads;
 use super::locate::locate;
 use super::tokens::{Element, Tokens, decode, plain_number};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, Text};
+use crate::graph::{
+    AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Text,
+};
 use crate::number::integer_prefix;
 use crate::shape::Shape;
 use crate::span::Span;
@@ -123,10 +125,15 @@ struct Read<'a> {
     created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, Arc<[InputPort]>>,
+    /// What layers have behind their `<data>`, where that is nothing but ports.
+    known_rests: Known<'a, Ports>,
     /// The place in `last` of each operation, by type and version.
     operations: FxHashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
 }
+
+/// The inputs and outputs of a layer.
+type Ports = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
 
 /// What the last layer of an operation was like. The next one shares it, where it is written alike.
 struct Last<'a> {
@@ -208,6 +215,7 @@ impl<'a> Read<'a> {
             created: None,
             known_ports: Known::new("</port>"),
             known_inputs: Known::new("</input>"),
+            known_rests: Known::new("</layer>"),
             operations: FxHashMap::default(),
             last: Vec::new(),
         }
@@ -339,7 +347,7 @@ impl<'a> Read<'a> {
         mut extras: Option<&mut Vec<Span>>,
     ) -> Result<Graph, Fatal> {
         let outer = (take(&mut self.damaged), take(&mut self.lost), take(&mut self.repeated), take(&mut self.unnamed));
-        let mut edges = Vec::new();
+        let mut open_edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
@@ -356,8 +364,7 @@ impl<'a> Read<'a> {
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
-                    edges.reserve(graph.unordered().map(|layer| layer.inputs.len()).sum());
-                    self.edges(&child, &mut edges)?;
+                    self.edges(&child, &mut graph, &mut open_edges)?;
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
                 "rt_info" if graph.rt_info.is_none() => {
@@ -373,7 +380,7 @@ impl<'a> Read<'a> {
             }
         }
         graph.span = Some(self.tokens.span_since(parent));
-        self.wire(&mut graph, edges);
+        self.wire(&mut graph, open_edges);
         (self.damaged, self.lost, self.repeated, self.unnamed) = outer;
         Ok(graph)
     }
