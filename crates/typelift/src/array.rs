@@ -5,6 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, Kind};
 
 use crate::shape::Shape;
+use crate::weights::stored_size;
 
 /// The most elements a tensor may have to have values here: no shape is computed from more numbers.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
@@ -24,9 +25,69 @@ pub(crate) struct Array {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     /// Integers and booleans, each within the range of the element type.
-    Ints(Few<i128>),
+    Ints(Integers),
     /// Floating-point numbers, each one the element type can hold.
     Floats(Few<f64>),
+}
+
+/// Integers of one element type, which have at most 64 bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Integers {
+    bits: Few<i64>,
+    /// Whether the first bit is not a sign: some numbers are too large for `i64`, and none is negative.
+    unsigned: bool,
+}
+
+impl Integers {
+    pub(crate) fn len(&self) -> usize {
+        self.bits.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = i128> + ExactSizeIterator + Clone {
+        self.bits.iter().map(|&bits| self.number(bits))
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<i128> {
+        self.bits.get(at).map(|&bits| self.number(bits))
+    }
+
+    /// Replaces one of them, where there is one.
+    pub(crate) fn set(&mut self, at: usize, number: i128) -> Option<()> {
+        *self.bits.get_mut(at)? = number as i64;
+        self.unsigned |= number > i64::MAX.into();
+        Some(())
+    }
+
+    /// Those that have these bits in a weights file.
+    fn from_codes(element_type: ElementType, codes: impl Iterator<Item = u64>) -> Self {
+        let unused = 64 - element_type.bits();
+        let bits = match element_type.kind() {
+            Kind::Signed => codes.map(|code| (code << unused) as i64 >> unused).collect(),
+            _ => codes.map(|code| code as i64).collect(),
+        };
+        Self { bits, unsigned: element_type == ElementType::U64 }
+    }
+
+    fn number(&self, bits: i64) -> i128 {
+        if self.unsigned { (bits as u64).into() } else { bits.into() }
+    }
+}
+
+impl PartialEq for Integers {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl FromIterator<i128> for Integers {
+    fn from_iter<I: IntoIterator<Item = i128>>(numbers: I) -> Self {
+        let mut unsigned = false;
+        let bits = numbers.into_iter().map(|number| {
+            unsigned |= number > i64::MAX.into();
+            number as i64
+        });
+        Self { bits: bits.collect(), unsigned }
+    }
 }
 
 /// A value as an integer and as a floating-point number, for whichever a tensor holds.
@@ -35,14 +96,28 @@ pub(crate) type Fill = (i128, f64);
 pub(crate) const ZERO: Fill = (0, 0.0);
 
 impl Data {
+    /// Replaces a value by one of other data of the same kind; `None` where there is no such value.
+    pub(crate) fn put(&mut self, place: usize, other: &Self, from: usize) -> Option<()> {
+        match (self, other) {
+            (Self::Ints(values), Self::Ints(other)) => values.set(place, other.get(from)?)?,
+            (Self::Floats(values), Self::Floats(other)) => *values.get_mut(place)? = *other.get(from)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// The values at these places, `fill` for no place.
     fn at(&self, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
-        fn at<T: Copy>(values: &[T], places: impl Iterator<Item = Option<usize>>, fill: T) -> Option<Few<T>> {
-            places.map(|place| place.map_or(Some(fill), |place| values.get(place).copied())).collect()
+        fn at<T: Copy, L: FromIterator<T>>(
+            places: impl Iterator<Item = Option<usize>>,
+            value: impl Fn(usize) -> Option<T>,
+            fill: T,
+        ) -> Option<L> {
+            places.map(|place| place.map_or(Some(fill), &value)).collect()
         }
         Some(match self {
-            Self::Ints(values) => Self::Ints(at(values, places, fill.0)?),
-            Self::Floats(values) => Self::Floats(at(values, places, fill.1)?),
+            Self::Ints(values) => Self::Ints(at(places, |place| values.get(place), fill.0)?),
+            Self::Floats(values) => Self::Floats(at(places, |place| values.get(place).copied(), fill.1)?),
         })
     }
 }
@@ -82,8 +157,8 @@ fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
 }
 
 impl Array {
-    pub(crate) fn ints(element_type: ElementType, dims: Few<usize>, values: Few<i128>) -> Self {
-        Self { element_type, dims, data: Data::Ints(values) }
+    pub(crate) fn ints(element_type: ElementType, dims: Few<usize>, values: impl IntoIterator<Item = i128>) -> Self {
+        Self { element_type, dims, data: Data::Ints(values.into_iter().collect()) }
     }
 
     pub(crate) fn floats(element_type: ElementType, dims: Few<usize>, values: Few<f64>) -> Self {
@@ -95,7 +170,7 @@ impl Array {
         let data = if element_type.is_float() {
             Data::Floats(smallvec![round(element_type, value)])
         } else {
-            Data::Ints(smallvec![value as i128])
+            Data::Ints([value as i128].into_iter().collect())
         };
         Self { element_type, dims: Few::new(), data }
     }
@@ -111,7 +186,7 @@ impl Array {
     /// The values as `i64`, as C++ casts them: fractions are cut off, and of integers the low bits count.
     pub(crate) fn to_integers(&self) -> Few<i64> {
         match &self.data {
-            Data::Ints(values) => values.iter().map(|&v| v as i64).collect(),
+            Data::Ints(values) => Few::from_slice(&values.bits),
             Data::Floats(values) => values.iter().map(|&v| truncate(ElementType::I64, v) as i64).collect(),
         }
     }
@@ -119,8 +194,8 @@ impl Array {
     /// The values as floating-point numbers.
     pub(crate) fn to_floats(&self) -> Few<f64> {
         match &self.data {
-            Data::Ints(values) => values.iter().map(|&v| v as f64).collect(),
-            Data::Floats(values) => values.clone(),
+            Data::Ints(values) => values.iter().map(|v| v as f64).collect(),
+            Data::Floats(values) => Few::from_slice(values),
         }
     }
 
@@ -141,7 +216,7 @@ impl Array {
     /// The first value, as either kind.
     pub(crate) fn first(&self) -> Option<Fill> {
         match &self.data {
-            Data::Ints(values) => values.first().map(|&v| (v, v as f64)),
+            Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
             Data::Floats(values) => values.first().map(|&v| (v as i128, v)),
         }
     }
@@ -191,7 +266,7 @@ impl Array {
     pub(crate) fn map(&self, ints: impl Fn(i128) -> i128, floats: impl Fn(f64) -> f64) -> Self {
         let ty = self.element_type;
         let data = match &self.data {
-            Data::Ints(values) => Data::Ints(values.iter().map(|&v| wrap(ty, ints(v))).collect()),
+            Data::Ints(values) => Data::Ints(values.iter().map(|v| wrap(ty, ints(v))).collect()),
             Data::Floats(values) => Data::Floats(values.iter().map(|&v| round(ty, floats(v))).collect()),
         };
         Self { element_type: ty, dims: self.dims.clone(), data }
@@ -207,7 +282,7 @@ impl Array {
         let ty = self.element_type;
         let data = match (&self.data, &other.data) {
             (Data::Ints(l), Data::Ints(r)) => {
-                Data::Ints(l.iter().zip(r).map(|(&l, &r)| ints(l, r).map(|v| wrap(ty, v))).collect::<Option<_>>()?)
+                Data::Ints(l.iter().zip(r.iter()).map(|(l, r)| Some(wrap(ty, ints(l, r)?))).collect::<Option<_>>()?)
             }
             (Data::Floats(l), Data::Floats(r)) => {
                 Data::Floats(l.iter().zip(r).map(|(&l, &r)| round(ty, floats(l, r))).collect())
@@ -225,7 +300,7 @@ impl Array {
         floats: impl Fn(&f64, &f64) -> bool,
     ) -> Option<Vec<bool>> {
         match (&self.data, &other.data) {
-            (Data::Ints(l), Data::Ints(r)) => Some(l.iter().zip(r).map(|(l, r)| ints(l, r)).collect()),
+            (Data::Ints(l), Data::Ints(r)) => Some(l.iter().zip(r.iter()).map(|(l, r)| ints(&l, &r)).collect()),
             (Data::Floats(l), Data::Floats(r)) => Some(l.iter().zip(r).map(|(l, r)| floats(l, r)).collect()),
             _ => None,
         }
@@ -233,31 +308,22 @@ impl Array {
 
     /// A tensor of booleans.
     pub(crate) fn booleans(dims: Few<usize>, values: impl IntoIterator<Item = bool>) -> Self {
-        Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from).collect())
+        Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from))
     }
 
     /// Which values are not 0.
     pub(crate) fn truths(&self) -> Vec<bool> {
         match &self.data {
-            Data::Ints(values) => values.iter().map(|&v| v != 0).collect(),
+            Data::Ints(values) => values.bits.iter().map(|&v| v != 0).collect(),
             Data::Floats(values) => values.iter().map(|&v| v != 0.0).collect(),
         }
     }
 
     /// The same with the value of `other` where `mask` says so; all three have one shape, `other` may be a single value.
     pub(crate) fn masked(mut self, mask: &[bool], other: &Self) -> Self {
-        fn put<T: Copy>(values: &mut [T], mask: &[bool], other: &[T]) {
-            let single = other.len() == 1;
-            for (at, value) in values.iter_mut().enumerate().filter(|&(at, _)| mask.get(at) == Some(&true)) {
-                if let Some(&other) = other.get(if single { 0 } else { at }) {
-                    *value = other;
-                }
-            }
-        }
-        match (&mut self.data, &other.data) {
-            (Data::Ints(values), Data::Ints(other)) => put(values, mask, other),
-            (Data::Floats(values), Data::Floats(other)) => put(values, mask, other),
-            _ => {}
+        let single = other.len() == 1;
+        for at in (0..self.len()).filter(|&at| mask.get(at) == Some(&true)) {
+            self.data.put(at, &other.data, if single { 0 } else { at });
         }
         self
     }
@@ -266,7 +332,9 @@ impl Array {
     pub(crate) fn is_open(&self) -> Vec<bool> {
         let largest = largest(self.element_type);
         match (&self.data, largest.as_ref().map(|largest| &largest.data)) {
-            (Data::Ints(values), Some(Data::Ints(largest))) => values.iter().map(|v| *v == largest[0]).collect(),
+            (Data::Ints(values), Some(Data::Ints(largest))) => {
+                values.iter().map(|v| Some(v) == largest.get(0)).collect()
+            }
             (Data::Floats(values), Some(Data::Floats(largest))) => values.iter().map(|v| *v == largest[0]).collect(),
             _ => vec![false; self.len()],
         }
@@ -275,10 +343,10 @@ impl Array {
     /// The values as another type holds them, as OpenVINO's reference code converts them on x86-64.
     pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
         let data = match (&self.data, to.kind()) {
-            (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|&v| (v != 0).into()).collect()),
+            (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|v| (v != 0).into()).collect()),
             (Data::Floats(values), Kind::Boolean) => Data::Ints(values.iter().map(|&v| (v != 0.0).into()).collect()),
             (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
-                Data::Ints(values.iter().map(|&v| wrap(to, v)).collect())
+                Data::Ints(values.iter().map(|v| wrap(to, v)).collect())
             }
             (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|&v| truncate(to, v)).collect())
@@ -286,7 +354,7 @@ impl Array {
             (Data::Ints(values), Kind::Float) => Data::Floats(
                 values
                     .iter()
-                    .map(|&v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) })
+                    .map(|v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) })
                     .collect(),
             ),
             (Data::Floats(values), Kind::Float) => Data::Floats(values.iter().map(|&v| round(to, v)).collect()),
@@ -303,29 +371,14 @@ impl Array {
     /// As [`decode`](Self::decode), however many they are.
     pub(crate) fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
-        let bits = element_type.bits();
-        let stored = match bits {
-            8 | 16 | 32 | 64 => bytes.len() / (bits as usize / 8),
-            1..=6 => count,
-            _ => 0,
-        };
-        if stored < count {
+        if stored_size(element_type, count as u64)? > bytes.len() as u128 {
             return None;
         }
-        let raw = |index| match bits {
-            8 => bytes.get(index).copied().map(u64::from),
-            16 => little_endian(bytes, index).map(|item| u16::from_le_bytes(item).into()),
-            32 => little_endian(bytes, index).map(|item| u32::from_le_bytes(item).into()),
-            64 => little_endian(bytes, index).map(u64::from_le_bytes),
-            _ => packed(bits, bytes, index),
-        };
-        let raw = (0..count).map(raw);
+        let codes = (0..count).map(|index| code(element_type.bits(), bytes, index).unwrap_or_default());
         let data = match element_type.kind() {
-            Kind::Boolean => Data::Ints(raw.map(|v| Some((v? != 0).into())).collect::<Option<_>>()?),
-            Kind::Signed | Kind::Unsigned => {
-                Data::Ints(raw.map(|v| Some(wrap(element_type, v?.into()))).collect::<Option<_>>()?)
-            }
-            Kind::Float => Data::Floats(raw.map(|v| float(element_type, v?)).collect::<Option<_>>()?),
+            Kind::Boolean => Data::Ints(codes.map(|code| (code != 0).into()).collect()),
+            Kind::Signed | Kind::Unsigned => Data::Ints(Integers::from_codes(element_type, codes)),
+            Kind::Float => Data::Floats(codes.map(|code| float(element_type, code)).collect::<Option<_>>()?),
             _ => return None,
         };
         Some(Self { element_type, dims, data })
@@ -340,6 +393,17 @@ fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> 
 /// `dim` numbers from 0, each `stride` after the one before.
 pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
+}
+
+/// The bits of one of many values of this width that follow each other.
+fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
+    match bits {
+        8 => bytes.get(index).copied().map(u64::from),
+        16 => little_endian(bytes, index).map(|item| u16::from_le_bytes(item).into()),
+        32 => little_endian(bytes, index).map(|item| u32::from_le_bytes(item).into()),
+        64 => little_endian(bytes, index).map(u64::from_le_bytes),
+        _ => packed(bits, bytes, index),
+    }
 }
 
 /// One of several values packed into a byte, or into three.
@@ -477,7 +541,7 @@ pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
         ElementType::Boolean => return None,
         ty if ty.is_integer() && ty.bits() >= 8 => {
             let bits = ty.bits() - u32::from(ty.kind() == Kind::Signed);
-            return Some(Array::ints(ty, Few::new(), smallvec![(1 << bits) - 1]));
+            return Some(Array::ints(ty, Few::new(), [(1 << bits) - 1]));
         }
         _ => return None,
     };
@@ -532,7 +596,7 @@ mod tests {
         assert_eq!(convert(ElementType::I64, &[1e20, f64::NAN]).to_integers().into_vec(), [i64::MIN, i64::MIN]);
         assert_eq!(
             convert(ElementType::U64, &[1.8e19, 1e20]).data,
-            Data::Ints(smallvec![18_000_000_000_000_000_000, 0])
+            Data::Ints([18_000_000_000_000_000_000, 0].into_iter().collect())
         );
         assert_eq!(convert(ElementType::Boolean, &[0.0, 0.4, f64::NAN]).to_integers().into_vec(), [0, 1, 1]);
         assert_eq!(

@@ -83,7 +83,7 @@ impl Audit {
             let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
             let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
             match Array::decode(from, smallvec![usize::try_from(length).ok()?], &bytes)?.data {
-                Data::Ints(values) => values.into_iter().for_each(|value| audit.count_integer(value, to)),
+                Data::Ints(values) => values.iter().for_each(|value| audit.count_integer(value, to)),
                 Data::Floats(values) => values.into_iter().for_each(|value| audit.count_float(value, to)),
             }
         }

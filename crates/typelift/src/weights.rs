@@ -374,6 +374,6 @@ pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
 
 /// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
 pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
-    let group = if [3, 6].contains(&element_type.bits()) { 3 } else { 1 };
-    Some(byte_size(element_type, count)?.next_multiple_of(group))
+    let size = byte_size(element_type, count)?;
+    Some(if [3, 6].contains(&element_type.bits()) { size.next_multiple_of(3) } else { size })
 }

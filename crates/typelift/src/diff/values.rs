@@ -83,7 +83,7 @@ impl ValueChange {
     fn add(&mut self, before: &Array, after: &Array) {
         match (&before.data, &after.data) {
             (Data::Ints(before), Data::Ints(after)) => {
-                for (before, after) in before.iter().zip(after).filter(|(before, after)| before != after) {
+                for (before, after) in before.iter().zip(after.iter()).filter(|(before, after)| before != after) {
                     self.add_value((before - after) as f64);
                 }
             }

@@ -118,7 +118,7 @@ impl Literal {
                 Some(Array::floats(ty, dims.into(), values))
             }
             Kind::Signed | Kind::Unsigned | Kind::Boolean => {
-                let values = numbers().map(|number| number?.to_int(ty)).collect::<Option<_>>()?;
+                let values = numbers().map(|number| number?.to_int(ty)).collect::<Option<Vec<_>>>()?;
                 Some(Array::ints(ty, dims.into(), values))
             }
             _ => None,
@@ -142,20 +142,26 @@ impl Literal {
         let wanted = self.to_array(array.element_type, if self.dims.is_empty() { &[] } else { &dims });
         match (wanted.map(|wanted| wanted.data), &array.data) {
             (Some(Data::Ints(wanted)), Data::Ints(values)) => {
-                holds(values, &wanted, self.dims.is_empty(), |a, b| a == b)
+                holds(values.iter(), self.dims.is_empty(), wanted.len(), |at, value| wanted.get(at) == Some(value))
             }
             (Some(Data::Floats(wanted)), Data::Floats(values)) => {
-                holds(values, &wanted, self.dims.is_empty(), |a, b| a == b || a.is_nan() && b.is_nan())
+                let same = |at: usize, a: &f64| wanted.get(at).is_some_and(|b| a == b || a.is_nan() && b.is_nan());
+                holds(values.iter(), self.dims.is_empty(), wanted.len(), same)
             }
             _ => false,
         }
     }
 }
 
-fn holds<T: Copy>(values: &[T], wanted: &[T], fills: bool, same: impl Fn(T, T) -> bool) -> bool {
-    let wanted_at = |at: usize| wanted.get(if fills { 0 } else { at }).copied();
-    (fills || values.len() == wanted.len())
-        && values.iter().enumerate().all(|(at, &value)| wanted_at(at).is_some_and(|wanted| same(value, wanted)))
+/// Whether values are all `same` as the first one of those that are wanted, or as many are and each is as the one in its
+/// place.
+fn holds<T>(
+    values: impl ExactSizeIterator<Item = T>,
+    fills: bool,
+    wanted: usize,
+    same: impl Fn(usize, T) -> bool,
+) -> bool {
+    (fills || values.len() == wanted) && values.enumerate().all(|(at, value)| same(if fills { 0 } else { at }, value))
 }
 
 /// A number, `true`, `false`, `inf` or `nan`, if one comes here.
@@ -221,7 +227,8 @@ pub(crate) fn is_filled(array: &Array) -> bool {
     let is_boolean = array.element_type == ElementType::Boolean;
     let alike = match &array.data {
         Data::Ints(values) => {
-            values.iter().all(|&value| value == values[0] || is_boolean && value != 0 && values[0] != 0)
+            let first = values.get(0);
+            values.iter().all(|value| Some(value) == first || is_boolean && value != 0 && first != Some(0))
         }
         Data::Floats(values) => {
             let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
@@ -237,9 +244,9 @@ pub(crate) fn print(array: &Array) -> String {
     let count = if is_filled { 1 } else { array.len() };
     let texts: Vec<String> = match &array.data {
         Data::Ints(values) if array.element_type == ElementType::Boolean => {
-            values.iter().take(count).map(|&value| (value != 0).to_string()).collect()
+            values.iter().take(count).map(|value| (value != 0).to_string()).collect()
         }
-        Data::Ints(values) => values.iter().take(count).map(ToString::to_string).collect(),
+        Data::Ints(values) => values.iter().take(count).map(|value| value.to_string()).collect(),
         Data::Floats(values) => values.iter().take(count).map(|&value| number(array.element_type, value)).collect(),
     };
     if is_filled {
@@ -269,7 +276,7 @@ pub(crate) fn encode(array: &Array) -> Option<Vec<u8>> {
     let ty = array.element_type;
     let bits = ty.bits();
     let codes: Vec<u64> = match (&array.data, ty) {
-        (Data::Ints(values), _) => values.iter().map(|&value| value as u64).collect(),
+        (Data::Ints(values), _) => values.iter().map(|value| value as u64).collect(),
         (Data::Floats(values), ElementType::F64) => values.iter().map(|value| value.to_bits()).collect(),
         (Data::Floats(values), ElementType::F32) => values.iter().map(|&v| (v as f32).to_bits().into()).collect(),
         (Data::Floats(values), ElementType::F16) => {
@@ -336,7 +343,7 @@ mod tests {
         let tenth = Array::floats(ElementType::F16, smallvec![1], smallvec![round(ElementType::F16, 0.1)]);
         assert!(read("0.1").is_held_by(&tenth) && read("[0.1]").is_held_by(&tenth));
         assert!(!read("0.2").is_held_by(&tenth) && !read("[0.1, 0.1]").is_held_by(&tenth));
-        let bytes = Array::ints(ElementType::U8, smallvec![2], smallvec![3, 3]);
+        let bytes = Array::ints(ElementType::U8, smallvec![2], [3, 3]);
         assert!(read("3").is_held_by(&bytes) && read("3.0").is_held_by(&bytes));
         assert!(!read("2.5").is_held_by(&bytes) && !read("259").is_held_by(&bytes));
     }
@@ -347,11 +354,11 @@ mod tests {
             Array::floats(ElementType::F16, smallvec![], smallvec![round(ElementType::F16, 0.1)]),
             Array::floats(ElementType::F32, smallvec![2], smallvec![f64::from(1e-30_f32), f64::INFINITY]),
             Array::floats(ElementType::F8E4M3, smallvec![2], smallvec![0.001953125, -448.0]),
-            Array::ints(ElementType::I64, smallvec![2, 2], smallvec![1, 2, i64::MIN.into(), 4]),
-            Array::ints(ElementType::U4, smallvec![3], smallvec![1, 2, 15]),
-            Array::ints(ElementType::Boolean, smallvec![2], smallvec![1, 0]),
-            Array::ints(ElementType::I32, smallvec![1, 3], smallvec![7, 7, 7]),
-            Array::ints(ElementType::I32, smallvec![0], smallvec![]),
+            Array::ints(ElementType::I64, smallvec![2, 2], [1, 2, i64::MIN.into(), 4]),
+            Array::ints(ElementType::U4, smallvec![3], [1, 2, 15]),
+            Array::ints(ElementType::Boolean, smallvec![2], [1, 0]),
+            Array::ints(ElementType::I32, smallvec![1, 3], [7, 7, 7]),
+            Array::ints(ElementType::I32, smallvec![0], []),
         ];
         let expected = ["0.1", "[1e-30, inf]", "[0.002, -450]", "[[1, 2], [-9223372036854775808, 4]]"];
         let expected = expected.into_iter().chain(["[1, 2, 15]", "[true, false]", "7", "[]"]);

@@ -53,7 +53,7 @@ impl Case<'_> {
             if let Some(values) = values {
                 let dims = shape.to_static().expect("a static shape");
                 let dims = dims.into_iter().map(|dim| usize::try_from(dim).expect("a dim")).collect();
-                let array = Array::ints(ty, dims, values.iter().map(|&value| value.into()).collect());
+                let array = Array::ints(ty, dims, values.iter().map(|&value| value.into()));
                 around.values.insert(LayerId(at as u64).output(0), Rc::new(Bounds::exactly(array)));
             }
             ports.push(OutputPort::new(ty, shape));

@@ -198,7 +198,7 @@ fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result
         return Err(Fault::unsupported(0, format!("`{}` cannot compare constants of {ty}", cx.layer.ty())));
     }
     let keys: Vec<i128> = match &constant.data {
-        Data::Ints(values) => values.to_vec(),
+        Data::Ints(values) => values.iter().collect(),
         // Both zeros are one value.
         Data::Floats(values) => values.iter().map(|&value| i128::from((value + 0.0).to_bits())).collect(),
     };

@@ -122,7 +122,7 @@ fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
         }
     }
     let data = match &x.data {
-        Data::Ints(values) => Data::Ints(places.iter().map(|&at| values[at]).collect()),
+        Data::Ints(values) => Data::Ints(places.iter().filter_map(|&at| values.get(at)).collect()),
         Data::Floats(values) => Data::Floats(places.iter().map(|&at| values[at]).collect()),
     };
     Array { element_type: x.element_type, dims: dims.into(), data }

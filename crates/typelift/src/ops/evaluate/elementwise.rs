@@ -5,7 +5,7 @@ use typelift_promote::{ElementType, Kind};
 
 use super::{Bounds, Evaluation, Evaluator, ends};
 use super::{COMMON, dims_of, of_type};
-use crate::array::{self, Array, Data, Few};
+use crate::array::{self, Array, Data};
 use crate::diagnostic::Code;
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
@@ -257,24 +257,17 @@ pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
     let ty = ends[0].element_type;
     (ty.is_integer() && ty.bits() >= 8).then_some(())?;
-    let values: Option<Vec<&[i128]>> = ends
-        .iter()
-        .map(|end| match &end.data {
-            Data::Ints(values) => Some(&values[..]),
-            Data::Floats(_) => None,
-        })
-        .collect();
-    let values = values?;
-    let Data::Ints(largest) = array::largest(ty)?.data else { return None };
+    let (largest, _) = array::largest(ty)?.first()?;
     let remainders = (0..ends[0].len()).map(|at| {
-        let [low, high, least, most] = [values[0][at], values[1][at], values[2][at], values[3][at]];
-        if least == 0 || most == 0 || least == largest[0] || high == largest[0] {
-            return (0, largest[0]);
+        let mut ends = ends.iter().map(|end| if let Data::Ints(values) = &end.data { values.get(at) } else { None });
+        let [low, high, least, most] = [ends.next()??, ends.next()??, ends.next()??, ends.next()??];
+        if least == 0 || most == 0 || least == largest || high == largest {
+            return Some((0, largest));
         }
-        remainder(low, high, least, most)
+        Some(remainder(low, high, least, most))
     });
-    let (lower, upper): (Few<i128>, Few<i128>) = remainders.unzip();
-    let array = |values: Few<i128>| Array::ints(ty, ends[0].dims.clone(), values);
+    let (lower, upper): (Vec<i128>, Vec<i128>) = remainders.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let array = |values: Vec<i128>| Array::ints(ty, ends[0].dims.clone(), values);
     if left.is_exact() && right.is_exact() {
         Some(Bounds::exactly(array(lower)))
     } else {

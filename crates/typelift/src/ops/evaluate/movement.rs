@@ -31,7 +31,7 @@ pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     for input in inputs {
         let length = row(&input.dims);
         for from in 0..input.len() {
-            put(&mut joined.data, from / length * total + start + from % length, &input.data, from)?;
+            joined.data.put(from / length * total + start + from % length, &input.data, from)?;
         }
         start += length;
     }
@@ -303,16 +303,6 @@ pub(crate) fn pad(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     (lists.len() == data.dims.len()).then(|| data.pick(&lists, fill))?
 }
 
-/// Puts one tensor's value into another.
-fn put(data: &mut Data, place: usize, updates: &Data, from: usize) -> Option<()> {
-    match (data, updates) {
-        (Data::Ints(data), Data::Ints(updates)) => *data.get_mut(place)? = *updates.get(from)?,
-        (Data::Floats(data), Data::Floats(updates)) => *data.get_mut(place)? = *updates.get(from)?,
-        _ => return None,
-    }
-    Some(())
-}
-
 pub(crate) fn scatter_update(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, indices, updates, at] = inputs else { return None };
     let at = axis(at.first_integer()?, data.dims.len())?;
@@ -412,34 +402,35 @@ impl<'a> Reduction<'a> {
 
 /// The data after each update has come to its place.
 fn scatter(data: &Array, places: &[usize], updates: &Array, reduction: Reduction) -> Option<Array> {
-    fn run<T: Copy>(
-        data: &mut [T],
+    fn run<T: Copy, L: FromIterator<T>>(
+        mut data: Vec<T>,
         places: &[usize],
-        updates: &[T],
+        updates: impl Iterator<Item = T>,
         keeps_element: bool,
         reduce: impl Fn(&[T]) -> Option<T>,
-    ) -> Option<()> {
+    ) -> Option<L> {
         let mut met = std::collections::BTreeMap::<usize, Vec<T>>::new();
-        for (&place, &update) in places.iter().zip(updates) {
+        for (&place, update) in places.iter().zip(updates) {
             let element = keeps_element.then_some(*data.get(place)?);
             met.entry(place).or_insert_with(|| element.into_iter().collect()).push(update);
         }
         for (place, values) in met {
             *data.get_mut(place)? = reduce(&values)?;
         }
-        Some(())
+        Some(data.into_iter().collect())
     }
     (places.len() == updates.len()).then_some(())?;
-    let mut result = data.clone();
-    let ty = data.element_type;
-    match (&mut result.data, &updates.data) {
+    let (ty, keeps_element) = (data.element_type, reduction.keeps_element);
+    let values = match (&data.data, &updates.data) {
         (Data::Ints(data), Data::Ints(updates)) => {
-            run(data, places, updates, reduction.keeps_element, |values| reduction.integer(ty, values))?;
+            let reduce = |values: &[i128]| reduction.integer(ty, values);
+            Data::Ints(run(data.iter().collect(), places, updates.iter(), keeps_element, reduce)?)
         }
         (Data::Floats(data), Data::Floats(updates)) => {
-            run(data, places, updates, reduction.keeps_element, |values| reduction.float(ty, values))?;
+            let reduce = |values: &[f64]| reduction.float(ty, values);
+            Data::Floats(run(data.to_vec(), places, updates.iter().copied(), keeps_element, reduce)?)
         }
         _ => return None,
-    }
-    Some(result)
+    };
+    Some(Array { data: values, ..data.clone() })
 }

@@ -1,5 +1,7 @@
 //! Operations of networks proper. No shape is computed by them on purpose, but OpenVINO evaluates them where it can.
 
+use std::ops::Range;
+
 use ElementType::{Bf16, F16, F32, F64, I8};
 use smallvec::smallvec;
 use typelift_promote::ElementType;
@@ -80,12 +82,15 @@ pub(crate) fn fake_quantize(evaluation: &Evaluation, inputs: &[&Array]) -> Optio
         }
         (Data::Ints(data), Data::Ints(in_low), Data::Ints(in_high), Data::Ints(out_low), Data::Ints(out_high)) => {
             let steps = i128::from(steps);
-            let quantized = (0..data.len()).map(|at| match (data[at], in_low[at], in_high[at]) {
-                (x, low, high) if x <= low.min(high) => Some(out_low[at]),
-                (x, low, high) if x > low.max(high) => Some(out_high[at]),
-                (x, low, high) => {
-                    let level = (x - low).checked_div(high - low)?.checked_mul(steps)?;
-                    level.checked_div(steps)?.checked_mul(out_high[at] - out_low[at])?.checked_add(out_low[at])
+            let quantized = (0..data.len()).map(|at| {
+                let (out_low, out_high) = (out_low.get(at)?, out_high.get(at)?);
+                match (data.get(at)?, in_low.get(at)?, in_high.get(at)?) {
+                    (x, low, high) if x <= low.min(high) => Some(out_low),
+                    (x, low, high) if x > low.max(high) => Some(out_high),
+                    (x, low, high) => {
+                        let level = (x - low).checked_div(high - low)?.checked_mul(steps)?;
+                        level.checked_div(steps)?.checked_mul(out_high - out_low)?.checked_add(out_low)
+                    }
                 }
             });
             Data::Ints(quantized.collect::<Option<_>>()?)
@@ -114,8 +119,8 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     let sums = (0..array::count(&dims)?).map(|at| at * inner..(at + 1) * inner);
     let data = match &products.data {
         Data::Ints(values) => {
-            let sum = |values: &[i128]| array::wrap(ty, values.iter().fold(0, |sum: i128, v| sum.wrapping_add(*v)));
-            Data::Ints(sums.map(|row| Some(sum(values.get(row)?))).collect::<Option<_>>()?)
+            let sum = |mut row: Range<usize>| row.try_fold(0_i128, |sum, at| Some(sum.wrapping_add(values.get(at)?)));
+            Data::Ints(sums.map(|row| Some(array::wrap(ty, sum(row)?))).collect::<Option<_>>()?)
         }
         Data::Floats(values) => {
             let sum = |values: &[f64]| array::round(ty, values.iter().sum());

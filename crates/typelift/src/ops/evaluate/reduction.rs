@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation};
 use super::{COMMON, axis, inferred_dims, of_type};
-use crate::array::{self, Array, Data, Few, ZERO};
+use crate::array::{self, Array, Data, ZERO};
 use crate::ops::Fault;
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
@@ -17,9 +17,14 @@ pub(crate) fn reduce(
     ints: fn(&[i128]) -> Option<i128>,
     floats: fn(&[f64]) -> Option<f64>,
 ) -> Option<Array> {
-    fn run<T: Copy>(values: &[T], groups: &[usize], count: usize, by: impl Fn(&[T]) -> Option<T>) -> Option<Few<T>> {
+    fn run<T: Clone, L: FromIterator<T>>(
+        values: impl Iterator<Item = T>,
+        groups: &[usize],
+        count: usize,
+        by: impl Fn(&[T]) -> Option<T>,
+    ) -> Option<L> {
         let mut members = vec![Vec::new(); count];
-        for (&value, &group) in values.iter().zip(groups) {
+        for (value, &group) in values.zip(groups) {
             members.get_mut(group)?.push(value);
         }
         members.iter().map(|members| by(members)).collect()
@@ -29,9 +34,11 @@ pub(crate) fn reduce(
     let axes = axes.to_integers().into_iter().map(|at| axis(at, rank)).collect::<Option<Vec<_>>>()?;
     let (groups, count) = groups(data, &axes)?;
     let values = match &data.data {
-        Data::Ints(values) => Data::Ints(run(values, &groups, count, |group| Some(array::wrap(ty, ints(group)?)))?),
+        Data::Ints(values) => {
+            Data::Ints(run(values.iter(), &groups, count, |group| Some(array::wrap(ty, ints(group)?)))?)
+        }
         Data::Floats(values) => {
-            Data::Floats(run(values, &groups, count, |group| Some(array::round(ty, floats(group)?)))?)
+            Data::Floats(run(values.iter().copied(), &groups, count, |group| Some(array::round(ty, floats(group)?)))?)
         }
     };
     let keep_dims = evaluation.bool("keep_dims").ok()?;
@@ -84,7 +91,7 @@ pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arr
     array::count(&[rows, places.len()])?;
     let along = |row: usize, place: usize| dims.get(row).map_or(0, |dim| place / own[row] % dim) as i128;
     let values = (0..rows).flat_map(|row| places.iter().map(move |&place| (row, place)));
-    let values = values.map(|(row, place)| along(row, place)).collect();
+    let values = values.map(|(row, place)| along(row, place));
     Some(Array::ints(evaluation.element_type(), smallvec![rows, places.len()], values))
 }
 
@@ -111,7 +118,7 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     }
     let (greatest, sort) = (evaluation.word("mode").ok()? == "max", evaluation.word("sort").ok()?);
     let compare = |a: usize, b: usize| match &data.data {
-        Data::Ints(values) => values[a].cmp(&values[b]),
+        Data::Ints(values) => values.get(a).cmp(&values.get(b)),
         Data::Floats(values) => values[a].total_cmp(&values[b]),
     };
     let chosen = |row: usize| {
@@ -135,11 +142,7 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let count = array::count(&dims)?;
     match evaluation.port {
         0 => data.at(dims, (0..count).map(|place| Some(in_order(place).0)), ZERO),
-        _ => Some(Array::ints(
-            evaluation.element_type(),
-            dims,
-            (0..count).map(|place| in_order(place).1 as i128).collect(),
-        )),
+        _ => Some(Array::ints(evaluation.element_type(), dims, (0..count).map(|place| in_order(place).1 as i128))),
     }
 }
 
@@ -151,6 +154,6 @@ pub(crate) fn range(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     Some(if ty.is_float() {
         Array::floats(ty, dims, (0..count).map(|at| array::round(ty, start.1 + at as f64 * step.1)).collect())
     } else {
-        Array::ints(ty, dims, (0..count).map(|at| array::wrap(ty, start.0 + at as i128 * step.0)).collect())
+        Array::ints(ty, dims, (0..count).map(|at| array::wrap(ty, start.0 + at as i128 * step.0)))
     })
 }
