@@ -275,6 +275,21 @@ impl Graph {
     /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
         let Some(node) = self.node(id) else { return SmallVec::new() };
+        // Most often each input has its wire, and they came in the order of the inputs.
+        let mut tensors = SmallVec::new();
+        let mut missing = self.storage[node].inputs.len();
+        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
+            let port = self.storage[edge.source()].outputs.get(edge.weight().from_port as usize);
+            match port {
+                Some(port) if edge.weight().to_port as usize + 1 == missing => tensors.push(port),
+                _ => break,
+            }
+            missing -= 1;
+        }
+        if missing == 0 {
+            tensors.reverse();
+            return tensors;
+        }
         let ports = self.by_input(node, |node, port| self.storage[node].outputs.get(port));
         ports.into_iter().map_while(Option::flatten).collect()
     }

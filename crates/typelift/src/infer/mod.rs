@@ -1,6 +1,7 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod alignment;
+mod alike;
 mod probe;
 mod recover;
 mod retype;
@@ -14,10 +15,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 pub(crate) use self::alignment::{Alignment, Alignments};
+use self::alike::AlikeLayers;
 pub(crate) use self::probe::{Probe, outputs_of};
 pub(crate) use self::retype::Retyper;
 use self::scope::{BodyRef, Run, Scope};
@@ -25,9 +27,7 @@ pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{
-    AttributeList, Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place,
-};
+use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -102,8 +102,8 @@ pub(crate) struct Walk<'a> {
     outer: Vec<Scope>,
     /// What the latest ReadValue says of each variable.
     variables: HashMap<String, Variable>,
-    /// What the attributes say that layers share, by their place and the operation, with those attributes.
-    shared_attributes: FxHashMap<(*const (), *const Operation), (AttributeList, Rc<AttributeValues>)>,
+    /// What layers that are written alike have in common.
+    alike: AlikeLayers,
     /// What is kept of the runs of each body.
     runs: BTreeMap<Place, Run>,
     /// Layers that were not aligned because a type that comes in is not known.
@@ -120,10 +120,9 @@ pub(crate) struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(model: &Model, retyper: Option<&'a mut dyn Retyper>) -> Self {
         let Model { source, weights, version, .. } = model;
-        let edited = model.graph.unordered().any(|layer| layer.edited);
-        let lacks_values = weights.len().is_none() && has_constants(&model.graph);
         // Without weights no value is known, and what OpenVINO made of the values is still in the ports.
-        let trusts_ports = lacks_values && !edited;
+        let lacks_values = weights.len().is_none() && has_constants(&model.graph);
+        let trusts_ports = lacks_values && !model.graph.unordered().any(|layer| layer.edited);
         Self { retyper, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
     }
 
@@ -138,7 +137,7 @@ impl<'a> Walk<'a> {
             scope: Scope::default(),
             outer: Vec::new(),
             variables: HashMap::new(),
-            shared_attributes: FxHashMap::default(),
+            alike: AlikeLayers::default(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(source.len()),
@@ -292,13 +291,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Gives the ports of a layer these types and shapes, those left over none, and returns whether any changed.
-    fn write_outputs(&self, layer: &mut Layer, mut outputs: Outputs) -> bool {
+    fn write_outputs(&self, layer: &mut Layer, outputs: Outputs) -> bool {
         let mut changed = false;
-        for (at, port) in layer.outputs.iter_mut().enumerate() {
-            let (element_type, shape) = match outputs.get_mut(at) {
+        let mut outputs = outputs.into_iter();
+        for port in &mut layer.outputs {
+            let (element_type, shape) = match outputs.next() {
                 None => (ElementType::Dynamic, Shape::dynamic()),
-                Some((ty, shape)) if self.trusts_ports => (*ty, shape.merge(&port.shape).unwrap_or(shape.clone())),
-                Some((ty, shape)) => (*ty, std::mem::replace(shape, Shape::dynamic())),
+                Some((ty, shape)) if self.trusts_ports => (ty, shape.merge(&port.shape).unwrap_or(shape)),
+                Some(output) => output,
             };
             if port.element_type == element_type && port.shape == shape {
                 continue;
@@ -327,52 +327,54 @@ impl<'a> Walk<'a> {
         self.read_bodies(layer, bodies)?;
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let inputs = graph.tensors(id);
-        let shared = self.shared_attributes(layer, operation);
-        let mut own = AttributeValues::default();
-        let faults = if shared.is_some() { Vec::new() } else { self.read_attributes(graph, id, operation, &mut own) };
-        let values = shared.as_deref().unwrap_or(&own);
-        let mut faults = faults.into_iter().rev();
+        let given = self.scope.given.get(&layer.id).cloned();
+        let group = self.alike.group(layer, operation);
+        let is_plain = self.retyper.is_none() && bodies.is_empty() && given.is_none();
+        let alike = group.filter(|_| is_plain);
+        if let Some(outputs) = alike.and_then(|group| self.alike.outputs(group, layer, &inputs)) {
+            return Ok(outputs);
+        }
+        let shared = group.and_then(|group| self.alike.values(group));
         let count = check_input_count(layer, operation, inputs.len());
-        if let Some(last) = faults.next() {
-            faults.rev().chain(count.err()).for_each(|fault| self.report(graph, id, &fault, bodies.len()));
-            return Err(last);
+        let mut own = AttributeValues::default();
+        if shared.is_none() {
+            let findings = own.read(layer, operation);
+            if !findings.is_empty() {
+                self.report_attributes(graph, id, findings, count.as_ref().err(), bodies.len())?;
+            }
         }
         count?;
-        let given = self.scope.given.get(&layer.id).cloned();
+        let values = shared.as_deref().unwrap_or(&own);
         let subject = Subject { graph, layer, operation, values, given: given.as_ref() };
-        let outputs = self.apply(&subject, &inputs, bodies);
-        if let Ok(outputs) = &outputs {
-            check_output_count(graph, layer, outputs.len(), self.version)?;
-        }
-        outputs
+        let outputs = if self.retyper.is_some() {
+            self.apply(&subject, &inputs, bodies)?
+        } else {
+            let (outputs, is_alone) = subject.apply(&inputs, bodies, self)?;
+            if let Some(group) = group.filter(|_| is_alone) {
+                self.alike.keep(group, layer, &inputs, &outputs);
+            }
+            outputs
+        };
+        check_output_count(graph, layer, outputs.len(), self.version)?;
+        Ok(outputs)
     }
 
-    /// What attributes say that layers of one operation share, with nothing wrong about them: they are read once.
-    fn shared_attributes(&mut self, layer: &Layer, operation: &'static Operation) -> Option<Rc<AttributeValues>> {
-        let at = (layer.attributes.shared_at()?, std::ptr::from_ref(operation));
-        if let Some((_, values)) = self.shared_attributes.get(&at) {
-            return Some(values.clone());
-        }
-        let mut values = AttributeValues::default();
-        if !values.read(layer, operation).is_empty() {
-            return None;
-        }
-        let values = Rc::new(values);
-        self.shared_attributes.insert(at, (layer.attributes.clone(), values.clone()));
-        Some(values)
-    }
-
-    /// Reads what the attributes of a layer say, and finds what OpenVINO refuses about them as they are written.
-    fn read_attributes(
+    /// Records what is odd about the attributes of a layer as they are written, and what OpenVINO refuses, with `more` that
+    /// it refuses about the layer.
+    ///
+    /// # Errors
+    /// The last fault of the attributes, which is not recorded.
+    #[cold]
+    fn report_attributes(
         &mut self,
         graph: &Graph,
         id: LayerId,
-        operation: &'static Operation,
-        values: &mut AttributeValues,
-    ) -> Vec<Fault> {
-        let Some(layer) = graph.layer(id) else { return Vec::new() };
+        findings: Vec<Finding>,
+        more: Option<&Fault>,
+        bodies: usize,
+    ) -> Result<(), Fault> {
         let mut faults = Vec::new();
-        for finding in values.read(layer, operation) {
+        for finding in findings {
             match finding {
                 Finding::Odd(lint) => {
                     let lint = self.diagnose(graph, id, &lint);
@@ -381,7 +383,9 @@ impl<'a> Walk<'a> {
                 Finding::Refused(fault) => faults.push(fault),
             }
         }
-        faults
+        let Some(last) = faults.pop() else { return Ok(()) };
+        faults.iter().chain(more).for_each(|fault| self.report(graph, id, fault, bodies));
+        Err(last)
     }
 
     /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.

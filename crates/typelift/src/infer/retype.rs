@@ -67,8 +67,7 @@ impl Walk<'_> {
         inputs: &[&OutputPort],
         bodies: &mut [Body],
     ) -> Result<Outputs, Fault> {
-        let Some(retyper) = &self.retyper else { return subject.infer(inputs, bodies, self) };
-        let retyped = retyper.retyped_parameters();
+        let retyped = self.retyper.as_ref().map_or(0, |retyper| retyper.retyped_parameters());
         let mut outputs = self.attempt(subject, inputs, bodies);
         let is_wrong = outputs.is_err()
             || self.retyper.as_ref().is_some_and(|retyper| retyper.retyped_parameters() > retyped)

@@ -2,7 +2,8 @@
 //!
 //! As in OpenVINO, what is known of a tensor's values is two whole tensors, its lower and its upper end, found by running
 //! the operation on the ends of its inputs. Nothing is computed before a rule asks for it, nothing twice, and not more
-//! than a budget for the whole model allows; what lies beyond it is not known.
+//! than a budget for the whole model allows; what lies beyond it is not known. Only constants of a few values are read
+//! whenever somebody asks.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use typelift_promote::ElementType;
 
 use super::alignment::Alignments;
 use crate::array::MAX_ELEMENTS;
-use crate::graph::{Graph, LayerId, Output};
+use crate::graph::{Graph, Layer, LayerId, Output};
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
 use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
 use crate::weights::Weights;
@@ -71,8 +72,14 @@ impl Evaluator {
         alignments: Option<&Alignments>,
         tensor: Output,
     ) -> Option<Rc<Bounds>> {
-        if let Some(State::Known(bounds)) = values.states.get(&tensor) {
-            return Some(bounds.clone());
+        let layer = graph.layer(tensor.layer)?;
+        if is_small_constant(layer) {
+            return self.read(graph, layer, tensor.port).map(Rc::new);
+        }
+        match values.states.get(&tensor) {
+            Some(State::Known(bounds)) => return Some(bounds.clone()),
+            Some(State::Unknown) => return None,
+            Some(State::Withheld | State::Possible) | None => {}
         }
         values.lacks_promoted |= mark_possible(graph, &mut values.states, tensor);
         let mut pending = Feeds::from_elem(tensor, 1);
@@ -86,26 +93,46 @@ impl Evaluator {
             let states = &values.states;
             pending
                 .extend(feeds.iter().rev().copied().filter(|feed| matches!(states.get(feed), Some(State::Possible))));
-            if pending.len() > waiting {
-                continue;
+            if pending.len() == waiting {
+                self.find(graph, values, alignments, next, operation, &feeds);
+                pending.pop();
             }
-            let known = feeds.iter().map(|feed| match states.get(feed) {
-                Some(State::Known(bounds)) => Some(&**bounds),
-                _ => None,
-            });
-            let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
-            let aligned = alignments
-                .and_then(|alignments| alignments.get(&next.layer))
-                .map_or(&[][..], |alignment| &alignment.inputs);
-            let faults = &mut values.faults;
-            let found = known.and_then(|known| self.evaluate(graph, next, operation, &known, aligned, faults));
-            values.states.insert(next, found.map_or(State::Unknown, State::Known));
-            pending.pop();
         }
         match values.states.get(&tensor) {
             Some(State::Known(bounds)) => Some(bounds.clone()),
             _ => None,
         }
+    }
+
+    /// The values of a constant.
+    fn read(&self, graph: &Graph, constant: &Layer, port: usize) -> Option<Bounds> {
+        let operation = constant.operation()?;
+        let attributes = Attributes::new(constant, operation);
+        let evaluation = Evaluation::new(attributes, graph, port, &self.weights, &self.source);
+        operation.evaluator().apply(&evaluation, &[])
+    }
+
+    /// Evaluates a tensor for which `feeds` must be known, and keeps what is found.
+    fn find(
+        &mut self,
+        graph: &Graph,
+        values: &mut Values,
+        alignments: Option<&Alignments>,
+        tensor: Output,
+        operation: &'static Operation,
+        feeds: &[Output],
+    ) {
+        let known = feeds.iter().map(|feed| match values.states.get(feed) {
+            Some(State::Known(bounds)) => Some(&**bounds),
+            _ => None,
+        });
+        let known: Option<SmallVec<[&Bounds; 4]>> = known.collect();
+        let aligned = alignments
+            .and_then(|alignments| alignments.get(&tensor.layer))
+            .map_or(&[][..], |alignment| &alignment.inputs);
+        let faults = &mut values.faults;
+        let found = known.and_then(|known| self.evaluate(graph, tensor, operation, &known, aligned, faults));
+        values.states.insert(tensor, found.map_or(State::Unknown, |found| State::Known(Rc::new(found))));
     }
 
     /// Evaluates a tensor from what is known of the inputs of its layer, and records why OpenVINO refuses that.
@@ -117,26 +144,33 @@ impl Evaluator {
         known: &[&Bounds],
         aligned: &[(usize, ElementType)],
         faults: &mut Vec<(LayerId, Fault)>,
-    ) -> Option<Rc<Bounds>> {
+    ) -> Option<Bounds> {
         let layer = graph.layer(tensor.layer)?;
         let converted = aligned.iter().map(|&(input, to)| Some((input, known.get(input)?.converted(to)?)));
         let converted = converted.collect::<Option<Vec<_>>>()?;
-        let mut known: SmallVec<[&Bounds; 4]> = known.into();
+        let mut known = SmallVec::<[&Bounds; 4]>::from_slice(known);
         for (input, bounds) in &converted {
             known[*input] = bounds;
         }
         let inputs: u64 = known.iter().map(|bounds| bounds.lower.len() as u64).sum();
         let output = layer.outputs.get(tensor.port).and_then(|port| port.shape.element_count()).unwrap_or(0);
         self.budget = self.budget.checked_sub(inputs + output)?;
-        let feeds = graph.feeds(tensor.layer).into_iter().flatten();
-        let ports = feeds.filter_map(|(layer, port)| layer.outputs.get(port)).collect();
         let attributes = Attributes::new(layer, operation);
-        let evaluation = Evaluation::new(attributes, ports, tensor.port, &self.weights, &self.source);
-        let found = operation.evaluator().apply(&evaluation, &known).map(Rc::new);
-        faults.extend(evaluation.into_fault().map(|fault| (tensor.layer, fault)));
+        let evaluation = Evaluation::new(attributes, graph, tensor.port, &self.weights, &self.source);
+        let found = operation.evaluator().apply(&evaluation, &known);
+        if let Some(fault) = evaluation.into_fault() {
+            faults.push((tensor.layer, *fault));
+        }
         self.budget = self.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
         found
     }
+}
+
+/// Whether a layer is a constant of so few values that to read them again costs less than to keep them.
+fn is_small_constant(layer: &Layer) -> bool {
+    const FEW: u64 = 16;
+    let count = || layer.outputs.first()?.shape.element_count();
+    ops::is_constant(layer) && count().is_some_and(|count| count <= FEW)
 }
 
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
@@ -183,17 +217,20 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
 /// The operation of an output that can be evaluated, and what must be known for that.
 fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
-    let count = layer.outputs.get(tensor.port)?.shape.element_count();
+    let port = layer.outputs.get(tensor.port)?;
     let operation = layer.operation()?;
-    match operation.evaluator() {
-        _ if count.is_some_and(|count| count > MAX_ELEMENTS as u64) => None,
-        Evaluate::Never => None,
-        Evaluate::Source(_) => Some((operation, Feeds::new())),
-        _ => {
-            let feeds = graph.feeds(tensor.layer).into_iter();
-            Some((operation, feeds.map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect::<Option<_>>()?))
-        }
+    let is_source = match operation.evaluator() {
+        Evaluate::Never => return None,
+        evaluate => matches!(evaluate, Evaluate::Source(_)),
+    };
+    if port.shape.element_count().is_some_and(|count| count > MAX_ELEMENTS as u64) {
+        return None;
     }
+    if is_source {
+        return Some((operation, Feeds::new()));
+    }
+    let feeds = graph.feeds(tensor.layer).into_iter();
+    Some((operation, feeds.map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect::<Option<_>>()?))
 }
 
 #[cfg(test)]

@@ -327,6 +327,8 @@ pub(crate) struct AttributeValues {
     /// By the position of the attribute in the row of the operation.
     values: SmallVec<[Value; 6]>,
     lists: Lists,
+    /// Whether all that the layer has were read, with nothing odd about them.
+    is_plain: bool,
 }
 
 impl AttributeValues {
@@ -340,7 +342,6 @@ impl AttributeValues {
     /// Reads the attributes of a layer that its operation has, and finds what is odd or refused about them.
     pub(crate) fn read(&mut self, layer: &Layer, operation: &Operation) -> Vec<Finding> {
         let rows = operation.attributes;
-        self.values.resize(rows.len(), Value::Unread);
         let mut findings = Vec::new();
         let mut next = 0;
         for attribute in layer.attributes.iter() {
@@ -354,7 +355,11 @@ impl AttributeValues {
             next = at + 1;
             match rows[at].read(&attribute.value, &mut self.lists) {
                 Ok((value, is_odd)) => {
-                    self.values[at] = value;
+                    self.values.resize(self.values.len().max(at), Value::Unread);
+                    match self.values.get_mut(at) {
+                        Some(before) => *before = value,
+                        None => self.values.push(value),
+                    }
                     if is_odd {
                         findings.push(Finding::Odd(rows[at].oddity(&attribute.value)));
                     }
@@ -362,6 +367,7 @@ impl AttributeValues {
                 Err(fault) => findings.push(Finding::Refused(fault)),
             }
         }
+        self.is_plain = findings.is_empty();
         findings
     }
 
@@ -391,8 +397,16 @@ impl<'a> Attributes<'a> {
     }
 
     /// Whether the file gives the attribute a value.
-    pub(crate) fn has_attribute(&self, name: &str) -> bool {
-        self.layer.attribute(name).is_some()
+    pub(crate) fn has_attribute(&self, name: &'static str) -> bool {
+        match (self.read, self.position(name)) {
+            (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), Value::Unread),
+            _ => self.layer.attribute(name).is_some(),
+        }
+    }
+
+    /// Whether all attributes were read before, with nothing odd about them.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.read.is_some_and(|read| read.is_plain)
     }
 
     pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {

@@ -425,7 +425,7 @@ impl Joints {
             _ => None,
         };
         let (layer, body) = (cx.layer, self.body);
-        let kept = cx.around.iterations(layer, body);
+        let kept = cx.around_mut().iterations(layer, body);
         *kept = known.or(*kept);
         // As in OpenVINO, -1 is not a number of iterations.
         Ok(kept.filter(|&iterations| iterations != -1))

@@ -90,14 +90,15 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
 
 /// The target where a Concat makes it of single numbers: those that Constants give.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
-    let concat = cx.graph.layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
+    let concat = cx.graph().layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
-    let numbers = cx.graph.feeds(concat.id()).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
+    let numbers = cx.graph().feeds(concat.id()).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
     let number = |(layer, port): (&Layer, usize)| {
         if !is_constant(layer) {
             return Some(Dim::ANY);
         }
-        let bounds = cx.around.bounds(cx.graph, layer.id().output(port))?;
+        let graph = cx.graph();
+        let bounds = cx.around_mut().bounds(graph, layer.id().output(port))?;
         Some(Dim::fixed(bounds.lower.first_integer()?))
     };
     (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?

@@ -1,6 +1,7 @@
 //! What a rule sees of the layer it works on, and what it answers.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -235,11 +236,28 @@ impl Subject<'_> {
         bodies: &mut [Body],
         around: &mut dyn Surroundings,
     ) -> Result<Outputs, Fault> {
+        self.apply(inputs, bodies, around).map(|(outputs, _)| outputs)
+    }
+
+    /// As [`infer`](Self::infer), with whether all that the rule looked at were the types and shapes of the inputs, the
+    /// attributes, and how many outputs the layer has.
+    ///
+    /// # Errors
+    /// Why the rule refuses.
+    pub(crate) fn apply(
+        &self,
+        inputs: &[&OutputPort],
+        bodies: &mut [Body],
+        around: &mut dyn Surroundings,
+    ) -> Result<(Outputs, bool), Fault> {
         let &Self { graph, layer, operation, values, given } = self;
+        let is_alone = bodies.is_empty() && given.is_none();
         let attributes = Attributes::with(layer, operation, values);
-        let mut cx = Context { around, graph, attributes, inputs, bodies, given, outputs: Outputs::new() };
+        let looked_around = Cell::new(false);
+        let mut cx =
+            Context { around, graph, looked_around, attributes, inputs, bodies, given, outputs: Outputs::new() };
         (operation.infer)(&mut cx)?;
-        Ok(cx.outputs)
+        Ok((cx.outputs, is_alone && !cx.looked_around.get()))
     }
 
     /// The layer that an input comes from.
@@ -250,8 +268,10 @@ impl Subject<'_> {
 
 /// A layer whose outputs are to be found, with what is known of its inputs.
 pub(crate) struct Context<'a> {
-    pub(crate) around: &'a mut dyn Surroundings,
-    pub(crate) graph: &'a Graph,
+    around: &'a mut dyn Surroundings,
+    graph: &'a Graph,
+    /// Whether the rule asked for one of these.
+    looked_around: Cell<bool>,
     /// The layer itself, with its attributes by the operation's row.
     pub(crate) attributes: Attributes<'a>,
     /// The tensors that come in.
@@ -273,6 +293,29 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// The graph that the layer lies in.
+    pub(crate) fn graph(&self) -> &'a Graph {
+        self.looked_around.set(true);
+        self.graph
+    }
+
+    /// The bytes of the model's constants, which are the same for every layer.
+    pub(crate) fn weights(&self) -> &Weights {
+        self.around.weights()
+    }
+
+    /// What lies around the layer.
+    pub(crate) fn around(&self) -> &dyn Surroundings {
+        self.looked_around.set(true);
+        self.around
+    }
+
+    /// As [`around`](Self::around), to ask what takes work.
+    pub(crate) fn around_mut(&mut self) -> &mut dyn Surroundings {
+        self.looked_around.set(true);
+        self.around
+    }
+
     /// The element type of an input; dynamic where the layer has no such input.
     pub(crate) fn element_type(&self, input: usize) -> ElementType {
         self.inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type)
@@ -332,7 +375,8 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
+        let (graph, place) = (self.graph(), self.layer.id.input(input));
+        let bounds = self.around_mut().input_bounds(graph, place)?;
         // A rule can be asked what if an input were of another type than the tensor.
         match self.element_type(input) {
             ElementType::Dynamic => Some(bounds),
@@ -393,14 +437,16 @@ impl<'a> Context<'a> {
         };
         Ok(bounds.map(|bounds| {
             let read = |end: &Array| as_read(end.element_type, end.to_integers());
-            let (lower, upper) = (read(&bounds.lower), read(bounds.upper()));
-            lower.into_iter().zip(upper).map(|(lower, upper)| (widen(lower), widen(upper))).collect()
+            let lower = read(&bounds.lower);
+            let upper = bounds.upper.as_deref().map(read);
+            let upper = upper.as_ref().unwrap_or(&lower);
+            lower.iter().zip(upper).map(|(&lower, &upper)| (widen(lower), widen(upper))).collect()
         }))
     }
 
     /// The output that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
-        self.graph.producer(self.layer.id.input(input))
+        self.graph().producer(self.layer.id.input(input))
     }
 
     /// Whether an input comes straight from a Constant.
@@ -409,7 +455,7 @@ impl<'a> Context<'a> {
     }
 
     fn constant(&self, input: usize) -> Option<&'a Layer> {
-        self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
+        self.graph().layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
@@ -421,7 +467,7 @@ impl<'a> Context<'a> {
         let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
-        let read = |length| self.around.weights().read(offset, length);
+        let read = |length| self.weights().read(offset, length);
         // The bytes behind the end of the weights are not known.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
@@ -526,7 +572,8 @@ impl<'a> Context<'a> {
     /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
-        self.around.lint(self.graph, self.attributes.layer.id, &lint);
+        let (graph, id) = (self.graph(), self.layer.id);
+        self.around_mut().lint(graph, id, &lint);
     }
 }
 

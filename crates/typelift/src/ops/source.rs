@@ -6,8 +6,9 @@ use typelift_promote::{ElementType, Kind};
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
-use crate::array::{Array, Few};
+use crate::array::Array;
 use crate::diagnostic::Code;
+use crate::number::integer_prefix;
 use crate::shape::{Dim, Shape};
 use crate::weights::{Weights, byte_size, stored_size};
 
@@ -122,7 +123,7 @@ fn check_size(
 
 /// Looks for the bytes of a constant in the weights, where these are there.
 fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) -> Result<(), Fault> {
-    let weights = cx.around.weights();
+    let weights = cx.weights();
     let Some(length) = weights.len() else { return Ok(()) };
     if offset.checked_add(size).is_none_or(|end| end > length) {
         let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
@@ -139,13 +140,11 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
 
 /// What `offset` or `size` of a constant says.
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
-    let text = cx.text(name)?;
-    if let Ok(count) = text.parse::<i64>()
-        && !text.starts_with(['+', '-'])
-    {
+    let count = cx.int(name)?;
+    if count > 0 && cx.are_plain() {
         return Ok(count as u64);
     }
-    let count = cx.int(name)?;
+    let text = cx.text(name)?;
     if count < 0 {
         return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
             .help(format!("write the number of bytes: `{name}` counts from 0")));
@@ -195,7 +194,11 @@ fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
         return decode(text.as_bytes());
     }
     let length = stored_size(element_type, shape.element_count()?)?;
-    evaluation.weights.with(evaluation.unsigned("offset").ok()?, usize::try_from(length).ok()?, decode)?
+    evaluation.weights.with(
+        integer_prefix(evaluation.layer.attribute("offset")?)?.0 as u64,
+        usize::try_from(length).ok()?,
+        decode,
+    )?
 }
 
 fn result(cx: &mut Context) -> Result<(), Fault> {
@@ -222,9 +225,9 @@ fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
 fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };
-    let dims = evaluation.inputs.first()?.shape.dims()?;
-    let array = |values: Few<i128>| Array::ints(element_type, smallvec![values.len()], values);
-    let lower = array(dims.iter().map(|dim| i128::from(dim.lower()).min(largest)).collect());
-    let upper = array(dims.iter().map(|dim| dim.upper().map_or(largest, i128::from).min(largest)).collect());
-    Some(Bounds::new(lower, upper))
+    let dims = evaluation.input()?.shape().dims()?;
+    let lower = dims.iter().map(|dim| i128::from(dim.lower()).min(largest));
+    let upper = dims.iter().map(|dim| dim.upper().map_or(largest, i128::from).min(largest));
+    let rank = smallvec![dims.len()];
+    Some(Bounds::new(Array::ints(element_type, rank.clone(), lower), Array::ints(element_type, rank, upper)))
 }

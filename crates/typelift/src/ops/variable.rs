@@ -30,14 +30,14 @@ fn read_initial(cx: &mut Context) -> Result<(), Fault> {
 fn read(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
     let (mut element_type, mut shape) =
-        cx.around.variables().get(name).cloned().unwrap_or((ElementType::Dynamic, Shape::dynamic()));
+        cx.around_mut().variables().get(name).cloned().unwrap_or((ElementType::Dynamic, Shape::dynamic()));
     if cx.has_attribute("variable_type") {
         element_type = cx.type_attribute("variable_type")?;
     }
     if cx.has_attribute("variable_shape") {
         shape = cx.partial_shape("variable_shape")?;
     }
-    cx.around.variables().insert(name.to_owned(), (element_type, shape.clone()));
+    cx.around_mut().variables().insert(name.to_owned(), (element_type, shape.clone()));
     if let Some(initial) = cx.try_shape(0) {
         let initial_type = cx.element_type(0);
         if !shape.relaxes(initial) {
@@ -80,7 +80,7 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
 fn assign(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
     let (element_type, shape) = (cx.element_type(0), cx.shape(0));
-    if let Some((known_type, known_shape)) = cx.around.variables().get(name) {
+    if let Some((known_type, known_shape)) = cx.around_mut().variables().get(name) {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
             let message = format!("variable `{name}` is {known_type}, and {element_type} is assigned to it");
@@ -97,7 +97,7 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
 
 /// Refuses a variable without a ReadValue in the same graph.
 fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
-    if cx.around.is_readable(name) {
+    if cx.around().is_readable(name) {
         return Ok(());
     }
     Err(unknown(name).rule("an Assign needs a ReadValue of its variable in the same graph, or the same body"))
@@ -118,13 +118,13 @@ fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shap
         if !expanded {
             if seen.insert(id) {
                 pending.push((id, true));
-                let feeds = cx.graph.feeds(id);
+                let feeds = cx.graph().feeds(id);
                 pending.extend(feeds.into_iter().rev().flatten().map(|(source, _)| (source.id, false)));
             }
             continue;
         }
-        cx.around.spend(1)?;
-        let Some(layer) = cx.graph.layer(id) else { continue };
+        cx.around_mut().spend(1)?;
+        let Some(layer) = cx.graph().layer(id) else { continue };
         let reads = layer
             .operation()
             .is_some_and(|operation| (operation.kind, operation.revision) == (LayerKind::ReadValue, 3));

@@ -27,7 +27,7 @@ use typelift_promote::ElementType;
 use super::common::normalize_axis;
 use super::{Attributes, Fault};
 use crate::array::{self, Array, Few};
-use crate::graph::OutputPort;
+use crate::graph::{Graph, OutputPort};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use crate::xml;
@@ -88,29 +88,33 @@ pub(crate) const ALL: u32 = !0;
 /// An output whose values are to be found.
 pub(crate) struct Evaluation<'a> {
     attributes: Attributes<'a>,
-    /// The tensors that come in.
-    pub(crate) inputs: SmallVec<[&'a OutputPort; 4]>,
+    graph: &'a Graph,
     /// Which output it is.
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
     source: &'a str,
-    fault: RefCell<Option<Fault>>,
+    fault: RefCell<Option<Box<Fault>>>,
 }
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(
         attributes: Attributes<'a>,
-        inputs: SmallVec<[&'a OutputPort; 4]>,
+        graph: &'a Graph,
         port: usize,
         weights: &'a Weights,
         source: &'a str,
     ) -> Self {
-        Self { attributes, inputs, port, weights, source, fault: RefCell::default() }
+        Self { attributes, graph, port, weights, source, fault: RefCell::default() }
     }
 
     /// Why OpenVINO refuses the model, where the evaluation said so.
-    pub(crate) fn into_fault(self) -> Option<Fault> {
+    pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner()
+    }
+
+    /// The first tensor that comes in.
+    pub(crate) fn input(&self) -> Option<&'a OutputPort> {
+        self.graph.feeds(self.layer.id()).into_iter().flatten().find_map(|(layer, port)| layer.outputs().get(port))
     }
 
     /// The element type of the output.
@@ -125,7 +129,7 @@ impl<'a> Evaluation<'a> {
 
     /// Says that OpenVINO refuses a model in which this must be evaluated.
     pub(crate) fn refuse(&self, fault: Fault) -> Option<Array> {
-        *self.fault.borrow_mut() = Some(fault);
+        *self.fault.borrow_mut() = Some(Box::new(fault));
         None
     }
 }

@@ -29,6 +29,9 @@ const MOST_KEPT: usize = 64;
 /// Of up to this many operations the last layer is kept.
 const MOST_OPERATIONS: usize = 1 << 10;
 
+/// Up to this many tags of `<data>` are kept.
+const MOST_DATA: usize = 1 << 10;
+
 /// The id of a layer whose id cannot be read; no layer of a file can have it.
 const NO_ID: LayerId = LayerId(u64::MAX);
 
@@ -208,6 +211,11 @@ impl<'a> Read<'a> {
     }
 
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
+        let text = element.tag_span.text(self.source);
+        if let Some(attributes) = self.known_data.get(text) {
+            layer.attributes = attributes.clone();
+            return self.no_children(element);
+        }
         let reported = self.diagnostics.len();
         // Few attributes are the rule, and then looking at all of them is the fastest way.
         const FEW: usize = 16;
@@ -229,11 +237,13 @@ impl<'a> Read<'a> {
         }
         layer.attributes = attributes.into();
         self.no_children(element)?;
-        // No two constants are written alike.
-        if self.diagnostics.len() == reported && layer.ty() != "Const" && layer.attributes.len() <= MOST_KEPT {
+        if self.diagnostics.len() == reported && layer.attributes.len() <= MOST_KEPT {
             let Last { data, attributes, .. } = &mut self.last[last];
             *data = self.tokens.span_since(element).text(self.source);
             *attributes = layer.attributes.clone();
+            if self.known_data.len() < MOST_DATA {
+                self.known_data.insert(text, layer.attributes.clone());
+            }
         }
         Ok(())
     }

@@ -130,6 +130,8 @@ struct Read<'a> {
     /// The place in `last` of each operation, by type and version.
     operations: FxHashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
+    /// What the tags of `<data>` say.
+    known_data: FxHashMap<&'a str, AttributeList>,
 }
 
 /// The inputs and outputs of a layer.
@@ -218,6 +220,7 @@ impl<'a> Read<'a> {
             known_rests: Known::new("</layer>"),
             operations: FxHashMap::default(),
             last: Vec::new(),
+            known_data: FxHashMap::default(),
         }
     }
 
