@@ -36,7 +36,7 @@ mod why;
 
 use std::ffi::OsString;
 
-use clap::{ColorChoice, CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::status::Status;
@@ -51,59 +51,80 @@ use crate::terminal::Terminal;
     max_term_width = 100,
     after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files"
 )]
-struct Cli {
+struct Cli<const WHOLE: bool> {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Verb<WHOLE>,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    Convert(convert::Args),
-    Rewrite(rewrite::Args),
-    Infer(infer::Args),
-    Check(check::Args),
-    Explain(explain::Args),
-    Diff(diff::Args),
-    Show(show::Args),
-    Stats(stats::Args),
-    Promote(promote::Args),
-    View(view::Args),
-    Why(why::Args),
-    Completions(completions::Args),
+enum Verb<const WHOLE: bool> {
+    Convert(Deferred<convert::Args, WHOLE>),
+    Rewrite(Deferred<rewrite::Args, WHOLE>),
+    Infer(Deferred<infer::Args, WHOLE>),
+    Check(Deferred<check::Args, WHOLE>),
+    Explain(Deferred<explain::Args, WHOLE>),
+    Diff(Deferred<diff::Args, WHOLE>),
+    Show(Deferred<show::Args, WHOLE>),
+    Stats(Deferred<stats::Args, WHOLE>),
+    Promote(Deferred<promote::Args, WHOLE>),
+    View(Deferred<view::Args, WHOLE>),
+    Why(Deferred<why::Args, WHOLE>),
+    Completions(Deferred<completions::Args, WHOLE>),
     #[command(hide = true)]
-    Man(completions::ManArgs),
+    Man(Deferred<completions::ManArgs, WHOLE>),
+}
+
+/// The arguments of a verb. They are set up when it is the verb of this run, unless the `WHOLE` program is wanted, as for help and
+/// messages: to set up all takes as long as to read a small model.
+struct Deferred<A, const WHOLE: bool>(A);
+
+impl<A: Args, const WHOLE: bool> Args for Deferred<A, WHOLE> {
+    fn augment_args(verb: Command) -> Command {
+        if WHOLE { A::augment_args(verb) } else { verb.defer(A::augment_args) }
+    }
+
+    fn augment_args_for_update(verb: Command) -> Command {
+        A::augment_args_for_update(verb)
+    }
+}
+
+impl<A: FromArgMatches, const WHOLE: bool> FromArgMatches for Deferred<A, WHOLE> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        A::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+fn whole_command() -> Command {
+    Cli::<true>::command()
 }
 
 /// Runs the program with these arguments, the name of the program first, and returns its exit status: 0 done, 1 the model has
 /// errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help that nobody reads is not a failure.
-            let error = usage::with_tip(error, &mut Cli::command());
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
-        }
-    };
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let Ok(cli) = Cli::<false>::try_parse_from(&arguments) else { return explain_usage(arguments) };
     let mut terminal = Terminal::new(cli.color);
     let result = match cli.verb {
-        Verb::Convert(args) => convert::run(&args, &mut terminal),
-        Verb::Rewrite(args) => rewrite::run(&args, &mut terminal),
-        Verb::Infer(args) => infer::run(&args, &mut terminal),
-        Verb::Check(args) => check::run(&args, &mut terminal),
-        Verb::Explain(args) => explain::run(&args, &mut terminal),
-        Verb::Diff(args) => diff::run(&args, &mut terminal),
-        Verb::Show(args) => show::run(&args, &mut terminal),
-        Verb::Stats(args) => stats::run(&args, &mut terminal),
-        Verb::Promote(args) => promote::run(&args, &mut terminal),
-        Verb::View(args) => view::run(&args, &mut terminal),
-        Verb::Why(args) => why::run(&args, &mut terminal),
-        Verb::Completions(args) => completions::run(&args, Cli::command(), &mut terminal),
-        Verb::Man(args) => completions::man(&args, Cli::command()),
+        Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
+        Verb::Rewrite(Deferred(args)) => rewrite::run(&args, &mut terminal),
+        Verb::Infer(Deferred(args)) => infer::run(&args, &mut terminal),
+        Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),
+        Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
+        Verb::Diff(Deferred(args)) => diff::run(&args, &mut terminal),
+        Verb::Show(Deferred(args)) => show::run(&args, &mut terminal),
+        Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
+        Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),
+        Verb::View(Deferred(args)) => view::run(&args, &mut terminal),
+        Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
+        Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
+        Verb::Man(Deferred(args)) => completions::man(&args, whole_command()),
     };
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(Status::Done) => 0,
@@ -116,4 +137,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
     }
+}
+
+/// Says what cannot be understood, or what was asked about the program; returns the exit status.
+fn explain_usage(arguments: Vec<OsString>) -> u8 {
+    let Err(error) = Cli::<true>::try_parse_from(arguments) else { return 2 };
+    let error = usage::with_tip(error, &mut whole_command());
+    // Help that nobody reads is not a failure.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).unwrap_or(2)
 }
