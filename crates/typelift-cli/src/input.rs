@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,6 +98,17 @@ pub(crate) struct Loaded {
     /// As much of the model as could be made out; `None` where the text is not an IR at all.
     pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
+    /// Whether the process ends when it is done with this model.
+    is_last: bool,
+}
+
+impl Drop for Loaded {
+    /// A process that ends gives its memory back at once: to free it layer by layer before only takes time.
+    fn drop(&mut self) {
+        if self.is_last {
+            mem::forget(self.model.take());
+        }
+    }
 }
 
 /// Whether a path means standard input or output.
@@ -128,7 +140,7 @@ impl Input {
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
         let diagnostics = Diagnostics::new(name, Arc::default());
-        let mut loaded = Loaded { model: None, diagnostics };
+        let mut loaded = Loaded { model: None, diagnostics, is_last: self.member.is_none() };
         let diagnostics = &mut loaded.diagnostics;
         let stamp = Stamp::at(&self.file).ok().filter(|_| !self.is_stdin());
         match xml::decode_utf8(self.bytes()?) {
