@@ -1,11 +1,12 @@
 // What OpenVINO takes for the phases of a conversion: `phases MODEL.xml RUNS` prints their medians in milliseconds and the
-// peak memory of the process in megabytes as one JSON object.
+// peak memory of the process in megabytes as one JSON object. `phases MODEL.xml -o OUT.xml` converts once and writes the file.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <openvino/openvino.hpp>
@@ -39,11 +40,28 @@ class Discard : public std::streambuf {
     pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override { return count; }
 };
 
-int main(int argc, char** argv) try {
-    if (argc != 3) {
-        std::cerr << "usage: phases MODEL.xml RUNS\n";
-        return 2;
-    }
+static void lower(const std::shared_ptr<ov::Model>& model) {
+    ov::pass::Manager manager;
+    manager.set_per_pass_validation(false);
+    manager.register_pass<ov::pass::ConvertConvertPromoteTypes>();
+    manager.run_passes(model);
+}
+
+static void write(const std::shared_ptr<ov::Model>& model, std::ostream& xml) {
+    Discard nowhere;
+    std::ostream weights(&nowhere);
+    ov::pass::Serialize(xml, weights).run_on_model(model);
+}
+
+// One conversion, from file to file.
+static void convert(const char* from, const char* to) {
+    const auto model = ov::Core().read_model(from);
+    lower(model);
+    std::ofstream xml(to);
+    write(model, xml);
+}
+
+static void measure(const char* file, int runs) {
     std::map<std::string, std::vector<double>> times;
     const auto timed = [&times](const char* phase, auto&& work) {
         const auto begin = std::chrono::steady_clock::now();
@@ -52,21 +70,14 @@ int main(int argc, char** argv) try {
         times[phase].push_back(taken.count());
     };
     ov::Core core;
-    for (int run = std::atoi(argv[2]); run > 0; run--) {
+    for (; runs > 0; runs--) {
         std::shared_ptr<ov::Model> model;
-        timed("read", [&] { model = core.read_model(argv[1]); });
+        timed("read", [&] { model = core.read_model(file); });
         timed("infer", [&] { model->validate_nodes_and_infer_types(); });
-        timed("lower", [&] {
-            ov::pass::Manager manager;
-            manager.set_per_pass_validation(false);
-            manager.register_pass<ov::pass::ConvertConvertPromoteTypes>();
-            manager.run_passes(model);
-        });
+        timed("lower", [&] { lower(model); });
         timed("write", [&] {
             std::ostringstream xml;
-            Discard nowhere;
-            std::ostream weights(&nowhere);
-            ov::pass::Serialize(xml, weights).run_on_model(model);
+            write(model, xml);
         });
         // Reading infers already.
         times["conversion"].push_back(times["read"].back() + times["lower"].back() + times["write"].back());
@@ -79,6 +90,17 @@ int main(int argc, char** argv) try {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::cout << "\"peak memory\":" << usage.ru_maxrss / 1e3 << "}\n";
+}
+
+int main(int argc, char** argv) try {
+    if (argc == 4 && std::string(argv[2]) == "-o") {
+        convert(argv[1], argv[3]);
+    } else if (argc == 3) {
+        measure(argv[1], std::atoi(argv[2]));
+    } else {
+        std::cerr << "usage: phases MODEL.xml RUNS\n       phases MODEL.xml -o OUT.xml\n";
+        return 2;
+    }
 } catch (const std::exception& refusal) {
     std::cerr << argv[1] << ": " << refusal.what() << '\n';
     return 1;

@@ -26,6 +26,6 @@ if [ -z "${TYPELIFT:-}" ]; then
     cargo build --quiet --release --package typelift-cli
     TYPELIFT=${CARGO_TARGET_DIR:-$here/../../../target}/release/typelift
 fi
-echo "whole processes write to $(stat -f -c %T "$scratch" 2>/dev/null || echo an unknown file system)" >&2
-export TYPELIFT
+FILE_SYSTEM=$(stat -f -c %T "$scratch" 2>/dev/null || echo an unknown file system)
+export TYPELIFT FILE_SYSTEM
 OPENVINO_PHASES=$scratch/phases cargo bench --bench openvino
