@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::io::BufRead;
+use std::iter;
 
 use quick_xml::Reader;
 use quick_xml::errors::{IllFormedError, SyntaxError};
-use quick_xml::events::attributes::AttrError;
+use quick_xml::events::attributes::{AttrError, Attributes};
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -156,22 +157,22 @@ impl<'a> Tokens<'a> {
         found.is_some()
     }
 
-    /// Reads the next child of `parent`, if it is an edge that has just these attributes in this order and plain numbers as their values, as
-    /// OpenVINO writes it.
-    pub(super) fn plain_edge(&mut self, parent: &Element, names: [&str; 4]) -> Option<([u64; 4], Span)> {
+    /// Reads the next child of `parent`, if it is an edge with plain numbers, written as OpenVINO does.
+    pub(super) fn plain_edge(&mut self, parent: &Element) -> Option<([u64; 4], Span)> {
         let ahead = self.ahead(parent);
         let edge = ahead.trim_ascii_start();
-        let mut rest = edge.strip_prefix("<edge")?;
-        let mut numbers = [0; 4];
-        for (name, number) in names.into_iter().zip(&mut numbers) {
-            let digits = rest.strip_prefix(' ')?.strip_prefix(name)?.strip_prefix("=\"")?;
-            (*number, rest) = plain_number(digits)?;
-            rest = rest.strip_prefix('"')?;
-        }
-        rest = rest.trim_ascii_start().strip_prefix("/>")?;
+        let mut rest = edge;
+        let mut number = |before: &str| {
+            let number;
+            (number, rest) = plain_number(rest.strip_prefix(before)?)?;
+            Some(number)
+        };
+        let from = [number("<edge from-layer=\"")?, number("\" from-port=\"")?];
+        let to = [number("\" to-layer=\"")?, number("\" to-port=\"")?];
+        rest = rest.strip_prefix('"')?.trim_ascii_start().strip_prefix("/>")?;
         let start = self.position() + ahead.len() - edge.len();
         self.reader.stream().consume(ahead.len() - rest.len());
-        Some((numbers, Span::new(start, self.position())))
+        Some(([from[0], from[1], to[0], to[1]], Span::new(start, self.position())))
     }
 
     /// The text from here on, which is inside `element`; empty where that has no content.
@@ -214,16 +215,27 @@ impl<'a> Tokens<'a> {
     pub(super) fn attributes<'e>(
         element: &'e Element<'a>,
     ) -> impl Iterator<Item = Result<(&'e str, &'e str), Diagnostic>> {
-        let mut attributes = element.tag.attributes();
-        attributes.with_checks(false);
-        attributes.map(|attribute| match attribute {
-            Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None)),
-            // The value borrows from the tag, which borrows from the source: nothing is copied.
-            Ok(attribute) => match attribute.value {
-                Cow::Borrowed(value) => Ok((attribute.key.0, value)),
-                Cow::Owned(_) => Ok((attribute.key.0, "")),
-            },
-            Err(error) => Err(attribute_error(element, Some(&error))),
+        let tag: &str = element.tag.as_ref();
+        let mut at = element.name().len();
+        let mut others = None;
+        // Nearly all are written alike and found much faster so. The parser goes on where one is not.
+        iter::from_fn(move || {
+            if others.is_none()
+                && let Some((name, value, rest)) = plain_attribute(&tag[at..])
+            {
+                at = tag.len() - rest.len();
+                return Some(Ok((name, value)));
+            }
+            let attribute = others.get_or_insert_with(|| Attributes::new(tag, at)).with_checks(false).next()?;
+            Some(match attribute {
+                Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None)),
+                // The value borrows from the tag, which borrows from the source: nothing is copied.
+                Ok(attribute) => match attribute.value {
+                    Cow::Borrowed(value) => Ok((attribute.key.0, value)),
+                    Cow::Owned(_) => Ok((attribute.key.0, "")),
+                },
+                Err(error) => Err(attribute_error(element, Some(&error))),
+            })
         })
     }
 
@@ -441,16 +453,27 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
 
 /// The number that a text starts with, where it is plain digits that surely fit, and what follows it.
 pub(super) fn plain_number(text: &str) -> Option<(u64, &str)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number = || text.bytes().take(digits).fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
-    (1..=18).contains(&digits).then(|| (number(), &text[digits..]))
+    let (digits, rest) = text.split_at(text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()));
+    let number = || digits.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+    (1..=18).contains(&digits.len()).then(|| (number(), rest))
+}
+
+/// The name and value of the attribute that a text starts with, where it is written ` name="value"`, and what follows it.
+fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
+    let text = text.strip_prefix(' ')?;
+    let is_plain = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b'-');
+    let (name, text) = text.split_at(text.bytes().position(|b| !is_plain(b))?);
+    let text = text.strip_prefix("=\"").filter(|_| !name.is_empty())?;
+    let end = memchr::memchr(b'"', text.as_bytes())?;
+    Some((name, &text[..end], &text[end + 1..]))
 }
 
 /// An attribute's value with its escapes resolved: the five named ones and character references; what else looks like
 /// one stays. White space becomes blanks, as in every XML attribute.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let special = |b: &u8| matches!(b, b'&' | b'\n' | b'\r' | b'\t');
-    if !raw.as_bytes().iter().any(special) {
+    // Without an early end, which a compiler makes fast code of.
+    if !raw.as_bytes().iter().fold(false, |found, b| found | special(b)) {
         return Cow::Borrowed(raw);
     }
     let mut out = String::with_capacity(raw.len());

@@ -34,7 +34,7 @@ impl<'a> Read<'a> {
         };
         loop {
             // Nearly every edge is written alike, and four numbers are found much faster than four attributes.
-            while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent, EDGE_ATTRIBUTES) {
+            while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent) {
                 wire(Edge { from: (from, from_port), to: (to, to_port), span });
             }
             match self.tokens.child(Some(parent))? {
