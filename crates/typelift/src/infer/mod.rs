@@ -240,24 +240,15 @@ impl<'a> Walk<'a> {
     }
 
     fn infer_layer(&mut self, graph: &mut Graph, id: LayerId) {
-        let Some(layer) = graph.layer(id) else { return };
-        let operation = layer.operation();
+        let Some(layer) = graph.layer_mut(id) else { return };
+        let (operation, mut bodies) = (layer.operation(), std::mem::take(&mut layer.bodies));
+        let has_bodies = !bodies.is_empty();
         if operation.is_none() {
-            // What is missing in the file was reported when it was read.
-            if !self.scope.is_given && !layer.ty().is_empty() && !layer.version().is_empty() {
-                let operation = format!("{} ({})", layer.ty(), layer.version());
-                if !self.report_stranger(graph, id) {
-                    let layer = (self.place().collect(), id);
-                    self.declared.entry(operation).or_default().insert(layer);
-                }
-            }
-            if graph.layer(id).is_none_or(|layer| layer.bodies.is_empty()) {
+            self.note_stranger(graph, id);
+            if !has_bodies {
                 return;
             }
         }
-        let Some(layer) = graph.layer_mut(id) else { return };
-        let mut bodies = std::mem::take(&mut layer.bodies);
-        let has_bodies = !bodies.is_empty();
         let mut infer = |walk: &mut Self| match operation {
             Some(operation) => walk.outputs(graph, id, operation, &mut bodies),
             None => walk.declared_outputs(graph, id, &mut bodies),
@@ -287,6 +278,17 @@ impl<'a> Walk<'a> {
             if changed || operation.is_some_and(Operation::is_evaluated) {
                 stale.extend(graph.users(id));
             }
+        }
+    }
+
+    /// Records a layer whose operation is not known.
+    fn note_stranger(&mut self, graph: &Graph, id: LayerId) {
+        let Some(layer) = graph.layer(id).filter(|_| !self.scope.is_given) else { return };
+        // What is missing in the file was reported when it was read.
+        if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_stranger(graph, id) {
+            let operation = format!("{} ({})", layer.ty(), layer.version());
+            let layer = (self.place().collect(), id);
+            self.declared.entry(operation).or_default().insert(layer);
         }
     }
 
@@ -472,7 +474,7 @@ impl<'a> Walk<'a> {
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
-        let path = self.bodies().map(|body| body.label.as_str()).collect::<Vec<_>>().join("/");
+        let path = self.bodies().map(BodyRef::label).collect::<Vec<_>>().join("/");
         diagnose(&self.source, &path, graph, id, fault)
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use compact_str::CompactString;
 use rustc_hash::FxHashSet;
 
 use super::value::Values;
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Body, Graph, Layer, LayerId};
+use crate::graph::{Body, Graph, Layer, LayerId, Text};
 use crate::ops::Given;
 
 /// A graph that inference goes through: the model's own, or a body. Pushed when it begins and popped when it ends, so that
@@ -38,13 +39,18 @@ pub(super) struct BodyRef {
     owner: LayerId,
     /// Position among the bodies of its owner.
     at: usize,
-    /// `loop/body`.
-    pub(super) label: String,
+    owner_name: Text,
+    name: CompactString,
 }
 
 impl BodyRef {
     pub(super) fn new(owner: &Layer, at: usize, body: &Body) -> Self {
-        Self { owner: owner.id, at, label: body.path_in(owner) }
+        Self { owner: owner.id, at, owner_name: owner.name.clone(), name: body.name.clone() }
+    }
+
+    /// `loop/body`.
+    pub(super) fn label(&self) -> String {
+        format!("{}/{}", &*self.owner_name, self.name)
     }
 
     pub(super) fn step(&self) -> (LayerId, usize) {

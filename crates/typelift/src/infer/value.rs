@@ -2,8 +2,8 @@
 //!
 //! As in OpenVINO, what is known of a tensor's values is two whole tensors, its lower and its upper end, found by running
 //! the operation on the ends of its inputs. Nothing is computed before a rule asks for it, nothing twice, and not more
-//! than a budget for the whole model allows; what lies beyond it is not known. Only constants of a few values are read
-//! whenever somebody asks.
+//! than a budget for the whole model allows; what lies beyond it is not known. Constants of a few values are not counted:
+//! they are read when somebody asks, once for all that share their attributes.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use typelift_promote::ElementType;
 
 use super::alignment::Alignments;
 use crate::array::MAX_ELEMENTS;
-use crate::graph::{Graph, Layer, LayerId, Output};
+use crate::graph::{AttributeList, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
 use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
+use crate::shape::Shape;
 use crate::weights::Weights;
 
 /// How many elements may go into and come out of all evaluations for one model.
@@ -46,17 +47,29 @@ enum State {
 
 type Feeds = SmallVec<[Output; 4]>;
 
+/// A constant of a few values.
+struct Constant {
+    /// Kept, so that no other attributes come to their place.
+    _attributes: AttributeList,
+    element_type: ElementType,
+    shape: Shape,
+    bounds: Option<Rc<Bounds>>,
+}
+
 /// Finds the values of the tensors of a model, within a budget for all of them.
 pub(crate) struct Evaluator {
     weights: Weights,
     source: Arc<String>,
+    /// Small constants, by the place of the attributes that they share with others.
+    constants: HashMap<*const (), Constant>,
     /// How many more elements may go into and come out of evaluations.
     budget: u64,
 }
 
 impl Evaluator {
     pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
-        Self { weights: weights.clone(), source: source.clone(), budget: BUDGET }
+        let (weights, source) = (weights.clone(), source.clone());
+        Self { weights, source, constants: HashMap::default(), budget: BUDGET }
     }
 
     pub(crate) fn weights(&self) -> &Weights {
@@ -73,8 +86,8 @@ impl Evaluator {
         tensor: Output,
     ) -> Option<Rc<Bounds>> {
         let layer = graph.layer(tensor.layer)?;
-        if is_small_constant(layer) {
-            return self.read(graph, layer, tensor.port).map(Rc::new);
+        if let Some(port) = port_of_small_constant(layer) {
+            return self.constant(graph, layer, port);
         }
         match values.states.get(&tensor) {
             Some(State::Known(bounds)) => return Some(bounds.clone()),
@@ -104,12 +117,24 @@ impl Evaluator {
         }
     }
 
-    /// The values of a constant.
-    fn read(&self, graph: &Graph, constant: &Layer, port: usize) -> Option<Bounds> {
-        let operation = constant.operation()?;
-        let attributes = Attributes::new(constant, operation);
-        let evaluation = Evaluation::new(attributes, graph, port, &self.weights, &self.source);
-        operation.evaluator().apply(&evaluation, &[])
+    /// The values of a small constant.
+    fn constant(&mut self, graph: &Graph, layer: &Layer, port: &OutputPort) -> Option<Rc<Bounds>> {
+        let read = || {
+            let operation = layer.operation()?;
+            let attributes = Attributes::new(layer, operation);
+            let evaluation = Evaluation::new(attributes, graph, 0, &self.weights, &self.source);
+            operation.evaluator().apply(&evaluation, &[]).map(Rc::new)
+        };
+        let Some(place) = layer.attributes.shared_at() else { return read() };
+        let is_same = |known: &&Constant| known.element_type == port.element_type && known.shape == port.shape;
+        if let Some(known) = self.constants.get(&place).filter(is_same) {
+            return known.bounds.clone();
+        }
+        let bounds = read();
+        let (element_type, shape) = (port.element_type, port.shape.clone());
+        let known = Constant { _attributes: layer.attributes.clone(), element_type, shape, bounds: bounds.clone() };
+        self.constants.insert(place, known);
+        bounds
     }
 
     /// Evaluates a tensor for which `feeds` must be known, and keeps what is found.
@@ -166,11 +191,11 @@ impl Evaluator {
     }
 }
 
-/// Whether a layer is a constant of so few values that to read them again costs less than to keep them.
-fn is_small_constant(layer: &Layer) -> bool {
+/// The output of a constant of so few values that to read them again costs less than to keep them.
+fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
-    let count = || layer.outputs.first()?.shape.element_count();
-    ops::is_constant(layer) && count().is_some_and(|count| count <= FEW)
+    let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
+    port.shape.element_count().is_some_and(|count| count <= FEW).then_some(port)
 }
 
 /// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No

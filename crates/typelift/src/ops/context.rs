@@ -7,6 +7,7 @@ use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
@@ -149,7 +150,7 @@ pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
 pub(crate) type Variable = (ElementType, Shape);
 
 /// The Parameters of a body that are given from outside.
-pub(crate) type Given = HashMap<LayerId, BodyInput>;
+pub(crate) type Given = FxHashMap<LayerId, BodyInput>;
 
 /// What the rule of an operation asks of what lies around its layer.
 ///

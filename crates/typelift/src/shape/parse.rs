@@ -133,6 +133,13 @@ impl<'a> ItemReader<'a> {
         if item.is_empty() {
             return Err(ParseShapeError { fault: ShapeFault::Missing, span: self.span(item) });
         }
+        // Nearly every item is a plain length.
+        if item.len() < 19
+            && item.bytes().all(|b| b.is_ascii_digit())
+            && let Ok(length) = item.parse()
+        {
+            return Ok(Dim::fixed(length));
+        }
         let before = self.oddities.len();
         let trimmed = trim(item);
         let dim = if trimmed.is_empty() {

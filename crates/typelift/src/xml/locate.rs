@@ -143,8 +143,9 @@ fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
     let mut dims = SmallVec::new();
     let mut rest = text.trim_ascii_start();
     while !rest.is_empty() {
-        let (dim, behind) = rest.strip_prefix("<dim>")?.split_once('<')?;
-        let behind = behind.strip_prefix("/dim>")?;
+        let inside = rest.strip_prefix("<dim>")?;
+        let (dim, behind) = inside.split_at(inside.bytes().position(|b| b == b'<')?);
+        let behind = behind.strip_prefix("</dim>")?;
         match integer_prefix(dim)? {
             (dim, false) => dims.push(dim),
             (_, true) => return None,
