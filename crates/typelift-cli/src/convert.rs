@@ -161,14 +161,17 @@ impl Args {
         let totals = plan.totals(promotions_before, promotions_left);
         let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
+        if target.is_none() && !self.reports_on_stdout() {
+            page.printed = format!("{plan}{summary}");
+        }
+        // What no report needs makes room for what writing takes.
+        let plan = self.report.is_some().then_some(plan);
         if let Some(target) = &target {
             let options = self.output.text(input, refresh_ports);
             target.write(model, options, page)?;
             page.said += &summary;
-        } else if !self.reports_on_stdout() {
-            page.printed = format!("{plan}{summary}");
         }
-        let plan = self.report.is_some().then(|| plan.with_lines(model));
+        let plan = plan.map(|plan| plan.with_lines(model));
         Ok(Conversion { totals: Some(totals), plan })
     }
 
