@@ -333,12 +333,30 @@ impl Graph {
         Ok(order.into_iter().filter_map(|node| Some(self.storage.node_weight(node)?.id)).collect())
     }
 
+    /// These layers in the [order](Self::topological_order) in which each comes after those that feed it.
+    pub(crate) fn producers_first(&self, layers: Vec<LayerId>) -> Vec<LayerId> {
+        if layers.len() < 2 {
+            return layers;
+        }
+        let mut nodes: Vec<_> = layers.into_iter().filter_map(|id| self.node(id)).collect();
+        nodes.sort_unstable();
+        if !self.is_in_order() {
+            let order = self.node_order().unwrap_or_default();
+            nodes = order.into_iter().filter(|node| nodes.binary_search(node).is_ok()).collect();
+        }
+        nodes.into_iter().map(|node| self.storage[node].id).collect()
+    }
+
+    /// Whether every layer is behind those that feed it as it is: files list producers first, as a rule.
+    fn is_in_order(&self) -> bool {
+        self.storage.edge_references().all(|edge| edge.source() < edge.target() || edge.weight().gone)
+    }
+
     /// As [`topological_order`](Self::topological_order), by node.
     fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
-        // Files list producers first, as a rule; then the order of the file is one.
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
-        if wires().all(|edge| edge.source() < edge.target()) {
+        if self.is_in_order() {
             return Ok(nodes.collect());
         }
         let mut waits_for = vec![0_usize; self.storage.node_bound()];
@@ -371,7 +389,7 @@ impl Graph {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
         // The nodes have odd places in their order; before each there is one for those that must come before it.
-        let mut places: Vec<_> = (0..self.storage.node_bound()).map(|node| 2 * node + 1).collect();
+        let mut places: Vec<_> = (0..self.storage.node_bound() as u32).map(|node| 2 * node + 1).collect();
         for (from, to) in wires().rev().map(ends) {
             if (places[from], from) > (places[to], to) {
                 places[from] = places[to] & !1;

@@ -2,7 +2,6 @@
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
-use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::{Graph, Input, Layer, LayerId, Output};
@@ -41,9 +40,10 @@ impl Graph {
     }
 
     fn collect_violations(&self, violations: &mut Vec<Violation>) {
+        let mut fed = Vec::new();
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
-            self.check_inputs(node, layer, violations);
+            self.check_inputs(node, layer, &mut fed, violations);
             for body in &layer.bodies {
                 body.graph.collect_violations(violations);
             }
@@ -51,10 +51,10 @@ impl Graph {
         violations.extend(self.find_cycle().map(Violation::Circle));
     }
 
-    /// The rules of the wires that lead to a layer.
-    fn check_inputs(&self, node: NodeIndex, layer: &Layer, violations: &mut Vec<Violation>) {
-        // A bit for each input, so that few words do for most layers.
-        let mut fed = SmallVec::<[u64; 2]>::from_elem(0, layer.inputs.len().div_ceil(64));
+    /// The rules of the wires that lead to a layer. `fed` is for a bit of each input.
+    fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<u64>, violations: &mut Vec<Violation>) {
+        fed.clear();
+        fed.resize(layer.inputs.len().div_ceil(64), 0);
         let (mut count, mut end) = (0, 0);
         for edge in self.live_edges(node) {
             let input = Input { layer: layer.id, port: edge.weight().to_port as usize };

@@ -2,7 +2,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
-use super::{Action, Changes, OneGraph, producers_first, remove_unused};
+use super::{Action, Changes, OneGraph, remove_unused};
 use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
@@ -91,7 +91,7 @@ fn rewrite(
 fn savings(graph: &Graph, converts: Vec<LayerId>, changes: &mut Changes, chains: bool) -> Savings {
     let mut savings = Savings::default();
     let mut conversions = Conversions::default();
-    for id in producers_first(graph, converts) {
+    for id in graph.producers_first(converts) {
         let Some((layer, direct)) = graph.layer(id).zip(graph.producer(id.input(0))) else { continue };
         let Some(output) = layer.outputs().first() else { continue };
         let Some(input) = graph.output(direct) else { continue };

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::eliminate_converts::names_a_result;
-use super::{Changes, OneGraph, producers_first, remove_unused};
-use crate::graph::{Attribute, Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
+use super::{Changes, OneGraph, remove_unused};
+use crate::graph::{AttributeList, Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
 /// Puts Converts in the place of each ConvertPromoteTypes whose type is known.
@@ -32,6 +32,7 @@ impl OneGraph for Lowering {
         }
         let shared = shared(graph, converts);
         let mut promotions = Promotions::of(graph, ids, self.with_noops);
+        changes.list.reserve(promotions.list.len());
         for at in 0..promotions.list.len() {
             self.lower(graph, &mut promotions, at, &shared, changes)?;
         }
@@ -55,18 +56,16 @@ impl Lowering {
         changes: &mut Changes,
     ) -> Result<(), EditError> {
         let Promotion { id, ports } = promotions.list[at];
-        let mut reason = None;
         for (port, promoted) in ports.into_iter().enumerate().filter(|(_, promoted)| promoted.is_used) {
             let operand = promoted.operand;
             let source = promotions.output(operand).map_or(Some(operand), |earlier| earlier.stand_in);
             let output = id.output(port);
-            let Some((source, made)) = source.zip(graph.output(output)) else { continue };
-            let ty = made.element_type();
+            let (Some(source), [_, ty]) = (source, promoted.types) else { continue };
             let held = if promoted.origin.is_some() { Some(source) } else { shared.get(&(source, ty)).copied() };
             let stand_in = match held {
                 Some(held) => held,
                 None => {
-                    let reason = reason.get_or_insert_with(|| self.rule.reason(graph, id, &ports)).clone();
+                    let reason = self.rule.reason(graph, id, &ports);
                     self.add_convert(graph, source, output, ty, reason, changes)?
                 }
             };
@@ -140,6 +139,8 @@ struct Promotion {
 struct Promoted {
     /// The tensor that is promoted.
     operand: Output,
+    /// The element types of that and of the output.
+    types: [ElementType; 2],
     /// Whether something uses it besides a ConvertPromoteTypes whose own output is not used.
     is_used: bool,
     /// If the operand takes its place, the layer from which the operand comes, through others of which that is true.
@@ -148,17 +149,23 @@ struct Promoted {
     stand_in: Option<Output>,
 }
 
-impl Promoted {
-    fn of(operand: Output) -> Self {
-        Self { operand, is_used: false, origin: None, stand_in: None }
+impl Promotion {
+    /// `None` where something does not feed it, or lacks an output.
+    fn of(graph: &Graph, id: LayerId) -> Option<Self> {
+        let made = graph.layer(id)?.outputs();
+        let promoted = |port: usize| {
+            let operand = graph.producer(id.input(port))?;
+            let types = [graph.output(operand)?, made.get(port)?].map(OutputPort::element_type);
+            Some(Promoted { operand, types, is_used: false, origin: None, stand_in: None })
+        };
+        Some(Self { id, ports: [promoted(0)?, promoted(1)?] })
     }
 }
 
 impl Promotions {
     fn of(graph: &Graph, ids: Vec<LayerId>, with_noops: bool) -> Self {
-        let promoted = |id: LayerId, port| graph.producer(id.input(port)).map(Promoted::of);
-        let promotion = |id| Some(Promotion { id, ports: [promoted(id, 0)?, promoted(id, 1)?] });
-        let list: Vec<_> = producers_first(graph, ids).into_iter().filter_map(promotion).collect();
+        let ids = graph.producers_first(ids).into_iter();
+        let list: Vec<_> = ids.filter_map(|id| Promotion::of(graph, id)).collect();
         let places = list.iter().enumerate().map(|(place, promotion)| (promotion.id, place)).collect();
         let mut promotions = Self { list, places };
         promotions.find_uses(graph);
@@ -185,12 +192,11 @@ impl Promotions {
 
     /// Finds the outputs that have the type of the operand, which can take their place.
     fn find_noops(&mut self, graph: &Graph) {
-        let element_type = |tensor| graph.output(tensor).map(OutputPort::element_type);
         for at in 0..self.list.len() {
             for port in 0..2 {
-                let Promoted { operand, is_used, .. } = self.list[at].ports[port];
+                let Promoted { operand, types: [from, to], is_used, .. } = self.list[at].ports[port];
                 let made = self.list[at].id.output(port);
-                if is_used && element_type(made) == element_type(operand) {
+                if is_used && from == to {
                     let origin = self.output(operand).and_then(|earlier| earlier.origin).unwrap_or(operand.layer);
                     let needed = names_a_result(graph, made, origin);
                     self.list[at].ports[port].origin = (!needed).then_some(origin);
@@ -230,7 +236,7 @@ impl Promotions {
 #[derive(Default)]
 struct Rule {
     /// What it follows from: the attributes, and the types and ranks that come in.
-    attributes: Vec<Attribute>,
+    attributes: AttributeList,
     operands: Vec<(ElementType, Option<usize>)>,
     clause: String,
 }
@@ -239,27 +245,27 @@ impl Rule {
     /// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
     fn reason(&mut self, graph: &Graph, id: LayerId, promoted: &[Promoted; 2]) -> String {
         let Some(layer) = graph.layer(id) else { return String::new() };
-        let number = id.0.to_compact_string();
-        let mut reason =
-            SmallVec::<[&str; 14]>::from_slice(&["ConvertPromoteTypes ", &number, " `", layer.name(), "` takes "]);
+        let mut reason = String::with_capacity(192);
+        reason.extend(["ConvertPromoteTypes ", &id.0.to_compact_string(), " `", layer.name(), "` takes "]);
         let mut ports = SmallVec::<[&OutputPort; 2]>::new();
         for &Promoted { operand, .. } in promoted {
-            let Some((producer, port)) = graph.layer(operand.layer).zip(graph.output(operand)) else { continue };
+            let Some(producer) = graph.layer(operand.layer) else { continue };
+            let Some(port) = producer.outputs().get(operand.port) else { continue };
             let separator = if ports.is_empty() { "" } else { " and " };
             reason.extend([separator, port.element_type().name(), " from `", producer.name(), "`"]);
             ports.push(port);
         }
-        reason.push(self.clause(layer, &ports));
-        reason.concat()
+        reason.push_str(self.clause(layer, &ports));
+        reason
     }
 
     fn clause(&mut self, layer: &Layer, ports: &[&OutputPort]) -> &str {
         let operands = || ports.iter().map(|port| (port.element_type(), port.shape().rank()));
-        if !operands().eq(self.operands.iter().copied()) || layer.attributes() != self.attributes {
+        if !operands().eq(self.operands.iter().copied()) || layer.attributes != self.attributes {
             let rule = layer.operation().and_then(|row| ops::promotion_rule(layer, row, ports));
             self.clause = rule.map(|rule| format!(": {rule}")).unwrap_or_default();
             self.operands = operands().collect();
-            self.attributes = layer.attributes().to_vec();
+            self.attributes = layer.attributes.clone();
         }
         &self.clause
     }

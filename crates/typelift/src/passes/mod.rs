@@ -11,7 +11,6 @@ mod unique_tensor_names;
 
 use std::fmt;
 
-use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 use thiserror::Error;
@@ -73,12 +72,12 @@ impl Change {
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;
-        self.source = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: self.layer.path.clone() });
+        self.source = Some(LayerRef { id: layer.id, name: layer.name().to_owned(), path: self.layer.path.clone() });
     }
 
     /// Counts what becomes of the values of the constant that is converted.
     fn look_at(&mut self, constant: &Layer, weights: &Weights) {
-        let layer = LayerRef { id: constant.id, name: constant.name.to_string(), path: self.layer.path.clone() };
+        let layer = LayerRef { id: constant.id, name: constant.name().to_owned(), path: self.layer.path.clone() };
         let span = constant.span.unwrap_or_default();
         self.constant = Audit::of(constant, weights, self.to).map(|audit| Constant { layer, span, audit }.into());
     }
@@ -324,17 +323,6 @@ trait OneGraph {
 
     /// Rewrites a graph in which it is about these layers.
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
-}
-
-/// These layers, each after those that it depends on.
-fn producers_first(graph: &Graph, layers: Vec<LayerId>) -> Vec<LayerId> {
-    if layers.len() < 2 {
-        return layers;
-    }
-    let wanted: FxHashSet<_> = layers.into_iter().collect();
-    let mut order = graph.topological_order().unwrap_or_default();
-    order.retain(|id| wanted.contains(id));
-    order
 }
 
 /// What a pass did so far, and where it is.
