@@ -200,6 +200,11 @@ impl Graph {
         self.storage.node_count() - self.journal.gone_layers()
     }
 
+    /// Whether the batch of edits under way did anything so far.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.journal.len() > 0
+    }
+
     /// Whether there are no layers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -349,7 +354,8 @@ impl Graph {
 
     /// Whether every layer is behind those that feed it as it is: files list producers first, as a rule.
     fn is_in_order(&self) -> bool {
-        self.storage.edge_references().all(|edge| edge.source() < edge.target() || edge.weight().gone)
+        // What came last is looked at first.
+        self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
     }
 
     /// As [`topological_order`](Self::topological_order), by node.
@@ -380,7 +386,7 @@ impl Graph {
 
     /// The layers that form a cycle, as [`topological_order`](Self::topological_order) has them, if there is one.
     fn find_cycle(&self) -> Option<Vec<LayerId>> {
-        if self.is_plainly_acyclic() { None } else { self.node_order().err() }
+        if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }
 
     /// Whether an order is at hand in which every wire leads forward: that of the file, with those that were added just

@@ -35,23 +35,23 @@ impl Graph {
     /// Every rule that does not hold.
     pub fn verify(&self) -> Result<(), Vec<Violation>> {
         let mut violations = Vec::new();
-        self.collect_violations(&mut violations);
+        self.collect_violations(&mut Vec::new(), &mut violations);
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    fn collect_violations(&self, violations: &mut Vec<Violation>) {
-        let mut fed = Vec::new();
+    /// `fed` is a place for the inputs of one layer, a bit for each.
+    fn collect_violations(&self, fed: &mut Vec<u64>, violations: &mut Vec<Violation>) {
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
-            self.check_inputs(node, layer, &mut fed, violations);
+            self.check_inputs(node, layer, fed, violations);
             for body in &layer.bodies {
-                body.graph.collect_violations(violations);
+                body.graph.collect_violations(fed, violations);
             }
         }
         violations.extend(self.find_cycle().map(Violation::Circle));
     }
 
-    /// The rules of the wires that lead to a layer. `fed` is for a bit of each input.
+    /// The rules of the wires that lead to a layer.
     fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<u64>, violations: &mut Vec<Violation>) {
         fed.clear();
         fed.resize(layer.inputs.len().div_ceil(64), 0);

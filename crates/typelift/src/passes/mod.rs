@@ -1,7 +1,7 @@
 //! Rewrites of a typed model: each pass is a function with a row in [`PASSES`].
 //!
 //! A pass expects types and shapes to be inferred, leaves them inferred, and works in bodies too. [`run`] verifies the
-//! graph after it, always.
+//! graph after every pass that edited it.
 
 mod align;
 mod conversions;
@@ -265,8 +265,8 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     rewrite: Rewrite::Whole(unique_tensor_names::rewrite),
 };
 
-/// Runs a pass over a model and its bodies and reports what it did to types, then verifies the graph. Types and shapes are
-/// inferred when it returns.
+/// Runs a pass over a model and its bodies and reports what it did to types, then verifies the graph if it was edited. Types
+/// and shapes are inferred when it returns.
 ///
 /// # Errors
 /// [`PassError`].
@@ -281,11 +281,17 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     let mut changes = Changes::of(&model.weights);
-    model.edit(|graph| match pass.rewrite {
-        Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
-        Rewrite::Each(rewrite) => each_graph(graph, rewrite),
+    let edited = model.edit(|graph| {
+        match pass.rewrite {
+            Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
+            Rewrite::Each(rewrite) => each_graph(graph, rewrite),
+        }?;
+        Ok(graph.is_edited())
     })?;
-    model.graph().verify().map_err(PassError::Invalid)?;
+    // A pass without edits leaves every rule as it was.
+    if edited {
+        model.graph().verify().map_err(PassError::Invalid)?;
+    }
     match pass.rewrite {
         Rewrite::Whole(_) if !changes.retypes => {
             if changes.reveals {
@@ -325,6 +331,12 @@ trait OneGraph {
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
 }
 
+/// Whether a rewrite is about a layer of this graph or of a body in it.
+fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
+    let mut bodies = graph.unordered().flat_map(Layer::bodies);
+    graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
+}
+
 /// What a pass did so far, and where it is.
 #[derive(Default)]
 pub(crate) struct Changes {
@@ -349,6 +361,10 @@ impl Changes {
             found.extend(rewrite.concerns(graph, layer).then_some(layer.id()));
         }
         for (owner, at) in bodies {
+            let body = graph.layer(owner).and_then(|layer| layer.bodies().get(at));
+            if !body.is_some_and(|body| concerns(rewrite, body.graph())) {
+                continue;
+            }
             let (removed, outside) = (self.removed, self.path.len());
             let mut body = self.step_into(graph, owner, at)?;
             self.everywhere(&mut body, rewrite)?;
