@@ -186,6 +186,11 @@ impl<'a> Tokens<'a> {
         self.child(Some(element)).map(|_| ())
     }
 
+    /// Whether this is what follows, white space left out.
+    pub(super) fn is_before(&self, text: &str) -> bool {
+        self.text[self.position() - self.base..].trim_ascii_start().starts_with(text)
+    }
+
     /// Passes over what comes before a byte of the source, which is whole elements.
     pub(super) fn pass_to(&mut self, byte: u32) {
         let ahead = (byte as usize).saturating_sub(self.position());

@@ -10,47 +10,53 @@ use crate::graph::{Graph, IrVersion, Layer, LayerId};
 use crate::span::Span;
 use crate::xml::STACK;
 
-pub(super) fn parse_in_halves(source: &Arc<String>, half: Span) -> Reading {
+pub(super) fn parse_in_halves(source: &Arc<String>, start: u32) -> Reading {
     thread::scope(|scope| {
         let (sender, layers) = mpsc::channel();
-        let read = move || drop(sender.send(LayersOnly::read(source, half)));
+        let read = move || drop(sender.send(LayersOnly::read(source, start)));
         let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
-        parse_with(source, started.is_ok().then_some(SecondHalf { span: half, layers }))
+        parse_with(source, started.is_ok().then_some(SecondHalf { start, layers }))
     })
 }
 
-/// Where the second half of the layers of a long text could begin: behind the end of some layer. It ends with the layers.
-pub(super) fn second_half(source: &str) -> Option<Span> {
-    let end = memmem::rfind(source.as_bytes(), b"</layers>")?;
+/// Where the second half of the layers of a long text could begin: behind the end of some layer.
+pub(super) fn second_half(source: &str) -> Option<u32> {
     const END_TAG: &str = "</layer>";
-    let start = end / 2 + memmem::find(&source.as_bytes()[end / 2..end], END_TAG.as_bytes())? + END_TAG.len();
-    Some(Span::new(start, end))
+    // Four fifths of a text are layers, as a rule.
+    let middle = source.len() / 5 * 2;
+    let start = middle + memmem::find(&source.as_bytes()[middle..], END_TAG.as_bytes())? + END_TAG.len();
+    u32::try_from(start).ok()
 }
 
 /// The second half of the layers, which another thread reads.
 pub(super) struct SecondHalf {
-    span: Span,
+    start: u32,
     layers: mpsc::Receiver<Option<LayersOnly>>,
 }
 
-/// A part of a text that has layers in it and nothing else, and nothing to report.
+/// What a text has from some place on, where that is layers to the end of its `<layers>`, and nothing to report.
 struct LayersOnly {
     layers: Vec<Layer>,
     unnamed: Vec<LayerId>,
+    end: u32,
 }
 
 impl LayersOnly {
-    fn read(source: &Arc<String>, span: Span) -> Option<Self> {
-        let mut read = Read::new(source, span);
+    fn read(source: &Arc<String>, start: u32) -> Option<Self> {
+        let mut read = Read::new(source, Span { start, ..Span::new(0, source.len()) });
         let mut layers = Vec::new();
-        while let Some(element) = read.tokens.child(None).ok()? {
-            if element.name() != "layer" || !read.diagnostics.is_empty() {
+        while !read.tokens.is_before("</layers>") {
+            let element = read.tokens.child(None).ok()??;
+            if element.name() != "layer" {
                 return None;
             }
             read.layer(&element, |layer| layers.push(layer)).ok()?;
+            if !read.diagnostics.is_empty() {
+                return None;
+            }
         }
-        let is_all = read.diagnostics.is_empty() && read.tokens.position() == span.end as usize;
-        is_all.then_some(Self { layers, unnamed: read.unnamed })
+        let end = u32::try_from(read.tokens.position()).ok()?;
+        Some(Self { layers, unnamed: read.unnamed, end })
     }
 }
 
@@ -59,16 +65,16 @@ impl<'a> Read<'a> {
     /// the same there.
     pub(super) fn take_second_half(&mut self, graph: &mut Graph) {
         let here = self.tokens.position();
-        let is_here = |half: &mut SecondHalf| half.span.start as usize == here;
+        let is_here = |half: &mut SecondHalf| half.start as usize == here;
         let Some(half) = self.second_half.take_if(is_here) else { return };
         // What metadata may say depends on the version, and how deep bodies nest on the path.
         if self.version == IrVersion::V11
             && self.path.is_empty()
-            && let Ok(Some(LayersOnly { layers, unnamed })) = half.layers.recv()
+            && let Ok(Some(LayersOnly { layers, unnamed, end })) = half.layers.recv()
         {
             layers.into_iter().for_each(|layer| graph.append(layer));
             self.unnamed.extend(unnamed);
-            self.tokens.pass_to(half.span.end);
+            self.tokens.pass_to(end);
         }
     }
 }
