@@ -1,5 +1,5 @@
 //! What layers that are written alike have in common, found once: what their attributes say, and what their rule gives for
-//! inputs of the same types and shapes. Most layers of a model repeat another one.
+//! inputs of the same types, shapes and constants. Most layers of a model repeat another one.
 
 use std::rc::Rc;
 
@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::graph::{AttributeList, Layer, OutputPort};
-use crate::ops::{AttributeValues, Operation, Outputs};
+use super::value::port_of_small_constant;
+use crate::graph::{AttributeList, Graph, Layer, OutputPort};
+use crate::ops::{AttributeValues, Operation, Outputs, Subject};
 use crate::shape::Shape;
 
 /// What was found in one run of inference.
@@ -24,12 +25,16 @@ struct Group {
     /// Kept, so that no other attributes come to their place.
     _attributes: AttributeList,
     values: Rc<AttributeValues>,
-    /// What the rule gave for the latest ones where it looked at nothing but what is compared here.
-    latest: SmallVec<[Inferred; 1]>,
+    /// What the rule gave for the latest ones where it looked at nothing but what is compared then.
+    latest: Vec<Inferred>,
+    /// How many were kept before, which says whose place the next one takes.
+    kept: usize,
 }
 
 struct Inferred {
     inputs: SmallVec<[(ElementType, Shape); 2]>,
+    /// The attributes of the constants that feed the inputs of which the rule asked, with the positions of these.
+    constants: SmallVec<[(usize, AttributeList); 1]>,
     /// How many outputs the layer has.
     ports: usize,
     outputs: Outputs,
@@ -49,7 +54,7 @@ impl AlikeLayers {
         }
         self.places.insert(place, self.groups.len());
         let attributes = layer.attributes.clone();
-        self.groups.push(Group { _attributes: attributes, values: Rc::new(values), latest: SmallVec::new() });
+        self.groups.push(Group { _attributes: attributes, values: Rc::new(values), latest: Vec::new(), kept: 0 });
         Some(self.groups.len() - 1)
     }
 
@@ -59,27 +64,60 @@ impl AlikeLayers {
     }
 
     /// What the rule gives for a layer of a group with these inputs, if that is known.
-    pub(super) fn outputs(&self, group: usize, layer: &Layer, inputs: &[&OutputPort]) -> Option<Outputs> {
+    pub(super) fn outputs(
+        &self,
+        group: usize,
+        graph: &Graph,
+        layer: &Layer,
+        inputs: &[&OutputPort],
+    ) -> Option<Outputs> {
+        let feeds = |(input, attributes): &(usize, AttributeList)| {
+            constant(graph, layer, *input).is_some_and(|found| found.shared_at() == attributes.shared_at())
+        };
         let is_same = |known: &&Inferred| {
             let mut pairs = known.inputs.iter().zip(inputs);
             known.ports == layer.outputs.len()
                 && known.inputs.len() == inputs.len()
                 && pairs.all(|((ty, shape), port)| *ty == port.element_type && *shape == port.shape)
+                && known.constants.iter().all(feeds)
         };
         self.groups.get(group)?.latest.iter().find(is_same).map(|known| known.outputs.clone())
     }
 
-    /// Keeps what the rule gave for a layer of a group, having looked at nothing but inputs, attributes and the number of
-    /// outputs.
-    pub(super) fn keep(&mut self, group: usize, layer: &Layer, inputs: &[&OutputPort], outputs: &Outputs) {
-        const MOST: usize = 4;
+    /// Keeps what the rule gave for a layer of a group, if all that it asked for are shared constants.
+    pub(super) fn keep(
+        &mut self,
+        group: usize,
+        subject: &Subject,
+        asked: u32,
+        inputs: &[&OutputPort],
+        outputs: &Outputs,
+    ) {
+        const MOST: usize = 8;
+        let &Subject { graph, layer, .. } = subject;
+        let ports = layer.outputs.len();
+        let asked =
+            (0..inputs.len()).filter(|&input| asked.checked_shr(input as u32).is_some_and(|bits| bits & 1 == 1));
+        let constants = asked.map(|input| Some((input, constant(graph, layer, input)?.clone()))).collect();
         // What is wrong with the number of outputs is found of each layer.
-        if let Some(group) = self.groups.get_mut(group).filter(|_| layer.outputs.len() <= outputs.len()) {
-            if group.latest.len() == MOST {
-                group.latest.remove(0);
-            }
+        if let Some(group) = self.groups.get_mut(group)
+            && let Some(constants) = constants
+            && ports <= outputs.len()
+        {
             let inputs = inputs.iter().map(|port| (port.element_type, port.shape.clone())).collect();
-            group.latest.push(Inferred { inputs, ports: layer.outputs.len(), outputs: outputs.clone() });
+            let inferred = Inferred { inputs, constants, ports, outputs: outputs.clone() };
+            match group.latest.get_mut(group.kept % MOST) {
+                Some(oldest) => *oldest = inferred,
+                None => group.latest.push(inferred),
+            }
+            group.kept += 1;
         }
     }
+}
+
+/// The attributes of the small constant that feeds an input, if it shares them.
+fn constant<'a>(graph: &'a Graph, layer: &Layer, input: usize) -> Option<&'a AttributeList> {
+    let producer = graph.layer(graph.producer(layer.id.input(input))?.layer)?;
+    port_of_small_constant(producer)?;
+    producer.attributes.shared_at().map(|_| &producer.attributes)
 }

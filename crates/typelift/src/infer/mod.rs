@@ -333,7 +333,7 @@ impl<'a> Walk<'a> {
         let group = self.alike.group(layer, operation);
         let is_plain = self.retyper.is_none() && bodies.is_empty() && given.is_none();
         let alike = group.filter(|_| is_plain);
-        if let Some(outputs) = alike.and_then(|group| self.alike.outputs(group, layer, &inputs)) {
+        if let Some(outputs) = alike.and_then(|group| self.alike.outputs(group, graph, layer, &inputs)) {
             return Ok(outputs);
         }
         let shared = group.and_then(|group| self.alike.values(group));
@@ -351,9 +351,9 @@ impl<'a> Walk<'a> {
         let outputs = if self.retyper.is_some() {
             self.apply(&subject, &inputs, bodies)?
         } else {
-            let (outputs, is_alone) = subject.apply(&inputs, bodies, self)?;
-            if let Some(group) = group.filter(|_| is_alone) {
-                self.alike.keep(group, layer, &inputs, &outputs);
+            let (outputs, asked) = subject.apply(&inputs, bodies, self)?;
+            if let (Some(group), Some(asked)) = (group, asked) {
+                self.alike.keep(group, &subject, asked, &inputs, &outputs);
             }
             outputs
         };

@@ -192,7 +192,7 @@ impl Evaluator {
 }
 
 /// The output of a constant of so few values that to read them again costs less than to keep them.
-fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
+pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
     port.shape.element_count().is_some_and(|count| count <= FEW).then_some(port)

@@ -240,8 +240,8 @@ impl Subject<'_> {
         self.apply(inputs, bodies, around).map(|(outputs, _)| outputs)
     }
 
-    /// As [`infer`](Self::infer), with whether all that the rule looked at were the types and shapes of the inputs, the
-    /// attributes, and how many outputs the layer has.
+    /// As [`infer`](Self::infer), with the inputs of which the rule asked what feeds them, bit by position; `None` if it looked
+    /// at more than that, the types and shapes of the inputs, the attributes, and how many outputs the layer has.
     ///
     /// # Errors
     /// Why the rule refuses.
@@ -250,15 +250,14 @@ impl Subject<'_> {
         inputs: &[&OutputPort],
         bodies: &mut [Body],
         around: &mut dyn Surroundings,
-    ) -> Result<(Outputs, bool), Fault> {
+    ) -> Result<(Outputs, Option<u32>), Fault> {
         let &Self { graph, layer, operation, values, given } = self;
         let is_alone = bodies.is_empty() && given.is_none();
         let attributes = Attributes::with(layer, operation, values);
-        let looked_around = Cell::new(false);
-        let mut cx =
-            Context { around, graph, looked_around, attributes, inputs, bodies, given, outputs: Outputs::new() };
+        let (looked_around, asked, outputs) = (Cell::new(!is_alone), Cell::new(0), Outputs::new());
+        let mut cx = Context { around, graph, looked_around, asked, attributes, inputs, bodies, given, outputs };
         (operation.infer)(&mut cx)?;
-        Ok((cx.outputs, is_alone && !cx.looked_around.get()))
+        Ok((cx.outputs, (!cx.looked_around.get()).then_some(cx.asked.get())))
     }
 
     /// The layer that an input comes from.
@@ -271,8 +270,10 @@ impl Subject<'_> {
 pub(crate) struct Context<'a> {
     around: &'a mut dyn Surroundings,
     graph: &'a Graph,
-    /// Whether the rule asked for one of these.
+    /// Whether the rule looked at these, other than at what feeds an input.
     looked_around: Cell<bool>,
+    /// The inputs of which it asked what feeds them, bit by position.
+    asked: Cell<u32>,
     /// The layer itself, with its attributes by the operation's row.
     pub(crate) attributes: Attributes<'a>,
     /// The tensors that come in.
@@ -294,6 +295,14 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Notes that the rule asks what feeds an input.
+    fn ask(&self, input: usize) {
+        match u32::try_from(input).ok().and_then(|input| 1_u32.checked_shl(input)) {
+            Some(bit) => self.asked.set(self.asked.get() | bit),
+            None => self.looked_around.set(true),
+        }
+    }
+
     /// The graph that the layer lies in.
     pub(crate) fn graph(&self) -> &'a Graph {
         self.looked_around.set(true);
@@ -376,8 +385,8 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        let (graph, place) = (self.graph(), self.layer.id.input(input));
-        let bounds = self.around_mut().input_bounds(graph, place)?;
+        self.ask(input);
+        let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
         // A rule can be asked what if an input were of another type than the tensor.
         match self.element_type(input) {
             ElementType::Dynamic => Some(bounds),
@@ -447,7 +456,8 @@ impl<'a> Context<'a> {
 
     /// The output that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
-        self.graph().producer(self.layer.id.input(input))
+        self.ask(input);
+        self.graph.producer(self.layer.id.input(input))
     }
 
     /// Whether an input comes straight from a Constant.
@@ -456,7 +466,7 @@ impl<'a> Context<'a> {
     }
 
     fn constant(&self, input: usize) -> Option<&'a Layer> {
-        self.graph().layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
+        self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
     /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
