@@ -93,6 +93,10 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let mut check = Check::new(model, &errors);
     let mut pending = vec![(&model.graph, Vec::new())];
     while let Some((graph, path)) = pending.pop() {
+        let counts = |layer: &Layer| layer.operation().is_none() || !layer.bodies().is_empty();
+        if !graph.unordered().any(counts) {
+            continue;
+        }
         check.path = path;
         for layer in graph.layers() {
             check.note_stranger(layer);
