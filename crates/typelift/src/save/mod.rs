@@ -127,13 +127,12 @@ impl Model {
         if !weights && destination.xml.exists() && unchanged() {
             return Ok(());
         }
-        let mut stage = Stage::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
-        stage
-            .write(&destination.xml, |file| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes())))
-            .map_err(SaveError::io(&destination.xml))?;
+        let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
         if !weights {
-            return stage.replace(&destination.xml).map_err(SaveError::io(&destination.xml));
+            return replace_one(&destination.xml, write).map_err(SaveError::io(&destination.xml));
         }
+        let mut stage = Stage::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
+        stage.write(&destination.xml, write).map_err(SaveError::io(&destination.xml))?;
         self.make_weights(&stage, &destination, options.weights)?;
         stage.replace_both(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))
     }
@@ -207,10 +206,14 @@ pub fn recover(path: &Path) -> io::Result<bool> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let path = resolve(path);
-    let mut stage = Stage::new(&path, &path)?;
-    stage.write(&path, write)?;
-    stage.replace(&path)
+    replace_one(&resolve(path), write)
+}
+
+/// As [`replace`], without following symbolic links.
+fn replace_one(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut stage = Stage::of_one(path)?;
+    stage.write_one(path, write)?;
+    stage.replace_one(path)
 }
 
 /// Where a model goes, behind symbolic links.

@@ -1,7 +1,9 @@
-//! A directory beside a file in which what takes its place is made: `.typelift-HASH.tmp`, found by the name of the file.
+//! What takes the place of files is made beside them in `.typelift-HASH.tmp`, found by the name of the graph: a directory for a
+//! pair, and for a single file the file itself.
 //!
-//! Its `lock` is held as long as its process runs, so that the next run knows what was left behind. `new.xml` in it says that
-//! everything in it is whole and on the disk; until then the graph is called `half.xml`.
+//! The `lock` in the directory, or the file, is locked as long as its process runs, so that the next run knows what was left
+//! behind. `new.xml` in a directory says that everything in it is whole and on the disk; until then the graph is called
+//! `half.xml`.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -49,37 +51,71 @@ pub(super) struct Stage {
     path: PathBuf,
     /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
     replaces: bool,
-    /// Whether the next run needs it to complete the pair.
+    /// Whether the next run needs it to complete the pair, or nothing is left of it.
     needed: bool,
-    _lock: File,
+    lock: File,
 }
 
 impl Stage {
     /// A new stage for a graph and its weights, beside the graph; waits where another process has one. Completes or removes
     /// what a killed run has left of it, and removes what others have left in the directory.
     pub(super) fn new(xml: &Path, bin: &Path) -> io::Result<Self> {
-        let path = place(xml);
-        sweep(directory(xml));
-        loop {
-            if let Some(mut stage) = Self::make_new(&path, &names(xml, bin)?)? {
-                stage.replaces = xml.exists() || bin.exists();
-                return Ok(stage);
+        let names = names(xml, bin)?;
+        let mut stage = Self::begin(xml, |path| {
+            make_directory(path)?;
+            let lock = new_lock(&path.join(LOCK), false);
+            let Some(mut lock) = absent(lock)? else { return Ok(None) };
+            let written = lock.write_all(&names);
+            if written.is_err() {
+                remove(path)?;
             }
-            recover(xml)?;
+            written?;
+            Ok(FileId::is_at(&lock, &path.join(LOCK)).then_some(lock))
+        })?;
+        stage.replaces = xml.exists() || bin.exists();
+        Ok(stage)
+    }
+
+    /// A new stage for one file, as [`new`](Self::new) makes one for a pair.
+    pub(super) fn of_one(file: &Path) -> io::Result<Self> {
+        let mut stage = Self::begin(file, |path| {
+            // Only the owner may look into what takes the place of a file, which it gets the permissions of when it is whole.
+            let lock = new_lock(path, file.exists())?;
+            Ok(FileId::is_at(&lock, path).then_some(lock))
+        })?;
+        stage.replaces = file.exists();
+        Ok(stage)
+    }
+
+    fn begin(file: &Path, make: impl Fn(&Path) -> io::Result<Option<File>>) -> io::Result<Self> {
+        let path = place(file);
+        sweep(directory(file));
+        loop {
+            if let Some(lock) = Self::try_to_begin(&path, &make)? {
+                return Ok(Self { path, replaces: true, needed: false, lock });
+            }
+            recover(file)?;
         }
     }
 
     /// `None` where there is such a stage already, or another process took the new one for an abandoned one.
-    fn make_new(path: &Path, names: &[u8]) -> io::Result<Option<Self>> {
+    fn try_to_begin(path: &Path, make: impl Fn(&Path) -> io::Result<Option<File>>) -> io::Result<Option<File>> {
         let _uninterrupted = uninterrupted()?;
         step()?;
-        match make_directory(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        let made = match make(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             made => made?,
+        };
+        if made.is_some() {
+            running().stages.insert(path.to_owned());
         }
-        let Some(lock) = lock_new(path, names)? else { return Ok(None) };
-        running().stages.insert(path.to_owned());
-        Ok(Some(Self { path: path.to_owned(), replaces: true, needed: false, _lock: lock }))
+        Ok(made)
+    }
+
+    /// Makes the one file that is to take the place of `old`.
+    pub(super) fn write_one(&mut self, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        step()?;
+        Self::fill(&mut self.lock, self.replaces, old, write)
     }
 
     /// Makes what is to take the place of the file `old`.
@@ -102,19 +138,28 @@ impl Stage {
 
     fn make(&self, name: &str, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         step()?;
-        let mut file = File::create_new(self.path.join(name))?;
-        write(&mut file)?;
-        attributes::keep(old, &file)?;
-        step()?;
-        if self.replaces { file.sync_all() } else { Ok(()) }
+        Self::fill(&mut File::create_new(self.path.join(name))?, self.replaces, old, write)
     }
 
-    /// Puts what was made in the place of a file.
-    pub(super) fn replace(self, path: &Path) -> io::Result<()> {
+    fn fill(
+        file: &mut File,
+        replaces: bool,
+        old: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        write(file)?;
+        attributes::keep(old, file)?;
+        step()?;
+        if replaces { file.sync_all() } else { Ok(()) }
+    }
+
+    /// Puts the one file that was made in the place of another.
+    pub(super) fn replace_one(mut self, path: &Path) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
         step()?;
         let existed = path.exists();
-        fs::rename(self.path.join(HALF), path)?;
+        fs::rename(&self.path, path)?;
+        self.keep();
         sync(existed, directory(path))
     }
 
@@ -184,20 +229,20 @@ impl Drop for Stage {
 /// was completed.
 pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let stage = place(xml);
-    match fs::symlink_metadata(&stage) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Ok(found) if !found.is_dir() => return fs::remove_file(&stage).map(|()| false),
-        found => found?,
+    let is_pair = match absent(fs::symlink_metadata(&stage))? {
+        Some(found) => found.is_dir(),
+        None => return Ok(false),
     };
-    let lock = open_lock(&stage)?;
+    let path = if is_pair { stage.join(LOCK) } else { stage.clone() };
+    let lock = open_lock(&path)?;
     if let Some(lock) = &lock {
         lock.lock().or_else(unsupported)?;
-        // Its owner may have finished with it.
-        if !FileId::is_at(lock, &stage.join(LOCK)) {
+        // Whoever had it may be done with it.
+        if !FileId::is_at(lock, &path) {
             return Ok(false);
         }
     }
-    let completed = is_awaited(&stage, xml) && complete(&stage, xml)?;
+    let completed = is_pair && is_awaited(&stage, xml) && complete(&stage, xml)?;
     remove(&stage)?;
     Ok(completed)
 }
@@ -224,15 +269,21 @@ fn complete(stage: &Path, xml: &Path) -> io::Result<bool> {
 
 /// Removes a stage; `new.xml` goes first, because without it the rest counts for nothing.
 fn remove(stage: &Path) -> io::Result<()> {
-    for name in [XML, HALF, BIN, OLD, LOCK] {
-        match fs::remove_file(stage.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => step()?,
-        }
+    if !fs::symlink_metadata(stage).is_ok_and(|found| found.is_dir()) {
+        return absent(fs::remove_file(stage)).map(drop);
     }
-    match fs::remove_dir(stage) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    for name in [XML, HALF, BIN, OLD, LOCK] {
+        absent(fs::remove_file(stage.join(name)))?;
+        step()?;
+    }
+    absent(fs::remove_dir(stage)).map(drop)
+}
+
+/// `None` where nothing is there.
+fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -258,16 +309,15 @@ pub(super) fn forget_sweeps() {
 }
 
 fn remove_abandoned(stage: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(stage)?;
-    if !found.is_dir() {
-        let running = found.is_file() && is_locked(&File::open(stage)?)?;
-        return if running { Ok(()) } else { fs::remove_file(stage) };
-    }
-    let lock = open_lock(stage)?;
-    if lock.as_ref().map_or(Ok(false), is_locked)? {
+    let is_pair = fs::symlink_metadata(stage)?.is_dir();
+    let path = if is_pair { stage.join(LOCK) } else { stage.to_owned() };
+    let lock = open_lock(&path)?;
+    if let Some(lock) = &lock
+        && (is_locked(lock)? || !FileId::is_at(lock, &path))
+    {
         return Ok(());
     }
-    let names = fs::read(stage.join(LOCK)).unwrap_or_default();
+    let names = if is_pair { fs::read(&path).unwrap_or_default() } else { Vec::new() };
     let awaited = split_names(&names).is_some_and(|(xml, _)| is_awaited(stage, &directory(stage).join(xml)));
     if awaited { Ok(()) } else { remove(stage) }
 }
@@ -323,33 +373,25 @@ fn make_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes and takes the lock of a new stage; `None` where another process took the stage for an abandoned one meanwhile.
-fn lock_new(stage: &Path, names: &[u8]) -> io::Result<Option<File>> {
+/// Makes a file and locks it; one that is `private` is for its owner only.
+fn new_lock(path: &Path, private: bool) -> io::Result<File> {
     step()?;
-    let path = stage.join(LOCK);
-    let mut lock = match File::options().read(true).write(true).create_new(true).open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        lock => lock?,
-    };
-    lock.lock().or_else(unsupported)?;
-    let written = lock.write_all(names);
-    if written.is_err() {
-        remove(stage)?;
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
-    written?;
-    Ok(FileId::is_at(&lock, &path).then_some(lock))
+    #[cfg(not(unix))]
+    let _ = private;
+    let lock = options.open(path)?;
+    lock.lock().or_else(unsupported)?;
+    Ok(lock)
 }
 
 /// The lock of a stage; `None` where it was left without one.
-fn open_lock(stage: &Path) -> io::Result<Option<File>> {
-    let path = stage.join(LOCK);
-    if !is_file(&path) {
-        return Ok(None);
-    }
-    match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        lock => lock.map(Some),
-    }
+fn open_lock(path: &Path) -> io::Result<Option<File>> {
+    if is_file(path) { absent(File::open(path)) } else { Ok(None) }
 }
 
 /// Whether there is a file, and not a link to one.

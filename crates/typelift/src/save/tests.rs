@@ -130,10 +130,11 @@ fn dies(action: &str, steps: usize, folder: &Path) -> bool {
 #[test]
 fn child() {
     let Ok(task) = env::var("TYPELIFT_SAVE_TEST") else { return };
-    let (action, steps) = task.split_once(' ').unwrap();
+    let (action, steps) = task.rsplit_once(' ').unwrap();
     FAULT.set(Some((steps.parse().unwrap(), Fault::Kill)));
     match action {
         "save" => save(Path::new("")).unwrap(),
+        "save graph" => save_graph(Path::new("")).unwrap(),
         _ => assert!(recover(Path::new("out.xml")).is_ok()),
     }
 }
@@ -167,6 +168,58 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
             }
         }
     }
+}
+
+/// The graph alone, whose weights stay.
+fn save_graph(folder: &Path) -> Result<(), SaveError> {
+    let options = SaveOptions { weights: WeightsMode::None, ..SaveOptions::default() };
+    model().save_with(folder.join("out.xml"), options)
+}
+
+#[test]
+fn a_single_file_is_the_old_or_the_new_one_whatever_happens_at_any_step() {
+    for old in [&["out.xml", "out.bin"][..], &["out.xml"], &[]] {
+        for fault in [Fault::Kill, Fault::FailOnce, Fault::FailFromThen] {
+            for steps in 0.. {
+                let folder = folder(old);
+                let [before, weights] = pair(folder.path());
+                let done = if fault == Fault::Kill {
+                    !dies("save graph", steps, folder.path())
+                } else {
+                    FAULT.set(Some((steps, fault)));
+                    let _failed = save_graph(folder.path());
+                    FAULT.take().is_some_and(|(left, _)| left > 0)
+                };
+                let [after, kept] = pair(folder.path());
+                assert!(after == before || after.as_deref() == Some(CONSTANT), "{steps} {fault:?}: {after:?}");
+                assert_eq!(kept, weights);
+                stage::forget_sweeps();
+                save_graph(folder.path()).unwrap();
+                assert_eq!(pair(folder.path()), [Some(CONSTANT.to_owned()), weights]);
+                assert_eq!(entries(folder.path()).len(), old.len().max(1), "{:?}", entries(folder.path()));
+                if done {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_single_file_that_is_being_made_is_waited_for() {
+    let folder = folder(&["out.xml"]);
+    let path = folder.path().join("out.xml");
+    let mut running = Stage::of_one(&path).unwrap();
+    running.write_one(&path, |file| file.write_all(b"first")).unwrap();
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| replace(&path, |file| file.write_all(b"second")));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!second.is_finished());
+        running.replace_one(&path).unwrap();
+        second.join().unwrap().unwrap();
+    });
+    assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+    assert_eq!(entries(folder.path()).len(), 1);
 }
 
 #[test]
