@@ -186,7 +186,10 @@ impl Destination {
         }
         let path = &self.path;
         clean_up_on_signals()?;
-        fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
+        // To make a directory that is there locks out all others who write beside it.
+        if !directory(path).is_dir() {
+            fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
+        }
         let options = SaveOptions { text, weights: self.weights, in_place: self.in_place };
         model.save_with(path, options).map_err(|error| match &error {
             SaveError::Io { path, source } => Failure::io("write", path, source),

@@ -51,7 +51,7 @@ pub(super) struct Stage {
     path: PathBuf,
     /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
     replaces: bool,
-    /// Whether the next run needs it to complete the pair, or nothing is left of it.
+    /// Whether it is not to be removed: the next run needs it to complete the pair, or it has become the new file.
     needed: bool,
     lock: File,
 }
@@ -79,7 +79,7 @@ impl Stage {
     /// A new stage for one file, as [`new`](Self::new) makes one for a pair.
     pub(super) fn of_one(file: &Path) -> io::Result<Self> {
         let mut stage = Self::begin(file, |path| {
-            // Only the owner may look into what takes the place of a file, which it gets the permissions of when it is whole.
+            // What takes the place of a file is for its owner alone until it has the permissions of that file.
             let lock = new_lock(path, file.exists())?;
             Ok(FileId::is_at(&lock, path).then_some(lock))
         })?;
@@ -148,29 +148,30 @@ impl Stage {
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         write(file)?;
-        attributes::keep(old, file)?;
         step()?;
-        if replaces { file.sync_all() } else { Ok(()) }
+        if replaces {
+            attributes::keep(old, file)?;
+            file.sync_all()?;
+        }
+        Ok(())
     }
 
     /// Puts the one file that was made in the place of another.
     pub(super) fn replace_one(mut self, path: &Path) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
         step()?;
-        let existed = path.exists();
         fs::rename(&self.path, path)?;
         self.keep();
-        sync(existed, directory(path))
+        sync(self.replaces, directory(path))
     }
 
     /// Puts the graph and the weights in the places of two files.
     pub(super) fn replace_both(mut self, xml: &Path, bin: &Path) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
-        let replacing = xml.exists() || bin.exists();
         step()?;
         fs::rename(self.path.join(HALF), self.path.join(XML))?;
-        sync(replacing, &self.path)?;
-        sync(replacing, directory(xml))?;
+        sync(self.replaces, &self.path)?;
+        sync(self.replaces, directory(xml))?;
         let old = self.path.join(OLD);
         step()?;
         let had_old = match fs::rename(xml, &old) {
@@ -185,12 +186,12 @@ impl Stage {
             return Err(error);
         }
         self.keep();
-        sync(replacing, directory(bin))?;
+        sync(self.replaces, directory(bin))?;
         step()?;
         fs::rename(self.path.join(XML), xml)?;
         self.needed = false;
         running().stages.insert(self.path.clone());
-        sync(replacing, directory(xml))
+        sync(self.replaces, directory(xml))
     }
 
     /// Puts the weights in their place, once it is certain that the old graph is gone from its own.
