@@ -58,6 +58,15 @@ fn a_chain_takes_few_allocations_and_little_memory() {
     assert!(times_text < 3.16, "at most {times_text} bytes for a byte of text");
 }
 
+/// Layers that are alike share what was found of the first ones.
+#[test]
+fn inference_of_a_chain_takes_hardly_any_allocations() {
+    convert(&graphs::chain(1));
+    let mut model = Model::from_xml(graphs::chain(1000)).unwrap();
+    let info = measure(|| assert_eq!(infer(&mut model), []));
+    assert!(info.count_total < 36, "{} allocations", info.count_total);
+}
+
 #[test]
 fn effort_is_in_proportion_to_the_graph() {
     let shapes: [(&str, Shape); 5] = [

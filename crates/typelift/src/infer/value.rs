@@ -337,6 +337,37 @@ mod tests {
     }
 
     #[test]
+    fn layers_that_are_alike_differ_by_the_constants_that_they_read() {
+        let constant = |offset| format!(r#"element_type="i64" shape="2" offset="{offset}" size="16""#);
+        let (first, second) = (constant(0), constant(16));
+        let reshape = ("Reshape", r#"special_zero="false""#);
+        let layers: &[(&str, &str, &[usize])] = &[
+            ("Parameter", r#"shape="2,3" element_type="f32""#, &[]),
+            ("Const", &first, &[]),
+            ("Const", &second, &[]),
+            ("Const", &first, &[]),
+            ("Const", &second, &[]),
+            (reshape.0, reshape.1, &[0, 1]),
+            (reshape.0, reshape.1, &[0, 2]),
+            (reshape.0, reshape.1, &[0, 3]),
+            (reshape.0, reshape.1, &[0, 4]),
+            (reshape.0, reshape.1, &[5, 2]),
+        ];
+        let weights: Vec<u8> = [3_i64, 2, 6, 1].into_iter().flat_map(i64::to_le_bytes).collect();
+        let mut model = model(layers, &weights);
+        assert_eq!(infer(&mut model), []);
+        let shapes: Vec<_> = (5..10).map(|id| shape(&model, id)).collect();
+        assert_eq!(shapes, ["[3,2]", "[6,1]", "[3,2]", "[6,1]", "[6,1]"]);
+    }
+
+    #[test]
+    fn what_is_odd_about_layers_that_are_alike_is_said_of_each() {
+        let constant = ("Const", r#"element_type="i64" shape="1" offset="0" size="16""#, &[][..]);
+        let mut model = model(&[constant; 3], &[0; 16]);
+        assert_eq!(infer(&mut model).len(), 3);
+    }
+
+    #[test]
     fn an_integer_divided_by_zero_is_one_error_and_is_where_it_happens() {
         let layers: &[(&str, &str, &[usize])] = &[
             SCALAR,
