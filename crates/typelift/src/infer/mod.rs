@@ -331,8 +331,7 @@ impl<'a> Walk<'a> {
         let inputs = graph.tensors(id);
         let given = self.scope.given.get(&layer.id).cloned();
         let group = self.alike.group(layer, operation);
-        let is_plain = self.retyper.is_none() && bodies.is_empty() && given.is_none();
-        let alike = group.filter(|_| is_plain);
+        let alike = group.filter(|_| self.retyper.is_none() && bodies.is_empty() && given.is_none());
         if let Some(outputs) = alike.and_then(|group| self.alike.outputs(group, graph, layer, &inputs)) {
             return Ok(outputs);
         }

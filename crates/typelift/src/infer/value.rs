@@ -191,7 +191,7 @@ impl Evaluator {
     }
 }
 
-/// The output of a constant of so few values that to read them again costs less than to keep them.
+/// The output of a constant of so few values that any number of layers can ask for them.
 pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
