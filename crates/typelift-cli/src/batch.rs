@@ -273,7 +273,7 @@ fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, walkdir
     let is_model = |entry: &DirEntry| {
         let is_xml = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
         // A link that leads nowhere is reported when it is read.
-        is_xml && fs::metadata(entry.path()).map_or(true, |found| found.is_file())
+        is_xml && (entry.file_type().is_file() || fs::metadata(entry.path()).map_or(true, |found| found.is_file()))
     };
     let entries = WalkDir::new(directory).min_depth(1).sort_by_file_name().into_iter().filter_entry(is_read);
     entries.filter(|entry| entry.as_ref().map_or(true, is_model)).map(|entry| Ok(entry?.into_path())).collect()
