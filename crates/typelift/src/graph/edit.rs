@@ -309,10 +309,13 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
-        let ends = |(from, to): (_, Input)| Ok((to.layer, self.graph.start_of(from)?, self.graph.end_of(to)?));
-        let mut wires = wires.into_iter().map(ends).collect::<Result<Vec<_>, EditError>>()?;
-        wires.sort_by_key(|(layer, ..)| *layer);
-        for wires in wires.chunk_by(|one, next| one.0 == next.0) {
+        let wires = wires.into_iter();
+        let mut ends = Vec::with_capacity(wires.size_hint().0);
+        for (from, to) in wires {
+            ends.push((to.layer, self.graph.start_of(from)?, self.graph.end_of(to)?));
+        }
+        ends.sort_by_key(|(layer, ..)| *layer);
+        for wires in ends.chunk_by(|one, next| one.0 == next.0) {
             self.graph.feed_layer(wires.iter().map(|&(_, from, to)| (from, to)));
         }
         Ok(())

@@ -249,11 +249,11 @@ impl Graph {
         let records = std::mem::take(&mut self.journal).records;
         self.fill_places(&records);
         self.drop_gone_wires(&records);
-        for record in records {
-            match record {
+        for record in &records {
+            match *record {
                 Record::Removed(node) => {
-                    let layer = self.storage.remove_node(node);
-                    self.removed.extend(layer.and_then(|layer| layer.span));
+                    self.removed.extend(self.storage[node].span);
+                    self.storage.remove_node(node);
                     self.removed.append(&mut self.ignored);
                 }
                 Record::Added(_) => self.removed.append(&mut self.ignored),

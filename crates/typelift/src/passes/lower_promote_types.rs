@@ -153,10 +153,11 @@ impl Promotion {
     /// `None` where something does not feed it, or lacks an output.
     fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let made = graph.layer(id)?.outputs();
+        let feeds = graph.feeds(id);
         let promoted = |port: usize| {
-            let operand = graph.producer(id.input(port))?;
-            let types = [graph.output(operand)?, made.get(port)?].map(OutputPort::element_type);
-            Some(Promoted { operand, types, is_used: false, origin: None, stand_in: None })
+            let (producer, at) = (*feeds.get(port)?)?;
+            let types = [producer.outputs().get(at)?, made.get(port)?].map(OutputPort::element_type);
+            Some(Promoted { operand: producer.id().output(at), types, is_used: false, origin: None, stand_in: None })
         };
         Some(Self { id, ports: [promoted(0)?, promoted(1)?] })
     }
