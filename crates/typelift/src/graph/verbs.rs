@@ -36,10 +36,10 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().layer(best).unwrap().outputs()[0].to_string(), "f32[?]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
+    pub fn add(&mut self, mut new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
         self.attempt(|edit| {
-            let id = edit.graph.add_layer(&new, inputs.len());
-            edit.feed_and_infer(id, new, inputs)?;
+            let id = edit.graph.add_layer(&mut new, inputs.len());
+            edit.feed_and_infer(id, &new, inputs)?;
             Ok(id)
         })
     }
@@ -89,7 +89,7 @@ impl Edit<'_> {
                 layer.name = name.clone();
             }
             edit.graph.resize_inputs(id, inputs.len());
-            edit.feed_and_infer(id, new, inputs)
+            edit.feed_and_infer(id, &new, inputs)
         })
     }
 
@@ -545,7 +545,7 @@ impl Edit<'_> {
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
-    fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
+    fn feed_and_infer(&mut self, id: LayerId, new: &NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         for (port, &source) in inputs.iter().enumerate() {
             self.connect(source, id.input(port))?;
         }
@@ -556,7 +556,7 @@ impl Edit<'_> {
             }
             None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(new.operation_name.to_string())),
-            None => new.outputs.into_iter().collect(),
+            None => new.outputs.iter().cloned().collect(),
         };
         self.graph.set_outputs(id, outputs)
     }
