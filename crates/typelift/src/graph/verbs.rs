@@ -36,8 +36,9 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().layer(best).unwrap().outputs()[0].to_string(), "f32[?]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn add(&mut self, mut new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
+    pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
         self.attempt(|edit| {
+            let mut new = new;
             let id = edit.graph.add_layer(&mut new, inputs.len());
             edit.feed_and_infer(id, &new, inputs)?;
             Ok(id)
