@@ -216,7 +216,10 @@ impl Input {
                 failure.help("give the .xml of the model; its weights are found beside it")
             });
         }
-        let read = || File::open(path).and_then(|file| xml::read_bytes(&file, file.metadata()?.len()));
+        let read = || {
+            let file = File::open(path)?;
+            if self.on_one_thread { xml::read_bytes(&file, file.metadata()?.len()) } else { xml::read_file(&file) }
+        };
         // A pair that another run is replacing at this moment has no .xml, and one that a killed run has left is completed.
         let read_again = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound if save::recover(path).is_ok() => read(),

@@ -344,12 +344,12 @@ fn copy_in_system(_from: &File, _length: u64, _to: &File) -> u64 {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -363,7 +363,7 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
 }
 
 #[cfg(not(any(unix, windows)))]
-fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 /// How many bytes OpenVINO wants `count` values to have in a weights file.

@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Layer, Model};
 use crate::span::Span;
-use crate::weights::Weights;
+use crate::weights::{Weights, read_exact_at};
 
 /// Why a file could not be read as a model.
 #[derive(Debug, Error)]
@@ -104,8 +104,8 @@ impl Model {
 /// # Errors
 /// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
 pub fn load(path: &Path) -> Result<String, ReadError> {
-    let read = || File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
-    let bytes = read().map_err(|error| ReadError::io(path, error))?;
+    let read = File::open(path).and_then(|file| read_file(&file));
+    let bytes = read.map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
         let mut diagnostics = Diagnostics::new(path, Arc::default());
         diagnostics.list.push(diagnostic);
@@ -124,16 +124,51 @@ const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
 /// Those of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
 pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.by_ref().take(4096).read_to_end(&mut bytes)?;
-    let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
-    let start = bytes.iter().position(|byte| !white(byte)).unwrap_or(0);
-    // In UTF-16 a zero may come first.
-    let is_xml = matches!(bytes[start..], [] | [b'<', ..] | [0, b'<', ..]) || bytes.iter().all(white);
-    if is_xml && expected <= MAX_LENGTH {
+    source.by_ref().take(START as u64).read_to_end(&mut bytes)?;
+    if begins_as_xml(&bytes) && expected <= MAX_LENGTH {
         bytes.reserve_exact(usize::try_from(expected).map_or(0, |expected| expected.saturating_sub(bytes.len()) + 1));
         source.take(MAX_LENGTH - bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
     }
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// Reads the bytes of a file of which nothing was read yet, as [`read_bytes`] does. Two threads read one of several megabytes,
+/// where there are two cores: most of the time goes into memory that is new.
+///
+/// # Errors
+/// Those of [`read_bytes`].
+pub fn read_file(file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let long = usize::try_from(length).ok().filter(|&bytes| length <= MAX_LENGTH && is_worth_two_threads(bytes));
+    match long.and_then(|length| read_in_halves(file, length)) {
+        Some(bytes) => Ok(bytes),
+        None => read_bytes(file, length),
+    }
+}
+
+/// `None` where that does not work, or the file is not an XML of this length.
+fn read_in_halves(file: &File, length: usize) -> Option<Vec<u8>> {
+    let mut start = [0; START];
+    read_exact_at(file, &mut start, 0).ok().filter(|()| begins_as_xml(&start))?;
+    let mut bytes = vec![0; length];
+    let (first, second) = bytes.split_at_mut(length / 2);
+    let middle = first.len() as u64;
+    thread::scope(|scope| {
+        let second = thread::Builder::new().spawn_scoped(scope, move || read_exact_at(file, second, middle)).ok()?;
+        read_exact_at(file, first, 0).ok()?;
+        second.join().ok()?.ok()
+    })?;
+    (file.metadata().ok()?.len() == length as u64).then_some(bytes)
+}
+
+/// By how many bytes at its start a text is recognized.
+const START: usize = 4096;
+
+fn begins_as_xml(start: &[u8]) -> bool {
+    let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
+    let first = start.iter().position(|byte| !white(byte)).unwrap_or(0);
+    // In UTF-16 a zero may come first.
+    matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
 }
 
 /// How files of other kinds begin that are given by mistake, from a byte on, and how to make a model of them.
@@ -274,10 +309,10 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
 /// What a second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
 const STACK: usize = 8 << 20;
 
-/// Whether a text is read and written by two threads, where they are wanted.
-fn is_worth_two_threads(text: &str) -> bool {
+/// Whether a text of as many bytes is read and written by two threads, where they are wanted.
+fn is_worth_two_threads(length: usize) -> bool {
     const LONG: usize = 4 << 20;
-    text.len() >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+    length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
 /// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
@@ -296,4 +331,24 @@ pub fn is_source(model: &Model, options: WriteOptions) -> bool {
         Ok::<_, ()>(())
     });
     same.is_ok() && rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_long_file_is_read_whole_where_it_begins_as_xml_does() {
+        let read = |bytes: &[u8]| {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(bytes).unwrap();
+            read_file(&File::open(file.path()).unwrap()).unwrap()
+        };
+        let mut bytes: Vec<u8> = (0..(5 << 20) + 1).map(|at| (at / 4096 % 251) as u8).collect();
+        assert_eq!(read(&bytes).len(), START);
+        bytes[0] = b'<';
+        assert!(read(&bytes) == bytes);
+    }
 }

@@ -21,7 +21,7 @@ const PART: u32 = 64 << 10;
 
 /// Hands the source with the model written into it to `sink`, part by part.
 pub(super) fn model<E>(model: &Model, options: WriteOptions, sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
-    let two_threads = !options.on_one_thread && is_worth_two_threads(&model.source);
+    let two_threads = !options.on_one_thread && is_worth_two_threads(model.source.len());
     in_parts(model, options.refresh_ports, PART, two_threads, sink)
 }
 

@@ -69,7 +69,7 @@ pub struct Reading {
 /// A text of several megabytes is read on two threads, where there are two cores.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
-    match is_worth_two_threads(&source).then(|| second_half(&source)).flatten() {
+    match is_worth_two_threads(source.len()).then(|| second_half(&source)).flatten() {
         Some(half) => parse_in_halves(&source, half),
         None => parse_alone(source),
     }
