@@ -60,3 +60,25 @@ pub(super) fn print_in_order<P: Sync, E>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_in_order_until_the_sink_fails() {
+        let parts: Vec<_> = (0..1000).map(|part| part.to_string()).collect();
+        for two_threads in [false, true] {
+            for most in [0, 1, 500, parts.len()] {
+                let mut seen = Vec::new();
+                let sink = |text: &str| {
+                    let is_room = seen.len() < most;
+                    is_room.then(|| seen.push(text.to_owned())).ok_or(())
+                };
+                let handed = print_in_order(&parts, two_threads, |part, out| out.push_str(part), sink);
+                assert_eq!(handed.is_ok(), most == parts.len());
+                assert_eq!(seen, parts[..most]);
+            }
+        }
+    }
+}
