@@ -1,5 +1,7 @@
 //! Paths, and the files that they lead to.
 
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,9 @@ enum Id {
     /// A file that exists, by the number that the file system gives it.
     #[cfg(unix)]
     Inode { device: u64, inode: u64 },
+    /// A file that does not exist, in a directory that does.
+    #[cfg(unix)]
+    Missing { directory: Box<Id>, name: OsString },
     /// A path without symbolic links.
     Path(PathBuf),
 }
@@ -23,9 +28,17 @@ impl FileId {
     #[must_use]
     pub fn of(path: &Path) -> Self {
         #[cfg(unix)]
-        if let Ok(found) = fs::metadata(path) {
-            return Self(inode(&found));
-        }
+        let path = {
+            if let Ok(found) = fs::metadata(path) {
+                return Self(inode(&found));
+            }
+            let path = follow_links(path);
+            if let (Ok(found), Some(name)) = (fs::metadata(directory(&path)), path.file_name()) {
+                return Self(Id::Missing { directory: Box::new(inode(&found)), name: name.to_owned() });
+            }
+            path
+        };
+        #[cfg(not(unix))]
         let path = resolve(path);
         Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
@@ -95,6 +108,15 @@ const MAX_LINKS: usize = 40;
 
 /// The path behind symbolic links, where nothing need exist.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
+    let path = follow_links(path);
+    match (fs::canonicalize(directory(&path)), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path,
+    }
+}
+
+/// The path behind symbolic links of the file itself.
+fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
@@ -102,10 +124,7 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
             Err(_) => break,
         }
     }
-    match (fs::canonicalize(directory(&path)), path.file_name()) {
-        (Ok(directory), Some(name)) => directory.join(name),
-        _ => path,
-    }
+    path
 }
 
 /// The directory that a file is in.
