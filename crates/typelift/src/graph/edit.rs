@@ -606,15 +606,13 @@ impl Graph {
         Ok((node, input.port))
     }
 
-    /// Adds a layer whose inputs nothing feeds yet, with the name and the attributes of `new`, which loses them.
-    pub(super) fn add_layer(&mut self, new: &mut NewLayer, inputs: usize) -> LayerId {
-        let name = new.name.take();
-        let is_named = name.is_some();
-        let mut layer = Layer::of(new.operation_name.clone(), name.unwrap_or_default());
-        layer.attributes = std::mem::take(&mut new.attributes);
+    /// Adds a layer whose inputs nothing feeds yet.
+    pub(super) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
+        let mut layer = Layer::of(new.operation_name.clone(), new.name.clone().unwrap_or_default());
+        layer.attributes = new.attributes.clone();
         layer.bodies = new.bodies.iter().map(|name| Body::empty(name)).collect();
         let id = self.put(layer, inputs);
-        if let Some(layer) = self.layer_mut(id).filter(|_| !is_named) {
+        if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
             layer.name = format!("{}_{id}", layer.ty()).into();
         }
         id

@@ -38,9 +38,8 @@ impl Edit<'_> {
     /// ```
     pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
         self.attempt(|edit| {
-            let mut new = new;
-            let id = edit.graph.add_layer(&mut new, inputs.len());
-            edit.feed_and_infer(id, &new, inputs)?;
+            let id = edit.graph.add_layer(&new, inputs.len());
+            edit.feed_and_infer(id, new, inputs)?;
             Ok(id)
         })
     }
@@ -90,7 +89,7 @@ impl Edit<'_> {
                 layer.name = name.clone();
             }
             edit.graph.resize_inputs(id, inputs.len());
-            edit.feed_and_infer(id, &new, inputs)
+            edit.feed_and_infer(id, new, inputs)
         })
     }
 
@@ -546,7 +545,7 @@ impl Edit<'_> {
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
-    fn feed_and_infer(&mut self, id: LayerId, new: &NewLayer, inputs: &[Output]) -> Result<(), EditError> {
+    fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         for (port, &source) in inputs.iter().enumerate() {
             self.connect(source, id.input(port))?;
         }
@@ -557,7 +556,7 @@ impl Edit<'_> {
             }
             None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(new.operation_name.to_string())),
-            None => new.outputs.iter().cloned().collect(),
+            None => new.outputs.into_iter().collect(),
         };
         self.graph.set_outputs(id, outputs)
     }
