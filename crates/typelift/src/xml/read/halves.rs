@@ -36,7 +36,8 @@ pub(super) struct SecondHalf {
 
 /// What a text has from some place on, where that is layers to the end of its `<layers>`, and nothing to report.
 struct LayersOnly {
-    layers: Vec<Layer>,
+    /// In short lists: to free a long one makes the allocator of glibc keep more memory from then on.
+    layers: Vec<Vec<Layer>>,
     unnamed: Vec<LayerId>,
     end: u32,
 }
@@ -44,13 +45,18 @@ struct LayersOnly {
 impl LayersOnly {
     fn read(source: &Arc<String>, start: u32) -> Option<Self> {
         let mut read = Read::new(source, Span { start, ..Span::new(0, source.len()) });
-        let mut layers = Vec::new();
+        const SHORT: usize = 512;
+        let mut layers = Vec::<Vec<_>>::new();
         while !read.tokens.is_before("</layers>") {
             let element = read.tokens.child(None).ok()??;
             if element.name() != "layer" {
                 return None;
             }
-            read.layer(&element, |layer| layers.push(layer)).ok()?;
+            read.layer(&element, |layer| match layers.last_mut() {
+                Some(list) if list.len() < SHORT => list.push(layer),
+                _ => layers.push(vec![layer]),
+            })
+            .ok()?;
             if !read.diagnostics.is_empty() {
                 return None;
             }
@@ -72,7 +78,7 @@ impl<'a> Read<'a> {
             && self.path.is_empty()
             && let Ok(Some(LayersOnly { layers, unnamed, end })) = half.layers.recv()
         {
-            layers.into_iter().for_each(|layer| graph.append(layer));
+            layers.into_iter().flatten().for_each(|layer| graph.append(layer));
             self.unnamed.extend(unnamed);
             self.tokens.pass_to(end);
         }
