@@ -238,7 +238,7 @@ pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let lock = open_lock(&path)?;
     if let Some(lock) = &lock {
         lock.lock().or_else(unsupported)?;
-        // Whoever had it may be done with it.
+        // Its owner may have finished with it.
         if !FileId::is_at(lock, &path) {
             return Ok(false);
         }

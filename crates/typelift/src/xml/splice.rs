@@ -14,6 +14,7 @@ use super::{DECLARATION, OPENING, WriteOptions, is_worth_two_threads};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::number::integer_prefix;
+use crate::shape::Shape;
 use crate::span::Span;
 
 /// As many bytes of the source make a part.
@@ -622,30 +623,33 @@ impl<'a> Splice<'a> {
             }
             return Ok(());
         }
-        let whole = tokens.span_since(port);
+        let dims: Vec<_> = dims.into_iter().map(|(dim, _)| dim).collect();
+        self.replace_dims(tokens.span_since(port), port.tag_span, &dims, &output.shape, new);
+        Ok(())
+    }
+
+    /// Writes a shape in the place of the dims of a port; into a port that is a tag alone, with its metadata.
+    fn replace_dims(&mut self, whole: Span, tag: Span, dims: &[Span], shape: &Shape, metadata: Option<Span>) {
         let layout = self.layout(whole.start);
-        let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(&output.shape));
+        let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(shape));
         match dims.split_first() {
-            Some((&(first, _), others)) => {
+            Some((&first, others)) => {
                 self.edit(self.with_gap(first), layout, print);
-                for &(dim, _) in others {
-                    self.delete(dim);
-                }
+                others.iter().for_each(|&dim| self.delete(dim));
             }
-            None if is_tag => {
-                let tag = port.tag_span.text(self.source);
-                let end = tag.trim_end_matches("/>").trim_end().len() as u32;
+            None if whole == tag => {
+                let text = tag.text(self.source);
+                let end = text.trim_end_matches("/>").trim_end().len() as u32;
                 self.edit(Span { start: whole.start + end, end: whole.end }, layout, |printer| {
                     printer.out.push('>');
                     print(printer);
-                    printer.nested(|printer| new.iter().for_each(|span| printer.fragment(span)));
+                    printer.nested(|printer| metadata.iter().for_each(|span| printer.fragment(span)));
                     printer.line();
                     printer.out.push_str("</port>");
                 });
             }
-            None => self.insert(port.tag_span.end, layout, print),
+            None => self.insert(tag.end, layout, print),
         }
-        Ok(())
     }
 
     /// Lets an attribute say `value`, or takes it out.

@@ -225,52 +225,14 @@ impl<'a> Read<'a> {
     }
 
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
-        let Some(root) = self.tokens.child(None)? else {
-            let text = self.source.trim_start();
-            let (message, help) = if text.is_empty() {
-                ("the file is empty", "get a fresh copy of the .xml")
-            } else if text.starts_with("version https://git-lfs") {
-                (
-                    "the file is a Git LFS pointer, not the model",
-                    "run `git lfs pull` in its repository to fetch the .xml",
-                )
-            } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
-                ("the file is a server's error message, not the model", "download the .xml of the model again")
-            } else if text.starts_with('{') || text.starts_with('[') {
-                ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
-            } else {
-                ("the text has no XML element", "give the .xml of the model; IR starts with <net>")
-            };
-            let refusal = Diagnostic::new(Code::NotAnIr, message);
-            let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
-            self.report(refusal.at(start, "no element from here on").help(help));
-            return Ok(None);
-        };
-        if !root.name().eq_ignore_ascii_case("net") {
-            let name = root.name();
-            let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
-            let help = match name.to_ascii_lowercase().as_str() {
-                "html" | "head" | "body" => {
-                    "this is a web page, such as an error page: download the .xml of the model again"
-                }
-                "error" => "this is a server's error message: download the .xml of the model again",
-                "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
-                "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
-                _ => "give the .xml of an OpenVINO model",
-            };
-            self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
-            return Ok(None);
-        }
+        let Some(root) = self.root()? else { return Ok(None) };
         let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
         let version = match version {
             Some(text) => self.ir_version(text),
             None => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
-                self.report(
-                    refusal
-                        .at(root.tag_span, "`version` is missing")
-                        .help("write version=\"11\"; OpenVINO also reads 10"),
-                );
+                let refusal = refusal.at(root.tag_span, "`version` is missing");
+                self.report(refusal.help("write version=\"11\"; OpenVINO also reads 10"));
                 IrVersion::V11
             }
         };
@@ -290,27 +252,57 @@ impl<'a> Read<'a> {
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
         }
+        self.read_rest()?;
+        Ok(Some(model))
+    }
+
+    /// The root element, if it is that of an IR.
+    fn root(&mut self) -> Result<Option<Element<'a>>, Fatal> {
+        let Some(root) = self.tokens.child(None)? else {
+            let (message, help) = without_elements(self.source.trim_start());
+            let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
+            let refusal = Diagnostic::new(Code::NotAnIr, message);
+            self.report(refusal.at(start, "no element from here on").help(help));
+            return Ok(None);
+        };
+        if root.name().eq_ignore_ascii_case("net") {
+            return Ok(Some(root));
+        }
+        let name = root.name();
+        let help = match name.to_ascii_lowercase().as_str() {
+            "html" | "head" | "body" => {
+                "this is a web page, such as an error page: download the .xml of the model again"
+            }
+            "error" => "this is a server's error message: download the .xml of the model again",
+            "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
+            "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
+            _ => "give the .xml of an OpenVINO model",
+        };
+        let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
+        self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
+        Ok(None)
+    }
+
+    /// Looks at what is left of the text, from which nothing is read.
+    fn read_rest(&mut self) -> Result<(), Fatal> {
         if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
             let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
             return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here"));
         }
-        if let Some(span) = self.tokens.rest()? {
-            let text = span.text(self.source).trim_start();
-            let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
-            let second = text.trim_start().starts_with("<net");
-            let message = if second {
-                "a second root element <net> follows the first one: OpenVINO ignores it"
-            } else {
-                "what follows the root element is ignored"
-            };
-            let lint = Diagnostic::new(Code::ContentOutsideRoot, message).at(span, "not part of the model");
-            self.report(lint.help(if second {
-                "if two models were joined in one file, move one of them to a file of its own"
-            } else {
-                "move it into <net>, or remove it"
-            }));
-        }
-        Ok(Some(model))
+        let Some(span) = self.tokens.rest()? else { return Ok(()) };
+        let text = span.text(self.source).trim_start();
+        let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
+        let (message, help) = if text.trim_start().starts_with("<net") {
+            (
+                "a second root element <net> follows the first one: OpenVINO ignores it",
+                "if two models were joined in one file, move one of them to a file of its own",
+            )
+        } else {
+            ("what follows the root element is ignored", "move it into <net>, or remove it")
+        };
+        let lint = Diagnostic::new(Code::ContentOutsideRoot, message);
+        self.report(lint.at(span, "not part of the model").help(help));
+        Ok(())
     }
 
     fn ir_version(&mut self, text: &str) -> IrVersion {
@@ -667,5 +659,20 @@ impl<'a> Read<'a> {
             Ok(Some(element)) => element.tag_span,
             _ => span,
         }
+    }
+}
+
+/// What a text without elements is, and what to do about it.
+fn without_elements(text: &str) -> (&'static str, &'static str) {
+    if text.is_empty() {
+        ("the file is empty", "get a fresh copy of the .xml")
+    } else if text.starts_with("version https://git-lfs") {
+        ("the file is a Git LFS pointer, not the model", "run `git lfs pull` in its repository to fetch the .xml")
+    } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
+        ("the file is a server's error message, not the model", "download the .xml of the model again")
+    } else if text.starts_with('{') || text.starts_with('[') {
+        ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
+    } else {
+        ("the text has no XML element", "give the .xml of the model; IR starts with <net>")
     }
 }
