@@ -50,10 +50,11 @@ impl Element<'_> {
             return Ok(());
         }
         let error = |message: String| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
-        Err(match name.starts_with("<<<<<<") {
-            true => error("the file has the marks of a merge conflict".to_owned())
-                .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>"),
-            false => error(format!("`{name}` is not a name")).help("correct the name, or remove what is not XML"),
+        Err(if name.starts_with("<<<<<<") {
+            error("the file has the marks of a merge conflict".to_owned())
+                .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>")
+        } else {
+            error(format!("`{name}` is not a name")).help("correct the name, or remove what is not XML")
         })
     }
 }
@@ -285,9 +286,10 @@ impl<'a> Tokens<'a> {
                 if !self.is_open(at, found) =>
             {
                 let message = format!("`</{found}>` ends nothing: no <{found}> is open here, but <{expected}> is");
-                let help = match expected.eq_ignore_ascii_case(found) {
-                    true => format!("write <{found}> and `</{found}>`: upper and lower case count"),
-                    false => format!("remove `</{found}>`, or write `</{expected}>`"),
+                let help = if expected.eq_ignore_ascii_case(found) {
+                    format!("write <{found}> and `</{found}>`: upper and lower case count")
+                } else {
+                    format!("remove `</{found}>`, or write `</{expected}>`")
                 };
                 Diagnostic::new(Code::XmlSyntax, message)
                     .at(self.end_tag(at), "this end tag has no start tag")

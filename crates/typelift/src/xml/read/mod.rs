@@ -551,12 +551,13 @@ impl<'a> Read<'a> {
         let name = element.name();
         let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
         let lint = lint.at(element.tag_span, "not in the format here");
-        let lint = match name.contains('\u{a0}') {
-            true => lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name"),
-            false => match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
+        let lint = if name.contains('\u{a0}') {
+            lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
+        } else {
+            match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
                 Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
                 None => lint.help("remove it, or put it where the format has it"),
-            },
+            }
         };
         match owner {
             Some(layer) => self.report_of(layer, lint),
