@@ -109,7 +109,10 @@ fn whole_command() -> Command {
 /// errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<_> = arguments.into_iter().collect();
-    let Ok(cli) = Cli::<false>::try_parse_from(&arguments) else { return explain_usage(arguments) };
+    let cli = match Cli::<false>::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return explain_usage(error, arguments),
+    };
     let mut terminal = Terminal::new(cli.color);
     let result = match cli.verb {
         Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
@@ -140,8 +143,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Says what cannot be understood, or what was asked about the program; returns the exit status.
-fn explain_usage(arguments: Vec<OsString>) -> u8 {
-    let Err(error) = Cli::<true>::try_parse_from(arguments) else { return 2 };
+fn explain_usage(error: clap::Error, arguments: Vec<OsString>) -> u8 {
+    let error = Cli::<true>::try_parse_from(arguments).err().unwrap_or(error);
     let error = usage::with_tip(error, &mut whole_command());
     // Help that nobody reads is not a failure.
     let _ = error.print();

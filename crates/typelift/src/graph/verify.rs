@@ -39,8 +39,8 @@ impl Graph {
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    /// `fed` is a place for the inputs of one layer, a bit for each.
-    fn collect_violations(&self, fed: &mut Vec<u64>, violations: &mut Vec<Violation>) {
+    /// `fed` is a place for the inputs of one layer.
+    fn collect_violations(&self, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
             self.check_inputs(node, layer, fed, violations);
@@ -52,17 +52,16 @@ impl Graph {
     }
 
     /// The rules of the wires that lead to a layer.
-    fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<u64>, violations: &mut Vec<Violation>) {
+    fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         fed.clear();
-        fed.resize(layer.inputs.len().div_ceil(64), 0);
+        fed.resize(layer.inputs.len(), false);
         let (mut count, mut end) = (0, 0);
         for edge in self.live_edges(node) {
             let input = Input { layer: layer.id, port: edge.weight().to_port as usize };
-            let bit = 1 << (input.port % 64);
-            match fed.get_mut(input.port / 64).filter(|_| input.port < layer.inputs.len()) {
+            match fed.get_mut(input.port) {
                 None => violations.push(Violation::NoInput(input)),
-                Some(fed) if *fed & bit != 0 => violations.push(Violation::FedTwice(input)),
-                Some(fed) => (*fed, count, end) = (*fed | bit, count + 1, end.max(input.port + 1)),
+                Some(true) => violations.push(Violation::FedTwice(input)),
+                Some(fed) => (*fed, count, end) = (true, count + 1, end.max(input.port + 1)),
             }
             let source = &self.storage[edge.source()];
             let output = Output { layer: source.id, port: edge.weight().from_port as usize };
@@ -72,7 +71,7 @@ impl Graph {
         }
         // Inputs at the end may be optional; one in the middle cannot be left out.
         if count < end {
-            let gaps = (0..end).filter(|port| fed[port / 64] & 1 << (port % 64) == 0);
+            let gaps = (0..end).filter(|&port| !fed[port]);
             violations.extend(gaps.map(|port| Violation::Unconnected(Input { layer: layer.id, port })));
         }
     }
