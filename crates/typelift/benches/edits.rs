@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{deep, update_document, uses};
-use typelift::graph::{Edit, EditError, LayerId, NewLayer};
+use typelift::Edit;
+use typelift::graph::{EditError, LayerId, NewLayer};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, parse, write};
 use typelift::{Model, infer};

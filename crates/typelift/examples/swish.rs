@@ -2,7 +2,8 @@
 //! `cargo run --example swish -- model.xml out.xml`
 #![allow(clippy::print_stdout, reason = "it says what it made")]
 
-use typelift::graph::{Edit, EditError, NewLayer};
+use typelift::Edit;
+use typelift::graph::{EditError, NewLayer};
 use typelift::passes::{Pass, run};
 use typelift::{Model, infer};
 

@@ -63,7 +63,7 @@
 //! # Rewrite
 //!
 //! [`Model::edit`] makes a batch of edits: all of them, or none if one fails or if layers would form a cycle. Inside it,
-//! [`graph::Edit`] is the graph as it is so far, with the verbs that change it. New layers get their types and shapes by the
+//! [`Edit`] is the graph as it is so far, with the verbs that change it. New layers get their types and shapes by the
 //! rules of their operations, and are refused where OpenVINO would refuse them. To change a layer in place, `morph` it: it
 //! keeps its id, its name and whatever uses it, and its place in the file.
 //!
@@ -122,12 +122,12 @@
 
 mod align;
 mod array;
-mod batch;
 mod check;
 mod constants;
 pub mod convert;
 pub mod diagnostic;
 pub mod diff;
+mod edit;
 mod file;
 pub mod graph;
 mod indices;
@@ -154,7 +154,8 @@ pub use check::{check, check_after, check_target, unknown_operations};
 pub use convert::Conversion;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;
-pub use graph::{Element, Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use edit::{Edit, Element};
+pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use interface::{End, InterfaceError, trace_changes};
 pub use passes::infer_aligned;

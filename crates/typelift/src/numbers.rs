@@ -3,7 +3,8 @@
 use typelift_promote::ElementType;
 
 use crate::array::{Array, Few};
-use crate::graph::{Edit, Layer, Output};
+use crate::edit::Edit;
+use crate::graph::{Layer, Output};
 use crate::ops;
 use crate::weights::{Weights, stored_size};
 

@@ -92,8 +92,9 @@ impl Graph {
     /// Marks layers, and the wires to them, as gone.
     ///
     /// # Errors
-    /// [`EditError::InUse`] where one feeds a layer that stays.
-    pub(super) fn take_all(&mut self, mut nodes: Vec<NodeIndex>) -> Result<(), EditError> {
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that stays.
+    pub(crate) fn take_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
+        let mut nodes = layers.iter().map(|&id| self.known(id)).collect::<Result<Vec<_>, _>>()?;
         nodes.sort_unstable();
         nodes.dedup();
         nodes.iter().for_each(|&node| self.storage[node].gone = true);
@@ -126,7 +127,7 @@ impl Graph {
     }
 
     /// The layer, to be changed; its bodies cannot be.
-    pub(super) fn change(&mut self, node: NodeIndex) -> &mut Layer {
+    pub(super) fn record_change(&mut self, node: NodeIndex) -> &mut Layer {
         let layer = &mut self.storage[node];
         let bodies = std::mem::take(&mut layer.bodies);
         let before = layer.clone();
@@ -136,7 +137,7 @@ impl Graph {
     }
 
     /// Gives an output that is there other names.
-    pub(super) fn name_output(&mut self, output: Output, names: Option<Text>) {
+    pub(crate) fn name_output(&mut self, output: Output, names: Option<Text>) {
         let Some(node) = self.node(output.layer) else { return };
         let Some(layer) = self.storage.node_weight_mut(node) else { return };
         let Some(port) = layer.outputs.get_mut(output.port) else { return };
@@ -146,7 +147,7 @@ impl Graph {
     }
 
     /// Joins a layer and one of its bodies in another way.
-    pub(super) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
+    pub(crate) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
         let Some(owner) = self.layer_mut(layer) else { return };
         let edited = std::mem::replace(&mut owner.edited, true);
         let Some(body) = owner.bodies.get_mut(at) else { return };
@@ -157,7 +158,7 @@ impl Graph {
     }
 
     /// The graph of a body, to be changed, and what joins it to the layer.
-    pub(super) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
+    pub(crate) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
         let node = self.known(layer)?;
         let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
         let length = body.graph.journal.len() as u32;
@@ -232,7 +233,7 @@ impl Graph {
     }
 
     /// Looks for a cycle that the batch closed, here or in a body.
-    pub(super) fn check_batch(&self) -> Result<(), EditError> {
+    pub(crate) fn check_batch(&self) -> Result<(), EditError> {
         for record in &self.journal.records {
             if let &Record::Entered(node, at, _) = record
                 && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at as usize))
@@ -245,7 +246,7 @@ impl Graph {
     }
 
     /// Ends the batch: what is gone goes.
-    pub(super) fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         let records = std::mem::take(&mut self.journal).records;
         self.fill_places(&records);
         self.drop_gone_wires(&records);
@@ -320,7 +321,7 @@ impl Graph {
 
     /// Undoes the batch back to where its journal was this long, the last record first, which finds each wire at the head of
     /// its lists.
-    pub(super) fn roll_back(&mut self, mark: usize) {
+    pub(crate) fn roll_back(&mut self, mark: usize) {
         while self.journal.len() > mark
             && let Some(record) = self.journal.records.pop()
         {

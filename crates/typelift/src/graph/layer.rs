@@ -149,7 +149,7 @@ impl Layer {
     }
 
     /// The label that an output has, or gets once there are as many outputs.
-    pub(super) fn output_label(&self, port: usize) -> i64 {
+    pub(crate) fn output_label(&self, port: usize) -> i64 {
         let missing = port.saturating_sub(self.outputs.len());
         let label = self.outputs.get(port).map(|port| port.id).or_else(|| self.free_labels().nth(missing));
         label.and_then(|label| i64::try_from(label).ok()).unwrap_or(i64::MAX)
@@ -186,7 +186,7 @@ impl OperationName {
         Arc::new(Self { ty: ty.into(), version: version.into(), known: OnceLock::new() })
     }
 
-    pub(super) fn ty(&self) -> &str {
+    pub(crate) fn ty(&self) -> &str {
         &self.ty
     }
 
@@ -222,7 +222,7 @@ type List = SmallVec<[Attribute; 4]>;
 
 impl AttributeList {
     /// Those of this layer alone, to be changed.
-    pub(super) fn to_mut(&mut self) -> &mut List {
+    pub(crate) fn to_mut(&mut self) -> &mut List {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
@@ -252,8 +252,8 @@ impl From<List> for AttributeList {
     }
 }
 
-/// What a layer that is not there yet does: an operation with its attributes, to [`add`](super::Edit::add) to a graph, or
-/// for a layer to [`morph`](super::Edit::morph) into.
+/// What a layer that is not there yet does: an operation with its attributes, to [`add`](crate::Edit::add) to a graph, or
+/// for a layer to [`morph`](crate::Edit::morph) into.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,
@@ -298,7 +298,7 @@ impl NewLayer {
     }
 
     /// The same with one more body, empty: `body` of a Loop or TensorIterator, `then_body` and `else_body` of an If.
-    /// [`Edit::set_port_map`](super::Edit::set_port_map) joins it to the layer once its layers are in.
+    /// [`Edit::set_port_map`](crate::Edit::set_port_map) joins it to the layer once its layers are in.
     #[must_use]
     pub fn with_body(mut self, name: &str) -> Self {
         self.bodies.push(name.into());
@@ -465,7 +465,7 @@ impl Body {
         &self.name
     }
 
-    /// Its layers and wires; ids start anew in each body. [`Edit::body`](super::Edit::body) changes them.
+    /// Its layers and wires; ids start anew in each body. [`Edit::body`](crate::Edit::body) changes them.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -488,14 +488,14 @@ impl Body {
 
 /// What joins a body and the layer around it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Joints<'a> {
+pub(crate) struct Joints<'a> {
     pub(super) port_map: &'a [PortMapEntry],
     pub(super) back_edges: &'a [BackEdge],
 }
 
 impl Joints<'_> {
     /// Whether they name this Parameter or Result of the body.
-    pub(super) fn name(self, layer: LayerId) -> bool {
+    pub(crate) fn name(self, layer: LayerId) -> bool {
         self.port_map.iter().any(|entry| entry.internal_layer_id == layer)
             || self.back_edges.iter().any(|edge| [edge.from, edge.to].contains(&layer))
     }

@@ -1,14 +1,14 @@
-//! The graph: layers, the wires between their ports, and the verbs that change it.
+//! The graph: layers, the wires between their ports, and the changes that edits are made of.
 
 mod build;
-mod edit;
+mod change;
+mod error;
 mod find;
 mod journal;
 pub(crate) mod kind;
 mod layer;
 mod model;
 mod text;
-mod verbs;
 mod verify;
 
 use std::collections::HashMap;
@@ -23,15 +23,13 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
 use serde::Serialize;
 use smallvec::SmallVec;
 
-pub use edit::{Edit, EditError};
-pub(crate) use edit::{Operations, Origin};
+pub use error::EditError;
 pub use find::{FindError, ParsePlaceError, Place};
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
-pub(crate) use layer::{AttributeList, OperationName, join_names, split_names};
+pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
 pub(crate) use text::Text;
-pub use verbs::Element;
 pub use verify::Violation;
 
 use crate::span::Span;

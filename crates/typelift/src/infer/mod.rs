@@ -20,14 +20,14 @@ use typelift_promote::ElementType;
 
 pub(crate) use self::alignment::{Alignment, Alignments};
 use self::alike::AlikeLayers;
-pub(crate) use self::probe::{Probe, outputs_of};
+pub(crate) use self::probe::Probe;
 pub(crate) use self::retype::Retyper;
 use self::scope::{BodyRef, Run, Scope};
 pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Origin, Output, OutputPort, Place};
+use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -123,11 +123,11 @@ impl<'a> Walk<'a> {
         // Without weights no value is known, and what OpenVINO made of the values is still in the ports.
         let lacks_values = weights.len().is_none() && has_constants(&model.graph);
         let trusts_ports = lacks_values && !model.graph.unordered().any(|layer| layer.edited);
-        Self { retyper, trusts_ports, ..Self::over(Origin { source, weights, version: *version }) }
+        Self { retyper, trusts_ports, ..Self::over(source, weights, *version) }
     }
 
-    /// A walk over graphs that come from there.
-    fn over(Origin { source, weights, version }: Origin) -> Self {
+    /// A walk over graphs of a model with this text, these weights and this version.
+    pub(crate) fn over(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
             source: source.clone(),
             evaluator: Evaluator::new(source, weights),
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// What is wrong with the layer, or in its bodies.
-    fn outputs_with_bodies(
+    pub(crate) fn outputs_with_bodies(
         &mut self,
         graph: &Graph,
         id: LayerId,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::check_input_count;
 use super::value::{Evaluator, Values};
-use super::{Walk, check_input_count};
-use crate::graph::{Graph, Layer, LayerId, Origin, Output, OutputPort};
+use crate::graph::{Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings, Variable};
 use crate::weights::Weights;
@@ -21,45 +21,31 @@ pub(crate) struct Probe {
     iterations: Option<i64>,
 }
 
-/// Element types and shapes of the outputs of one layer, as its rule has them; `None` where it has no rule. What is inside
-/// of it is inferred too.
-///
-/// # Errors
-/// Why the operation refuses its inputs, attributes or bodies.
-pub(crate) fn outputs_of(graph: &mut Graph, id: LayerId, origin: Origin) -> Option<Result<Outputs, String>> {
-    let layer = graph.layer_mut(id)?;
-    let operation = layer.operation()?;
-    let outputs = if layer.bodies.is_empty() {
-        ask_alone(graph, id, operation, origin)
-    } else {
-        let mut bodies = std::mem::take(&mut layer.bodies);
-        let outputs = Walk::over(origin).outputs_with_bodies(graph, id, operation, &mut bodies);
-        graph.layer_mut(id)?.bodies = bodies;
-        outputs
-    };
-    Some(outputs)
-}
+impl Probe {
+    /// A probe for one graph of a model with this text and these weights.
+    pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
+        let evaluator = Evaluator::new(source, weights);
+        Self { evaluator, values: Values::default(), variables: HashMap::new(), iterations: None }
+    }
 
-fn ask_alone(graph: &Graph, id: LayerId, operation: &'static Operation, origin: Origin) -> Result<Outputs, String> {
-    let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
-    let ask = || {
+    /// What the rule of a layer without bodies gives for the inputs and attributes that it has.
+    ///
+    /// # Errors
+    /// Why the operation refuses them.
+    pub(crate) fn ask_as_it_is(
+        &mut self,
+        graph: &Graph,
+        id: LayerId,
+        operation: &'static Operation,
+    ) -> Result<Outputs, Fault> {
+        let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         let inputs = graph.tensors(id);
         let mut values = AttributeValues::default();
         let findings = values.read(layer, operation);
         let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
         findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
         check_input_count(layer, operation, inputs.len())?;
-        let subject = Subject { graph, layer, operation, values: &values, given: None };
-        Probe::new(origin.source, origin.weights).ask(&subject, &inputs)
-    };
-    ask().map_err(|fault: Fault| fault.message.into())
-}
-
-impl Probe {
-    /// A probe for one graph of a model with this text and these weights.
-    pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
-        let evaluator = Evaluator::new(source, weights);
-        Self { evaluator, values: Values::default(), variables: HashMap::new(), iterations: None }
+        self.ask(&Subject { graph, layer, operation, values: &values, given: None }, &inputs)
     }
 
     /// What the rule of a layer without bodies gives for these inputs.

@@ -8,7 +8,8 @@ use super::{Action, Change, Changes, PassError, remove_unused};
 use crate::align::declared::{self, Correction, Known, Repair};
 use crate::align::{self, Retyped, Wanted};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Edit, EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
 use crate::infer::{self, Alignments};
 use crate::ops::{self, LayerKind, kind};
 

@@ -3,7 +3,8 @@ use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
 use super::{Action, Changes, OneGraph, remove_unused};
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Output, OutputPort};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
 /// Removes Converts whose output another tensor can replace.

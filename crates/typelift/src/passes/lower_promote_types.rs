@@ -5,7 +5,8 @@ use typelift_promote::ElementType;
 
 use super::eliminate_converts::names_a_result;
 use super::{Changes, OneGraph, remove_unused};
-use crate::graph::{AttributeList, Edit, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
+use crate::edit::Edit;
+use crate::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
 /// Puts Converts in the place of each ConvertPromoteTypes whose type is known.

@@ -20,7 +20,8 @@ pub use self::align::{Align, infer_aligned};
 use self::eliminate_converts::Elimination;
 use self::lower_promote_types::Lowering;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Body, Edit, EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
+use crate::edit::Edit;
+use crate::graph::{Body, EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
@@ -167,7 +168,8 @@ impl Pass {
     ///
     /// # Examples
     /// ```
-    /// use typelift::graph::{Edit, EditError, NewLayer};
+    /// use typelift::Edit;
+    /// use typelift::graph::{EditError, NewLayer};
     /// use typelift::passes::{Pass, run};
     ///
     /// fn soften(graph: &mut Edit<'_>) -> Result<(), EditError> {

@@ -1,7 +1,8 @@
 use rustc_hash::FxHashSet as HashSet;
 
 use super::Changes;
-use crate::graph::{Edit, EditError, Layer, split_names};
+use crate::edit::Edit;
+use crate::graph::{EditError, Layer, split_names};
 
 pub(super) fn rewrite(graph: &mut Edit<'_>, _changes: &mut Changes) -> Result<(), EditError> {
     // Operations with bodies keep their names, and so do the model's outputs that they feed.

@@ -10,7 +10,8 @@ use super::matching::{self, Bindings, Look, Subject};
 use super::term::{LayerTerm, Side, TermKind};
 use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 

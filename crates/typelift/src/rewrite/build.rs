@@ -8,7 +8,8 @@ use super::matching::{same_value, self_describe};
 use super::parse::rows_of;
 use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Rest, Side, TermKind};
 use crate::array::Array;
-use crate::graph::{Edit, EditError, Layer, LayerId, NewLayer, Output};
+use crate::edit::Edit;
+use crate::graph::{EditError, Layer, LayerId, NewLayer, Output};
 use crate::notation::{Literal, encode};
 use crate::ops::{self, LayerKind};
 

@@ -48,7 +48,8 @@ pub use explain::Explanation;
 pub use script::{Script, ScriptError};
 
 use crate::diagnostic::LayerRef;
-use crate::graph::{Edit, EditError, Graph, Layer, LayerId, NewLayer, Output};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
 use crate::notation::{Cursor, NotationError, encode};
 use crate::shape::Shape;
 use crate::weights::Weights;

@@ -451,12 +451,12 @@ fn after(model: &mut Model, name: &str, side: &Side) -> Result<(), String> {
     edited.map_err(text_of)
 }
 
-fn redirect(edit: &mut crate::graph::Edit<'_>, uses: Vec<Input>, new: Output) -> Result<(), EditError> {
+fn redirect(edit: &mut crate::edit::Edit<'_>, uses: Vec<Input>, new: Output) -> Result<(), EditError> {
     uses.into_iter().try_for_each(|input| edit.connect(new, input))
 }
 
 /// Puts an expression of one tensor into the graph.
-fn compute(edit: &mut crate::graph::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
+fn compute(edit: &mut crate::edit::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
     let tensors = [Some(of)];
     let (variables, matched, mut constants) = (&[], &[], Added::default());
     let (tensors, constants) = (&tensors, &mut constants);

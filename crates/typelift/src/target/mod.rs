@@ -9,7 +9,8 @@ mod version_10;
 
 use crate::check::{self, repeated_names};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Edit, EditError, Graph, IrVersion, Layer, LayerId, Model};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};

@@ -1,7 +1,8 @@
 //! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::graph::{BackEdge, Edit, EditError, LayerId, NewLayer, Output, PortMapEntry};
+use typelift::Edit;
+use typelift::graph::{BackEdge, EditError, LayerId, NewLayer, Output, PortMapEntry};
 use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
 use typelift::{Code, Model, infer};

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use similar::{ChangeTag, TextDiff};
-use typelift::graph::{Edit, EditError, LayerId, NewLayer, Output};
+use typelift::Edit;
+use typelift::graph::{EditError, LayerId, NewLayer, Output};
 use typelift::promote::ElementType;
 use typelift::{Model, infer};
 

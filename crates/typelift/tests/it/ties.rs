@@ -11,7 +11,7 @@ use crate::zoo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use typelift::graph::Edit;
+use typelift::Edit;
 use typelift::promote::openvino::Options;
 use typelift::promote::{Category, ElementType, Operand, RuleSet};
 use typelift::{LayerId, Model, infer, infer_aligned, ops};

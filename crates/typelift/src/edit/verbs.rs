@@ -7,12 +7,13 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::edit::{Origin, Outputs};
-use super::kind::{LayerKind, start};
-use super::{
-    Attribute, BackEdge, Body, Direction, Edit, EditError, FindError, Graph, Input, LayerId, NewLayer, Output,
-    PortMapEntry,
+use super::{Edit, Element};
+use crate::graph::{
+    Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, LayerId, NewLayer, Output, PortMapEntry,
+    split_names,
 };
+use crate::infer::{Probe, Walk};
+use crate::ops::{self, LayerKind, Outputs, start};
 use crate::weights;
 
 impl Edit<'_> {
@@ -253,9 +254,7 @@ impl Edit<'_> {
         if expected != bytes.len() as u64 {
             return Err(EditError::WrongLength { expected, found: bytes.len() as u64 });
         }
-        if self.weights.len().is_none()
-            && self.unordered().any(|layer| self.operations.kind(layer) == LayerKind::Constant)
-        {
+        if self.weights.len().is_none() && self.unordered().any(|layer| ops::kind(layer) == LayerKind::Constant) {
             return Err(EditError::NoWeights);
         }
         let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -338,7 +337,7 @@ impl Edit<'_> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies.get(at).ok_or(EditError::NoBody { layer, at })?;
         let refuse = |reason: String| Err(EditError::Joined { layer, reason });
-        let is = |id, kind| body.graph.layer(id).is_some_and(|layer| self.operations.kind(layer) == kind);
+        let is = |id, kind| body.graph.layer(id).is_some_and(|layer| ops::kind(layer) == kind);
         let inputs = owner.inputs.len() as i64;
         for entry in &mut port_map {
             let (kind, inside) = match entry.direction {
@@ -497,7 +496,7 @@ impl Edit<'_> {
                 let Some(layer) = edit.layer(id) else { continue };
                 let sink = layer.name().strip_prefix(old).filter(|rest| rest.starts_with("/sink_port_"));
                 let name = sink.map(|sink| format!("{new}{sink}"));
-                let names = layer.output_names().map(super::split_names).unwrap_or_default();
+                let names = layer.output_names().map(split_names).unwrap_or_default();
                 if let Some(name) = name {
                     edit.set_name(id, &name)?;
                 }
@@ -510,7 +509,7 @@ impl Edit<'_> {
     }
 
     fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
-        self.layer(layer).is_some_and(|layer| self.operations.kind(layer) == kind)
+        self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
 
     /// These layers and all that is computed from what they make.
@@ -536,12 +535,20 @@ impl Edit<'_> {
 
     /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies that nothing leaves yet.
     fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, String>> {
-        let is_open = |body: &Body| body.port_map.is_empty();
-        if self.layer(id)?.bodies.iter().any(is_open) {
+        let Self { graph, weights, source, version, .. } = self;
+        let layer = graph.layer_mut(id)?;
+        let operation = layer.operation()?;
+        if layer.bodies.is_empty() {
+            let outputs = Probe::new(source, weights).ask_as_it_is(graph, id, operation);
+            return Some(outputs.map_err(|fault| fault.message.into()));
+        }
+        if layer.bodies.iter().any(|body| body.port_map.is_empty()) {
             return None;
         }
-        let Self { graph, weights, source, version, operations, .. } = self;
-        operations.outputs(graph, id, Origin { source, weights, version: *version })
+        let mut bodies = std::mem::take(&mut layer.bodies);
+        let outputs = Walk::over(source, weights, *version).outputs_with_bodies(graph, id, operation, &mut bodies);
+        graph.layer_mut(id)?.bodies = bodies;
+        Some(outputs)
     }
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
@@ -577,9 +584,7 @@ impl Named {
     fn find(graph: &Graph, name: &str, is_result: &dyn Fn(LayerId) -> bool) -> Result<Self, FindError> {
         let mut named = Self::default();
         let mut makers = Vec::new();
-        let has = |names: Option<&str>| {
-            names.is_some_and(|names| super::split_names(names).iter().any(|known| known == name))
-        };
+        let has = |names: Option<&str>| names.is_some_and(|names| split_names(names).iter().any(|known| known == name));
         for layer in graph.layers() {
             let ports = layer.outputs().iter().enumerate().filter(|(_, port)| has(port.names.as_deref()));
             let tensors: SmallVec<[_; 1]> = ports.map(|(port, _)| layer.id().output(port)).collect();
@@ -609,38 +614,5 @@ impl Named {
         named.results.sort_unstable();
         named.results.dedup();
         Ok(named)
-    }
-}
-
-/// A number that a constant can hold as it is.
-pub trait Element: Copy {
-    /// The element type of a constant of such numbers.
-    const TYPE: ElementType;
-
-    /// Its bytes, as OpenVINO stores them.
-    fn bytes(self) -> SmallVec<[u8; 8]>;
-}
-
-macro_rules! elements {
-    ($($number:ty => $ty:ident),*) => {$(
-        impl Element for $number {
-            const TYPE: ElementType = ElementType::$ty;
-
-            fn bytes(self) -> SmallVec<[u8; 8]> {
-                SmallVec::from_slice(&self.to_le_bytes())
-            }
-        }
-    )*};
-}
-
-elements!(
-    f32 => F32, f64 => F64, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64
-);
-
-impl Element for bool {
-    const TYPE: ElementType = ElementType::Boolean;
-
-    fn bytes(self) -> SmallVec<[u8; 8]> {
-        SmallVec::from_slice(&[u8::from(self)])
     }
 }

@@ -1,0 +1,428 @@
+//! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
+
+mod element;
+mod verbs;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+pub use self::element::Element;
+
+use crate::graph::{
+    EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, join_names,
+    split_names,
+};
+use crate::ops::{self, LayerKind};
+use crate::weights::Weights;
+
+/// A batch of edits of one graph of a model, and everything that can be done in it. [`Model::edit`] makes it.
+///
+/// What it [dereferences to](Deref) is the graph as it is so far. A verb that fails changes nothing.
+#[derive(Debug)]
+pub struct Edit<'m> {
+    graph: &'m mut Graph,
+    weights: &'m mut Weights,
+    version: IrVersion,
+    source: &'m Arc<String>,
+    /// What joins a body and the layer around it.
+    joints: Joints<'m>,
+}
+
+impl Deref for Edit<'_> {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        self.graph
+    }
+}
+
+impl Model {
+    /// Makes a batch of edits of the model's own graph; [`Edit::body`] leads into bodies. All of them are made, or none:
+    /// where one fails, or layers would form a cycle in the end, the model is as it was.
+    ///
+    /// # Errors
+    /// What `edits` returns, and [`EditError::Cycle`].
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// use typelift::graph::NewLayer;
+    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    ///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+    ///         <output><port id="1" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// let y = model.graph().find("y")?;
+    /// model.edit(|graph| {
+    ///     graph.morph(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
+    /// })?;
+    /// assert_eq!(model.graph().layer(y).unwrap().ty(), "Elu");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+        let Self { graph, weights, version, source, .. } = self;
+        let mut edit = Edit { graph, weights, version: *version, source, joints: Joints::default() };
+        let result = edit.attempt(|edit| {
+            let value = edits(edit)?;
+            edit.graph.check_batch()?;
+            Ok(value)
+        });
+        if result.is_ok() {
+            self.graph.commit();
+        }
+        result
+    }
+}
+
+impl Edit<'_> {
+    /// Makes edits that are undone where they fail, while the rest of the batch stays.
+    ///
+    /// # Errors
+    /// What `edits` returns.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// use typelift::graph::EditError;
+    /// let x = model.graph().find("x")?;
+    /// model.edit(|graph| {
+    ///     graph.set_name(x, "images")?;
+    ///     let refused = graph.attempt(|graph| {
+    ///         graph.set_name(x, "other")?;
+    ///         graph.remove(x)
+    ///     });
+    ///     assert!(matches!(refused, Err(EditError::InUse { .. })));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(model.graph().layer(x).unwrap().name(), "images");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+        let mark = (self.graph.batch_len(), self.weights.len_of_tail());
+        let result = edits(self);
+        if result.is_err() {
+            self.graph.roll_back(mark.0);
+            self.weights.shorten_tail(mark.1);
+        }
+        result
+    }
+
+    /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, graph::NewLayer};
+    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="if" type="If" version="opset8"><then_body><layers>
+    ///         <layer id="0" name="y" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+    ///             <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    ///     </layers></then_body><else_body/></layer>
+    /// </layers></net>"#)?;
+    /// let (place, y) = model.find("if/then_body/y")?;
+    /// let &[(layer, at)] = place.steps() else { unreachable!() };
+    /// model.edit(|graph| graph.body(layer, at)?.add(NewLayer::new("ReLU", "opset1").named("z"), &[y.output(0)]))?;
+    /// assert!(model.find("if/then_body/z").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn body(&mut self, layer: LayerId, at: usize) -> Result<Edit<'_>, EditError> {
+        self.follow(&[(layer, at)])
+    }
+
+    /// The graph at a place of this one, to be edited as this one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::Place};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (place, relu) = model.find("relu")?;
+    /// model.edit(|graph| graph.at(&place)?.set_name(relu, "activation"))?;
+    /// assert_eq!(model.find("activation")?, (Place::default(), relu));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at(&mut self, place: &Place) -> Result<Edit<'_>, EditError> {
+        self.follow(place.steps())
+    }
+
+    fn follow(&mut self, steps: &[(LayerId, usize)]) -> Result<Edit<'_>, EditError> {
+        let &mut Edit { ref mut graph, ref mut weights, version, source, mut joints } = self;
+        let mut graph: &mut Graph = graph;
+        for &(layer, at) in steps {
+            (graph, joints) = graph.enter(layer, at)?;
+        }
+        Ok(Edit { graph, weights, version, source, joints })
+    }
+
+    /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (x, relu) = (model.graph().tensor("x")?, model.graph().find("relu")?);
+    /// model.edit(|graph| graph.connect(x, relu.input(0)))?;
+    /// assert_eq!(model.graph().producers(relu), [Some(x)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
+        self.graph.feed(from, to)
+    }
+
+    /// Feeds many inputs, each from a tensor, as [`connect`](Self::connect) feeds one. It takes time in proportion to the
+    /// wires there are, even if all these are inputs of one layer.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (x, scaled) = (model.graph().tensor("x")?, model.graph().tensor("scaled")?);
+    /// let uses: Vec<_> = model.graph().consumers(scaled).collect();
+    /// model.edit(|graph| graph.connect_all(uses.into_iter().map(|input| (x, input))))?;
+    /// assert_eq!(model.graph().consumers(scaled).count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
+        self.graph.feed_all(wires)
+    }
+
+    /// Lets a layer be an operation of another name or operation set, with the attributes and inputs that it has. Its
+    /// outputs follow if that operation takes them; [`infer`](crate::infer()) says why if it does not.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| graph.set_operation(relu, "Abs", "opset1"))?;
+    /// assert_eq!(model.graph().layer(relu).unwrap().ty(), "Abs");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_operation(&mut self, id: LayerId, ty: &str, version: &str) -> Result<(), EditError> {
+        self.changed(id)?.operation_name = OperationName::new(ty, version);
+        self.refresh_outputs(id)
+    }
+
+    /// Gives a layer the metadata, the `rt_info`, of another one. What it had goes.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// model.edit(|graph| {
+    ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;
+    ///     graph.copy_metadata(y.layer, sigmoid)
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_metadata(&mut self, from: LayerId, to: LayerId) -> Result<(), EditError> {
+        let rt_info = self.graph.checked(from)?.rt_info;
+        if self.graph.checked(to)?.rt_info != rt_info {
+            self.changed(to)?.rt_info = rt_info;
+        }
+        Ok(())
+    }
+
+    /// Gives a tensor the metadata, the `rt_info` of its port, of another one. What it had goes.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| graph.copy_tensor_metadata(y, scaled))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+        let rt_info = self.graph.checked_output(from)?.rt_info;
+        if self.graph.checked_output(to)?.rt_info != rt_info {
+            let port = self.changed(to.layer)?.outputs.get_mut(to.port).ok_or(EditError::NoOutput(to))?;
+            port.rt_info = rt_info;
+        }
+        Ok(())
+    }
+
+    /// Gives the names of a tensor to another one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| graph.move_names(y, scaled))?;
+    /// assert_eq!(model.graph().tensor("y")?, scaled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+        let known = self.graph.checked_output(to)?.names.clone();
+        let moved = self.graph.checked_output(from)?.names.clone();
+        if from == to || moved.is_none() {
+            return Ok(());
+        }
+        let all = match known {
+            None => moved,
+            Some(_) => {
+                let names = [known, moved].into_iter().flatten().flat_map(|names| split_names(&names));
+                Some(join_names(names.collect()))
+            }
+        };
+        self.graph.name_output(from, None);
+        self.graph.name_output(to, all);
+        Ok(())
+    }
+
+    /// Removes a layer that nothing uses.
+    ///
+    /// # Errors
+    /// [`EditError::InUse`] where one of its outputs still feeds a layer.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.remove(result))?;
+    /// assert_eq!(model.outputs().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove(&mut self, id: LayerId) -> Result<(), EditError> {
+        self.remove_all(&[id])
+    }
+
+    /// Removes layers that nothing else uses.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay; [`EditError::Joined`] for a
+    /// Parameter or Result of a body that [its port map](Self::set_port_map) names.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (result, relu) = (model.find_output("y")?, model.graph().find("relu")?);
+    /// model.edit(|graph| graph.remove_all(&[relu, result]))?;
+    /// assert_eq!(model.graph().len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
+        let is_end = |&id: &LayerId| {
+            let kind = self.layer(id).map(ops::kind);
+            matches!(kind, Some(LayerKind::Parameter | LayerKind::Result))
+        };
+        if let Some(&layer) = layers.iter().find(|layer| is_end(layer) && self.joints.name(**layer)) {
+            let reason = "the layer around the body names it in its port map".to_owned();
+            return Err(EditError::Joined { layer, reason });
+        }
+        self.graph.take_all(layers)
+    }
+
+    /// Gives a layer another name.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| graph.set_name(relu, "activation"))?;
+    /// assert_eq!(model.graph().find("activation")?, relu);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_name(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
+        self.changed(id)?.name = name.into();
+        Ok(())
+    }
+
+    /// Sets the names of a tensor.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let y = model.graph().tensor("y")?;
+    /// model.edit(|graph| graph.set_names(y, vec!["logits".into(), "scores".into()]))?;
+    /// assert_eq!(model.graph().tensor("scores")?, y);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
+        self.graph.checked_output(output)?;
+        self.graph.name_output(output, (!names.is_empty()).then(|| join_names(names)));
+        Ok(())
+    }
+
+    /// Sets the names of the model's output that a Result is.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.set_output_names(result, vec!["scores".into()]))?;
+    /// assert_eq!(model.find_output("scores")?, result);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
+        self.changed(result)?.output_names = (!names.is_empty()).then(|| join_names(names).into());
+        Ok(())
+    }
+
+    /// The bytes of the model's constants, those included that were added.
+    pub fn weights(&self) -> &Weights {
+        self.weights
+    }
+
+    /// Adds bytes of constants behind all that the weights have, and gives their offset. Equal bytes are stored once.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().find("scale")?;
+    /// model.edit(|graph| {
+    ///     let offset = graph.add_bytes(&3_f32.to_le_bytes());
+    ///     graph.set_attribute(scale, "offset", offset)
+    /// })?;
+    /// assert_eq!(model.graph().layer(scale).unwrap().numbers(model.weights()), Some(vec![3.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.weights.add(bytes)
+    }
+
+    fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
+        self.graph.change(id)
+    }
+}
