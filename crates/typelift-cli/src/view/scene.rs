@@ -253,7 +253,7 @@ fn constants(graph: &Graph) -> HashSet<LayerId> {
             for user in graph.users(id) {
                 let producers = graph.producers(user);
                 let is_end =
-                    graph.layer(user).is_none_or(|layer| ops::start(layer).is_some() || !layer.bodies().is_empty());
+                    graph.layer(user).is_none_or(|layer| layer.start().is_some() || !layer.bodies().is_empty());
                 if !is_end && producers.iter().all(|feed| feed.is_some_and(|feed| folded.contains(&feed.layer))) {
                     waiting.push(user);
                 }

@@ -19,7 +19,9 @@ use typelift_promote::ElementType;
 use self::constants::Constant;
 use self::order::Errors;
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use crate::graph::{Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, split_names};
+use crate::graph::{
+    Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Start, split_names,
+};
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::span::Span;
 use crate::spelling;
@@ -435,9 +437,9 @@ impl<'a> Check<'a> {
         }
         let mut converted = Vec::new();
         for layer in model.graph.layers() {
-            let (tensor, to): (_, fn(ElementType) -> ElementType) = match ops::start(layer) {
-                Some(LayerKind::Parameter) => (layer.outputs().first(), legacy_input),
-                Some(LayerKind::Result) => {
+            let (tensor, to): (_, fn(ElementType) -> ElementType) = match layer.start() {
+                Some(Start::Parameter) => (layer.outputs().first(), legacy_input),
+                Some(Start::Result) => {
                     let producer = model.graph.producers(layer.id()).into_iter().next().flatten();
                     (producer.and_then(|output| model.graph.output(output)), legacy_output)
                 }
@@ -504,7 +506,7 @@ struct Newest<'a> {
 /// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.
 fn is_kept(layer: &Layer) -> bool {
     match layer.operation() {
-        Some(_) => ops::start(layer).is_some(),
+        Some(_) => layer.start().is_some(),
         None => layer.outputs().is_empty(),
     }
 }

@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
-use crate::graph::{Graph, IrVersion, Layer, Model};
-use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
+use crate::graph::{Graph, IrVersion, Layer, Model, Start};
+use crate::ops::{self, Feature, Operation, Release, Requirement};
 use crate::span::Span;
 use crate::xml;
 
@@ -125,7 +125,7 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
 /// Layers that have the name of an earlier one. Results do not count.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
     let mut names = FxHashSet::default();
-    let named = graph.layers().filter(|layer| ops::start(layer) != Some(LayerKind::Result));
+    let named = graph.layers().filter(|layer| layer.start() != Some(Start::Result));
     named.filter(|layer| !names.insert(layer.name())).collect()
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::graph::{Body, Direction, Graph, Layer, LayerId, PortMapEntry};
-use crate::ops::{self, AttrKind, LayerKind, Operation};
+use crate::ops::{AttrKind, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use typelift_promote::ElementType;
@@ -102,7 +102,7 @@ impl<'a> Side<'a> {
     }
 
     fn find_alive(&self) -> Vec<bool> {
-        let mut alive: Vec<bool> = self.layers.iter().map(|layer| ops::start(layer).is_some()).collect();
+        let mut alive: Vec<bool> = self.layers.iter().map(|layer| layer.start().is_some()).collect();
         for at in (0..self.len()).rev() {
             alive[at] |= self.uses[at].iter().any(|use_| alive[use_.layer]);
         }
@@ -125,8 +125,7 @@ impl<'a> Side<'a> {
                 }
             }
             None => {
-                let mut ends: Vec<usize> =
-                    (0..self.len()).filter(|&at| ops::start(self.layers[at]).is_some()).collect();
+                let mut ends: Vec<usize> = (0..self.len()).filter(|&at| self.layers[at].start().is_some()).collect();
                 ends.sort_by_key(|&at| self.layers[at].span());
                 let mut counts = FxHashMap::<&str, u64>::default();
                 for at in ends {

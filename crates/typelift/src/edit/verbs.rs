@@ -13,7 +13,7 @@ use crate::graph::{
     split_names,
 };
 use crate::infer::{Probe, Walk};
-use crate::ops::{self, LayerKind, Outputs, start};
+use crate::ops::{self, LayerKind, Outputs};
 use crate::weights;
 
 impl Edit<'_> {
@@ -396,7 +396,7 @@ impl Edit<'_> {
         }
         let mut removed = Vec::new();
         while let Some(id) = pending.pop() {
-            if self.layer(id).is_none_or(|layer| start(layer).is_some() || self.is(id, LayerKind::Assign)) {
+            if self.layer(id).is_none_or(|layer| layer.start().is_some() || self.is(id, LayerKind::Assign)) {
                 continue;
             }
             let producers = self.producers(id);

@@ -1,6 +1,5 @@
 //! One layer: what the file says of it, as plain data.
 
-use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -101,6 +100,20 @@ impl Layer {
         self.operation_name.ty()
     }
 
+    /// As what OpenVINO's reader looks for the layer; `None` where it creates the layer only if it leads to one of these.
+    ///
+    /// The reader creates every Parameter, and then whatever leads to a Result or an Assign; it drops the rest of the file.
+    /// It finds these by the text of `type`, before it knows of operations: here case matters, and the operation set does
+    /// not. What a layer is once it was created, [`ops::kind`](crate::ops::kind()) says.
+    pub fn start(&self) -> Option<Start> {
+        match self.ty() {
+            "Parameter" => Some(Start::Parameter),
+            "Result" => Some(Start::Result),
+            "Assign" => Some(Start::Assign),
+            _ => None,
+        }
+    }
+
     /// The operation set as the file spells it: `opset1`, `extension`.
     pub fn version(&self) -> &str {
         &self.operation_name.version
@@ -161,6 +174,17 @@ impl Layer {
     }
 }
 
+/// The layers at which OpenVINO's reader starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// An input.
+    Parameter,
+    /// An output.
+    Result,
+    /// Keeps a tensor in a variable.
+    Assign,
+}
+
 /// Operation, id, name, and what comes out of it.
 impl fmt::Debug for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,26 +201,22 @@ impl fmt::Debug for Layer {
 pub(crate) struct OperationName {
     ty: CompactString,
     version: CompactString,
-    /// What is known of the operation, once somebody asked: the graph knows none.
-    known: OnceLock<Option<&'static (dyn Any + Send + Sync)>>,
+    /// The row of the operation table, once somebody looked it up: the graph knows no operations.
+    row: OnceLock<Option<u16>>,
 }
 
 impl OperationName {
     pub(crate) fn new(ty: &str, version: &str) -> Arc<Self> {
-        Arc::new(Self { ty: ty.into(), version: version.into(), known: OnceLock::new() })
+        Arc::new(Self { ty: ty.into(), version: version.into(), row: OnceLock::new() })
     }
 
     pub(crate) fn ty(&self) -> &str {
         &self.ty
     }
 
-    /// What `look_up` finds for type and version, which is asked once.
-    pub(crate) fn known<T: Any + Send + Sync>(
-        &self,
-        look_up: impl FnOnce(&str, &str) -> Option<&'static T>,
-    ) -> Option<&'static T> {
-        let known = self.known.get_or_init(|| look_up(&self.ty, &self.version).map(|found| found as _));
-        known.and_then(|known| known.downcast_ref())
+    /// The row that `look_up` finds for type and version, which is asked once.
+    pub(crate) fn row(&self, look_up: impl FnOnce(&str, &str) -> Option<u16>) -> Option<u16> {
+        *self.row.get_or_init(|| look_up(&self.ty, &self.version))
     }
 }
 

@@ -5,7 +5,6 @@ mod change;
 mod error;
 mod find;
 mod journal;
-pub(crate) mod kind;
 mod layer;
 mod model;
 mod text;
@@ -25,7 +24,7 @@ use smallvec::SmallVec;
 
 pub use error::EditError;
 pub use find::{FindError, ParsePlaceError, Place};
-pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry};
+pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};

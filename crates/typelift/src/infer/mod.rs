@@ -27,7 +27,7 @@ pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
     fn infer_graph(&mut self, graph: &mut Graph) {
         // Circles are found and reported when a file is read, and the verbs make none.
         let Ok(mut order) = graph.topological_order() else { return };
-        if graph.unordered().any(|layer| ops::start(layer) == Some(LayerKind::Assign)) {
+        if graph.unordered().any(|layer| layer.start() == Some(Start::Assign)) {
             // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
             let created = creation_order(graph);
             let read = self.scope.read.insert(created.iter().copied().collect());
@@ -627,8 +627,8 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
 
 /// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.
 fn creation_order(graph: &Graph) -> Vec<LayerId> {
-    let starts = graph.layers().filter_map(|layer| Some((layer.id, ops::start(layer)?)));
-    let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == LayerKind::Parameter);
+    let starts = graph.layers().filter_map(|layer| Some((layer.id, layer.start()?)));
+    let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == Start::Parameter);
     let mut order: Vec<LayerId> = parameters.into_iter().map(|(id, _)| id).collect();
     let mut seen: FxHashSet<LayerId> = order.iter().copied().collect();
     for (sink, _) in sinks {

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::graph::Start;
 use crate::graph::{Graph, Layer, Output, split_names};
-use crate::ops::{LayerKind, start};
 use crate::xml;
 
 /// Names of operations that are names of other tensors: OpenVINO lets inputs and outputs of a version 10 model be found by
 /// both, and refuses what is ambiguous.
 pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
-    let layers = |kind| graph.layers().filter(move |&layer| start(layer) == Some(kind));
-    let inputs: Vec<_> = layers(LayerKind::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
-    let outputs: Vec<_> = layers(LayerKind::Result).filter_map(|layer| graph.producer(layer.id().input(0))).collect();
+    let layers = |kind| graph.layers().filter(move |&layer| layer.start() == Some(kind));
+    let inputs: Vec<_> = layers(Start::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
+    let outputs: Vec<_> = layers(Start::Result).filter_map(|layer| graph.producer(layer.id().input(0))).collect();
     // The tensor of each name. Of several with one name the reader renames all but the first.
     let mut tensors: HashMap<String, Output> = HashMap::new();
     for &output in inputs.iter().chain(&outputs) {

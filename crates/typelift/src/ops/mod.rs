@@ -60,7 +60,7 @@ pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Sur
 pub(crate) use convert::promotion;
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
 pub(crate) use kind::is_constant;
-pub use kind::{LayerKind, kind, start};
+pub use kind::{LayerKind, kind};
 pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
@@ -491,8 +491,11 @@ impl Operation {
 }
 
 /// Every row, family by family.
+static ROWS: LazyLock<Vec<&'static Operation>> = LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
+
+/// Every row, family by family.
 pub fn all() -> impl Iterator<Item = &'static Operation> {
-    FAMILIES.iter().copied().flatten()
+    ROWS.iter().copied()
 }
 
 /// The row for a layer of type `ty` and operation set `version`, both as a file spells them, or `None` where no
@@ -524,7 +527,11 @@ impl Layer {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn operation(&self) -> Option<&'static Operation> {
-        self.operation_name.known(lookup)
+        let row = self.operation_name.row(|ty, version| {
+            let found = lookup(ty, version)?;
+            u16::try_from(ROWS.iter().position(|row| std::ptr::eq(*row, found))?).ok()
+        });
+        ROWS.get(usize::from(row?)).copied()
     }
 }
 

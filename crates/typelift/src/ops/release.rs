@@ -11,7 +11,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{LayerKind, Operation};
-use crate::graph::{Attribute, Graph, IrVersion, Layer, OutputPort};
+use crate::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
 use crate::shape::Shape;
 
 /// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
@@ -320,13 +320,13 @@ pub fn requirements<'a>(graph: &Graph, layer: &'a Layer) -> impl Iterator<Item =
 
 /// What the shape of an input or output requires.
 fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
-    let (shape, is_open): (Shape, fn(&Shape) -> bool) = match super::start(layer)? {
-        LayerKind::Parameter => (layer.attribute("shape")?.parse().ok()?, |shape| !shape.is_static()),
-        LayerKind::Result => {
+    let (shape, is_open): (Shape, fn(&Shape) -> bool) = match layer.start()? {
+        Start::Parameter => (layer.attribute("shape")?.parse().ok()?, |shape| !shape.is_static()),
+        Start::Result => {
             let source = graph.producers(layer.id()).first().copied().flatten()?;
             (graph.output(source)?.shape().clone(), |shape| shape.rank().is_none())
         }
-        _ => return None,
+        Start::Assign => return None,
     };
     if shape.dims().unwrap_or_default().iter().any(|dim| dim.value() == Some(0)) {
         return Some(Requirement { release: Release::new(2023, 2), feature: Feature::EmptyTensor });

@@ -474,7 +474,7 @@ impl Changes {
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
 fn remove_unused(graph: &mut Edit<'_>, mut candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
     while let Some(id) = candidates.pop() {
-        let keeps = |layer: &Layer| ops::start(layer).is_some() || kind(layer) == LayerKind::Parameter;
+        let keeps = |layer: &Layer| layer.start().is_some() || kind(layer) == LayerKind::Parameter;
         let Some(layer) = graph.layer(id).filter(|layer| !keeps(layer)) else { continue };
         if graph.users(id).next().is_some() {
             continue;

@@ -3,8 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort};
-use crate::ops::{self, LayerKind};
+use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Start};
 use crate::xml;
 
 /// Limit on the places that one diagnostic points at.
@@ -45,7 +44,7 @@ fn separate_outputs(model: &mut Model) {
     let mut seen = Vec::new();
     for (result, tensor) in results(&model.graph) {
         let source = model.graph.layer(tensor.layer);
-        let is_input = source.is_some_and(|layer| ops::start(layer) == Some(LayerKind::Parameter));
+        let is_input = source.is_some_and(|layer| layer.start() == Some(Start::Parameter));
         if !is_input && !seen.contains(&tensor) {
             seen.push(tensor);
             continue;
@@ -104,6 +103,6 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
 
 /// The Results of a model with what feeds them.
 fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
-    let results = graph.layers().filter(|layer| ops::start(layer) == Some(LayerKind::Result));
+    let results = graph.layers().filter(|layer| layer.start() == Some(Start::Result));
     results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()
 }

@@ -9,8 +9,7 @@ use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
-use crate::graph::kind::{LayerKind, start};
-use crate::graph::{Direction, Graph, Input, Layer, LayerId, Output};
+use crate::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
 use crate::span::Span;
 
 /// What an edge says, in the order in which it is written.
@@ -443,12 +442,12 @@ fn edge_source(text: &str) -> Option<&str> {
 
 /// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.
 fn created_layers(graph: &Graph) -> HashSet<LayerId> {
-    let starts = graph.unordered().filter(|layer| start(layer).is_some());
+    let starts = graph.unordered().filter(|layer| layer.start().is_some());
     let mut pending: Vec<_> = starts.map(Layer::id).collect();
     let mut created: HashSet<_> = pending.iter().copied().collect();
     while let Some(id) = pending.pop() {
         // Nothing leads to a Parameter, whatever the edges say.
-        if graph.layer(id).and_then(start) == Some(LayerKind::Parameter) {
+        if graph.layer(id).and_then(Layer::start) == Some(Start::Parameter) {
             continue;
         }
         pending.extend(graph.sources(id).filter(|&source| created.insert(source)));
