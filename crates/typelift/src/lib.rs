@@ -134,6 +134,7 @@ mod indices;
 mod infer;
 mod interface;
 pub mod loss;
+pub mod marks;
 pub mod notation;
 mod number;
 mod numbers;

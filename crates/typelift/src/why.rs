@@ -312,7 +312,7 @@ impl<'a> Search<'a> {
                 graph: &model.graph,
                 path: String::new(),
                 door: None,
-                probe: Probe::new(model.source(), &model.weights),
+                probe: Probe::new(&model.weights),
             }],
             doors: HashMap::new(),
             indices: HashMap::new(),
@@ -345,12 +345,7 @@ impl<'a> Search<'a> {
                     let door = (next, layer.id(), at);
                     self.doors.insert(door, self.scopes.len());
                     let door = Some(door);
-                    self.scopes.push(Scope {
-                        graph: &body.graph,
-                        path,
-                        door,
-                        probe: Probe::new(self.model.source(), &self.model.weights),
-                    });
+                    self.scopes.push(Scope { graph: &body.graph, path, door, probe: Probe::new(&self.model.weights) });
                 }
             }
             next += 1;

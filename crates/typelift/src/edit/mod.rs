@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use self::element::Element;
 
 use crate::graph::{
-    EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, join_names,
+    EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
     split_names,
 };
 use crate::ops::{self, LayerKind};
@@ -235,9 +235,14 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn copy_metadata(&mut self, from: LayerId, to: LayerId) -> Result<(), EditError> {
-        let rt_info = self.graph.checked(from)?.rt_info;
-        if self.graph.checked(to)?.rt_info != rt_info {
-            self.changed(to)?.rt_info = rt_info;
+        let rt_info = self.graph.checked(from)?.rt_info.clone();
+        self.set_metadata(to, rt_info)
+    }
+
+    /// Gives a layer this `<rt_info>`, an element as text. What it had goes.
+    pub(crate) fn set_metadata(&mut self, id: LayerId, rt_info: Option<Text>) -> Result<(), EditError> {
+        if self.graph.checked(id)?.rt_info != rt_info {
+            self.changed(id)?.rt_info = rt_info;
         }
         Ok(())
     }
@@ -256,7 +261,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
-        let rt_info = self.graph.checked_output(from)?.rt_info;
+        let rt_info = self.graph.checked_output(from)?.rt_info.clone();
         if self.graph.checked_output(to)?.rt_info != rt_info {
             let port = self.changed(to.layer)?.outputs.get_mut(to.port).ok_or(EditError::NoOutput(to))?;
             port.rt_info = rt_info;

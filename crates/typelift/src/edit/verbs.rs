@@ -539,7 +539,7 @@ impl Edit<'_> {
         let layer = graph.layer_mut(id)?;
         let operation = layer.operation()?;
         if layer.bodies.is_empty() {
-            let outputs = Probe::new(source, weights).ask_as_it_is(graph, id, operation);
+            let outputs = Probe::new(weights).ask_as_it_is(graph, id, operation);
             return Some(outputs.map_err(|fault| fault.message.into()));
         }
         if layer.bodies.iter().any(|body| body.port_map.is_empty()) {

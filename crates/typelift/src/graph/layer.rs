@@ -29,7 +29,8 @@ pub struct Layer {
     pub(crate) inputs: Arc<[InputPort]>,
     pub(crate) outputs: SmallVec<[OutputPort; 1]>,
     pub(crate) bodies: Box<[Body]>,
-    pub(crate) rt_info: Option<Span>,
+    /// Its `<rt_info>`: that of the file, or one that was made.
+    pub(crate) rt_info: Option<Text>,
     /// Where the file has it; `None` for a layer that was added.
     pub(crate) span: Option<Span>,
     /// Whether names or attributes may differ from the text of `span`.
@@ -386,7 +387,7 @@ pub struct OutputPort {
     pub(crate) names: Option<Text>,
     /// The text between the port's tags, which holds the declared dims.
     pub(crate) content: Span,
-    pub(crate) rt_info: Option<Span>,
+    pub(crate) rt_info: Option<Text>,
 }
 
 impl OutputPort {

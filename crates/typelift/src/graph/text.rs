@@ -18,6 +18,11 @@ impl Text {
     pub(crate) fn of(part: &str, whole: &Arc<String>) -> Self {
         Self { whole: whole.clone(), span: Span::of(part, whole) }
     }
+
+    /// Where `whole` has it, if it is a piece of that.
+    pub(crate) fn place_in(&self, whole: &Arc<String>) -> Option<Span> {
+        Arc::ptr_eq(&self.whole, whole).then_some(self.span)
+    }
 }
 
 impl Deref for Text {

@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn over(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
             source: source.clone(),
-            evaluator: Evaluator::new(source, weights),
+            evaluator: Evaluator::new(weights),
             version,
             retyper: None,
             trusts_ports: false,

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::check_input_count;
 use super::value::{Evaluator, Values};
@@ -22,9 +21,9 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// A probe for one graph of a model with this text and these weights.
-    pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
-        let evaluator = Evaluator::new(source, weights);
+    /// A probe for one graph of a model with these weights.
+    pub(crate) fn new(weights: &Weights) -> Self {
+        let evaluator = Evaluator::new(weights);
         Self { evaluator, values: Values::default(), variables: HashMap::new(), iterations: None }
     }
 

@@ -126,7 +126,7 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
     let inputs = graph.tensors(id);
     let values = AttributeValues::of(layer, operation);
     let subject = Subject { graph, layer, operation, values: &values, given: None };
-    let mut probe = Probe::new(&model.source, &model.weights);
+    let mut probe = Probe::new(&model.weights);
     let names: Vec<_> = operation.attribute_names().filter(|it| name.is_none_or(|name| name == *it)).collect();
     find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())
 }

@@ -6,7 +6,6 @@
 //! they are read when somebody asks, once for all that share their attributes.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
@@ -59,7 +58,6 @@ struct Constant {
 /// Finds the values of the tensors of a model, within a budget for all of them.
 pub(crate) struct Evaluator {
     weights: Weights,
-    source: Arc<String>,
     /// Small constants, by the place of the attributes that they share with others.
     constants: HashMap<*const (), Constant>,
     /// How many more elements may go into and come out of evaluations.
@@ -67,9 +65,8 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(crate) fn new(source: &Arc<String>, weights: &Weights) -> Self {
-        let (weights, source) = (weights.clone(), source.clone());
-        Self { weights, source, constants: HashMap::default(), budget: BUDGET }
+    pub(crate) fn new(weights: &Weights) -> Self {
+        Self { weights: weights.clone(), constants: HashMap::default(), budget: BUDGET }
     }
 
     pub(crate) fn weights(&self) -> &Weights {
@@ -122,7 +119,7 @@ impl Evaluator {
         let read = || {
             let operation = layer.operation()?;
             let attributes = Attributes::new(layer, operation);
-            let evaluation = Evaluation::new(attributes, graph, 0, &self.weights, &self.source);
+            let evaluation = Evaluation::new(attributes, graph, 0, &self.weights);
             operation.evaluator().apply(&evaluation, &[]).map(Rc::new)
         };
         let Some(place) = layer.attributes.shared_at() else { return read() };
@@ -181,7 +178,7 @@ impl Evaluator {
         let output = layer.outputs.get(tensor.port).and_then(|port| port.shape.element_count()).unwrap_or(0);
         self.budget = self.budget.checked_sub(inputs + output)?;
         let attributes = Attributes::new(layer, operation);
-        let evaluation = Evaluation::new(attributes, graph, tensor.port, &self.weights, &self.source);
+        let evaluation = Evaluation::new(attributes, graph, tensor.port, &self.weights);
         let found = operation.evaluator().apply(&evaluation, &known);
         if let Some(fault) = evaluation.into_fault() {
             faults.push((tensor.layer, *fault));

@@ -99,7 +99,7 @@ impl Walk<'_> {
         if let Some(first) = tally.first {
             self.scope.diagnostics.push(Diagnostic { message, layer: None, ..first }.help(help));
         }
-        self.evaluator = Evaluator::new(&self.source, &Weights::none());
+        self.evaluator = Evaluator::new(&Weights::none());
         self.trusts_ports = true;
     }
 

@@ -63,6 +63,9 @@ impl Release {
     /// The first release that reads a port whose element type is open.
     pub const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
 
+    /// The first release that reads `DisablePrecisionConversion`; earlier ones pass over it, and read `precise`.
+    pub const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
+
     /// The first release that recognizes IR whatever its first 512 bytes are. Earlier ones look there for the whole `<net …>`
     /// tag, and want the text to go on behind them.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);

@@ -24,11 +24,12 @@ fn metadata(model: &Model) -> Option<Diagnostic> {
     let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
     for (_, graph) in model.graphs() {
         for layer in graph.layers() {
-            let ports = layer.outputs().iter().filter_map(|port| port.rt_info);
-            for span in layer.rt_info.into_iter().chain(ports) {
+            let ports = layer.outputs().iter().filter_map(|port| port.rt_info.as_ref());
+            for rt_info in layer.rt_info.iter().chain(ports) {
                 count += 1;
                 if count <= PLACES {
-                    found = found.at(span, format!("metadata of `{}`", layer.name()));
+                    let place = rt_info.place_in(&model.source).or(layer.span).unwrap_or_default();
+                    found = found.at(place, format!("metadata of `{}`", layer.name()));
                 }
             }
         }

@@ -9,7 +9,6 @@ use super::locate::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
 use crate::graph::{Body, Demands, Direction, Graph, InputPort, Layer, Model, Wire};
 use crate::shape::Shape;
-use crate::span::Span;
 
 /// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {
@@ -25,7 +24,7 @@ pub(super) fn model(model: &Model) -> String {
     printer.nested(|printer| {
         printer.graph(&model.graph);
         for extra in &model.extras {
-            printer.fragment(extra);
+            printer.fragment(extra.text(printer.source));
         }
     });
     printer.out.push_str("\n</net>\n");
@@ -165,8 +164,8 @@ impl<'a> Printer<'a> {
                 printer.edge(from, wire.from_port as usize, to, wire.to_port as usize);
             }
         });
-        if let Some(rt_info) = &graph.rt_info {
-            self.fragment(rt_info);
+        if let Some(rt_info) = graph.rt_info {
+            self.fragment(rt_info.text(self.source));
         }
     }
 
@@ -237,7 +236,7 @@ impl<'a> Printer<'a> {
     /// The output ports of a layer from a position on.
     pub(super) fn outputs(&mut self, layer: &Layer, start: usize) {
         for port in layer.outputs.iter().skip(start) {
-            self.port(port.id, port.element_type, &port.shape, port.names.as_deref(), port.rt_info.as_ref());
+            self.port(port.id, port.element_type, &port.shape, port.names.as_deref(), port.rt_info.as_deref());
         }
     }
 
@@ -250,10 +249,11 @@ impl<'a> Printer<'a> {
     }
 
     fn input(&mut self, port: &InputPort, element_type: ElementType, shape: &Shape) {
-        self.port(port.id, element_type, shape, None, rt_info_in(self.source, port.content).as_ref());
+        let rt_info = rt_info_in(self.source, port.content).map(|span| span.text(self.source));
+        self.port(port.id, element_type, shape, None, rt_info);
     }
 
-    fn port(&mut self, id: u64, element_type: ElementType, shape: &Shape, names: Option<&str>, rt_info: Option<&Span>) {
+    fn port(&mut self, id: u64, element_type: ElementType, shape: &Shape, names: Option<&str>, rt_info: Option<&str>) {
         self.open("port");
         self.number("id", id);
         self.attribute("precision", element_type.port_name().unwrap_or("UNSPECIFIED"));
@@ -320,9 +320,9 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Metadata as in the source, except for white space between elements.
-    pub(super) fn fragment(&mut self, fragment: &Span) {
-        let mut reader = Reader::from_str(fragment.text(self.source));
+    /// Metadata as it is, except for white space between elements.
+    pub(super) fn fragment(&mut self, fragment: &str) {
+        let mut reader = Reader::from_str(fragment);
         reader.config_mut().allow_dangling_amp = true;
         let outer = self.line_start.len();
         // Whether the innermost element has no content yet, and whether its last content was text.

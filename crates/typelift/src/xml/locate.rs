@@ -191,24 +191,3 @@ pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
     }
     found
 }
-
-/// Whether the metadata at `span` has this attribute, in the one version that OpenVINO knows.
-pub(crate) fn has_rt_info(source: &str, span: Span, name: &str) -> bool {
-    let mut tokens = Tokens::new(source, span);
-    let Ok(Some(root)) = tokens.child(None) else { return false };
-    while let Ok(Some(child)) = tokens.child(Some(&root)) {
-        let says = |wanted: &str, value: &str| {
-            Tokens::attributes(&child)
-                .flatten()
-                .find(|(name, _)| *name == wanted)
-                .is_some_and(|(_, found)| found == value)
-        };
-        if child.name() == "attribute" && says("name", name) && says("version", "0") {
-            return true;
-        }
-        if tokens.skip(&child).is_err() {
-            return false;
-        }
-    }
-    false
-}

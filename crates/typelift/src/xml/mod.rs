@@ -5,6 +5,7 @@
 mod canonical;
 mod in_order;
 mod locate;
+mod metadata;
 mod read;
 mod splice;
 mod tokens;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 use std::thread;
 
 pub(crate) use locate::{
-    declared_dims, declares, has_rt_info, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
+    declared_dims, declares, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
 };
+pub(crate) use metadata::{Entry, entries};
 pub use read::{Reading, parse, parse_alone};
 
 use thiserror::Error;

@@ -408,7 +408,7 @@ impl<'a> Splice<'a> {
                 }
                 "rt_info" if !replace(&mut text.metadata, true) => {
                     let written = tokens.skip(&child)?;
-                    self.metadata(written, layer.rt_info);
+                    self.metadata(written, layer.rt_info.as_deref());
                 }
                 name => {
                     let joint = text.take_joint(name);
@@ -437,7 +437,7 @@ impl<'a> Splice<'a> {
             printer.open("output");
             printer.content("output", |printer| printer.outputs(layer, 0));
         };
-        let print_metadata = |printer: &mut Printer<'a>| layer.rt_info.iter().for_each(|span| printer.fragment(span));
+        let print_metadata = |printer: &mut Printer<'a>| layer.rt_info.iter().for_each(|text| printer.fragment(text));
         let print_joints =
             |printer: &mut Printer<'a>| text.joints.iter().for_each(|(_, body, print)| print(printer, body));
         let lacks_data = !text.data && !layer.attributes.is_empty();
@@ -461,13 +461,13 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Lets the `<rt_info>` of a layer or a port be another one of the file.
-    fn metadata(&mut self, written: Span, wanted: Option<Span>) {
+    /// Lets the `<rt_info>` of a layer or a port be another one.
+    fn metadata(&mut self, written: Span, wanted: Option<&str>) {
         match wanted {
-            Some(wanted) if wanted == written => {}
+            Some(wanted) if wanted == written.text(self.source) => {}
             Some(wanted) => {
                 let layout = self.layout(written.start);
-                self.edit(self.with_gap(written), layout, |printer| printer.fragment(&wanted));
+                self.edit(self.with_gap(written), layout, |printer| printer.fragment(wanted));
             }
             None => self.delete(written),
         }
@@ -542,7 +542,7 @@ impl<'a> Splice<'a> {
                     if keeps_metadata && self.stays(tokens, &port, output.declared, output.content, output) {
                         tokens.pass(&port, content)?;
                     } else {
-                        self.port(tokens, &port, output, Some(output.rt_info))?;
+                        self.port(tokens, &port, output, Some(output.rt_info.as_deref()))?;
                     }
                 }
                 Some(None) => drop(tokens.skip(&port)?),
@@ -583,7 +583,7 @@ impl<'a> Splice<'a> {
         tokens: &mut Tokens<'a>,
         port: &Element<'a>,
         output: &OutputPort,
-        mut metadata: Option<Option<Span>>,
+        mut metadata: Option<Option<&str>>,
     ) -> Result<(), Diagnostic> {
         let written = Tokens::attributes(port).flatten().find(|(name, _)| *name == "precision").map(|(_, value)| value);
         if written.and_then(ElementType::from_port_name) != Some(output.element_type) {
@@ -609,7 +609,7 @@ impl<'a> Splice<'a> {
         let agrees = if shape.is_some() { matches_dims(&declared, &output.shape) } else { dims.is_empty() };
         let new = metadata.flatten();
         if let Some(new) = new.filter(|_| agrees || !is_tag) {
-            self.append(tokens.span_since(port), |printer| printer.fragment(&new));
+            self.append(tokens.span_since(port), |printer| printer.fragment(new));
         }
         if agrees {
             return Ok(());
@@ -629,7 +629,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Writes a shape in the place of the dims of a port; into a port that is a tag alone, with its metadata.
-    fn replace_dims(&mut self, whole: Span, tag: Span, dims: &[Span], shape: &Shape, metadata: Option<Span>) {
+    fn replace_dims(&mut self, whole: Span, tag: Span, dims: &[Span], shape: &Shape, metadata: Option<&str>) {
         let layout = self.layout(whole.start);
         let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(shape));
         match dims.split_first() {

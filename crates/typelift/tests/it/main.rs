@@ -20,6 +20,7 @@ mod hostile;
 mod library;
 mod lowering;
 mod malformed;
+mod marks;
 mod models;
 mod mutations;
 mod notation;

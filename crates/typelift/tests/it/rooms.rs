@@ -21,6 +21,7 @@ const ORDER: &[&str] = &[
     "ops",
     "infer",
     "edit",
+    "marks",
     "align",
     "numbers",
     "indices",

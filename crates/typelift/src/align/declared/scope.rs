@@ -114,7 +114,7 @@ impl<'a> Scope<'a> {
             asked: HashMap::default(),
             ties: Vec::new(),
             variables: HashMap::default(),
-            probe: Probe::new(model.source(), &model.weights),
+            probe: Probe::new(&model.weights),
         }
     }
 }

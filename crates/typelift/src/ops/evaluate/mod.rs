@@ -92,19 +92,12 @@ pub(crate) struct Evaluation<'a> {
     /// Which output it is.
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
-    source: &'a str,
     fault: RefCell<Option<Box<Fault>>>,
 }
 
 impl<'a> Evaluation<'a> {
-    pub(crate) fn new(
-        attributes: Attributes<'a>,
-        graph: &'a Graph,
-        port: usize,
-        weights: &'a Weights,
-        source: &'a str,
-    ) -> Self {
-        Self { attributes, graph, port, weights, source, fault: RefCell::default() }
+    pub(crate) fn new(attributes: Attributes<'a>, graph: &'a Graph, port: usize, weights: &'a Weights) -> Self {
+        Self { attributes, graph, port, weights, fault: RefCell::default() }
     }
 
     /// Why OpenVINO refuses the model, where the evaluation said so.
@@ -124,7 +117,8 @@ impl<'a> Evaluation<'a> {
 
     /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
     pub(crate) fn is_decompression(&self) -> bool {
-        self.layer.rt_info.is_some_and(|span| xml::has_rt_info(self.source, span, "decompression"))
+        let rt_info = self.layer.rt_info.as_deref();
+        rt_info.is_some_and(|text| xml::entries(text).iter().any(|entry| entry.name == "decompression"))
     }
 
     /// Says that OpenVINO refuses a model in which this must be evaluated.

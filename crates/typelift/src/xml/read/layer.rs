@@ -13,7 +13,7 @@ use super::{Fatal, Last, MAX_DEPTH, Read, SHOWN};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{
     Attribute, AttributeList, BackEdge, Body, Direction, Graph, InputPort, Layer, LayerId, OperationName, OutputPort,
-    PortMapEntry,
+    PortMapEntry, Text,
 };
 use crate::number::integer_prefix;
 use crate::shape::{Dim, Shape};
@@ -143,7 +143,7 @@ impl<'a> Read<'a> {
                 "rt_info" if layer.rt_info.is_none() => {
                     let span = self.tokens.skip(&child)?;
                     self.check_rt_info(span, layer);
-                    layer.rt_info = Some(span);
+                    layer.rt_info = Some(Text::of(span.text(self.source), self.source));
                 }
                 "back_edges" if back_edges.is_none() => back_edges = Some(self.back_edges(&child)?),
                 name if name.contains("port_map") && !port_maps.contains_key(name) => {
@@ -331,7 +331,7 @@ impl<'a> Read<'a> {
             shape,
             names: names.filter(|names| !names.is_empty()).map(|names| self.text(names)),
             content: self.tokens.content_of(element),
-            rt_info,
+            rt_info: rt_info.map(|span| Text::of(span.text(self.source), self.source)),
             id,
             declared: element_type,
             ..OutputPort::new(element_type.unwrap_or(ElementType::Dynamic), Shape::dynamic())
