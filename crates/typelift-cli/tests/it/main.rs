@@ -1,5 +1,6 @@
 //! One binary for every test of the program: linking is most of what a test costs.
 
+mod answers;
 mod cli;
 mod diff;
 mod documents;

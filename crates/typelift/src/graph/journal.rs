@@ -3,6 +3,8 @@
 //! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
 //! takes them out together at its end.
 
+use std::collections::BTreeSet;
+
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
@@ -32,6 +34,11 @@ impl Record {
     /// The wire that went.
     fn unwired(&self) -> Option<EdgeIndex> {
         if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
+    }
+
+    /// The body that was to be edited.
+    fn entered(&self) -> Option<(NodeIndex, u32)> {
+        if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
     }
 }
 
@@ -234,13 +241,10 @@ impl Graph {
 
     /// Looks for a cycle that the batch closed, here or in a body.
     pub(crate) fn check_batch(&self) -> Result<(), EditError> {
-        for record in &self.journal.records {
-            if let &Record::Entered(node, at, _) = record
-                && let Some(body) = self.weight(node).and_then(|layer| layer.bodies.get(at as usize))
-            {
-                body.graph.check_batch()?;
-            }
-        }
+        // Each body once, however often it was entered: bodies in bodies would multiply.
+        let entered: BTreeSet<_> = self.journal.records.iter().filter_map(Record::entered).collect();
+        let bodies = entered.into_iter().filter_map(|(node, at)| self.weight(node)?.bodies.get(at as usize));
+        bodies.into_iter().try_for_each(|body| body.graph.check_batch())?;
         let cycle = if self.journal.may_close_cycle { self.find_cycle() } else { None };
         cycle.map_or(Ok(()), |cycle| Err(EditError::Cycle(cycle)))
     }

@@ -205,6 +205,8 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
         let withheld = match states.get(&next) {
             None => match open(graph, next) {
                 Some((_, feeds)) => {
+                    // What a circle comes back to is not known.
+                    states.insert(next, State::Unknown);
                     path.push((next, feeds, 0));
                     None
                 }

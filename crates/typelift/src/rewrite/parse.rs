@@ -10,6 +10,8 @@ use crate::ops;
 
 /// Terms in terms deeper than this are refused.
 const DEEPEST: usize = 64;
+/// Limit on the terms of one side of a rule: matching and building go from one to the next by recursion.
+const MOST_TERMS: usize = 256;
 
 /// A name that a rule gives to a tensor.
 #[derive(Clone, Debug)]
@@ -243,6 +245,11 @@ impl<'a> Parser<'a> {
         let start = self.cursor.at;
         if self.depth > DEEPEST {
             return Err(self.cursor.error(start..start + 1, format!("the rule nests deeper than {DEEPEST}")));
+        }
+        if self.side.terms.len() >= MOST_TERMS {
+            let error =
+                self.cursor.error(start..start + 1, format!("this side of the rule has over {MOST_TERMS} terms"));
+            return Err(error.with_help("split the rule into several, each for a part of the graph"));
         }
         let term = match Literal::read(&mut self.cursor)? {
             Some(literal) => self.put(start..self.cursor.at, TermKind::Literal(literal)),

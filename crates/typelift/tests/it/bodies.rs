@@ -10,7 +10,8 @@
 )]
 
 use typelift::diagnostic::Code;
-use typelift::{Diagnostic, Model};
+use typelift::graph::{NewLayer, Place};
+use typelift::{Diagnostic, LayerId, Model};
 
 use crate::recorded;
 
@@ -145,4 +146,27 @@ fn layers_that_the_reader_drops_have_no_errors() {
         diagnostics.iter().filter(|found| found.is_error()).count()
     };
     assert_eq!((errors(&used), errors(&unused)), (1, 0));
+}
+
+/// What is checked again each time that it was entered doubles with every level, and would never end.
+#[test]
+fn a_batch_that_enters_bodies_in_bodies_checks_each_once() {
+    let depth = 60;
+    let (model, _) = ours(&nested_loops(depth, &innermost("Add", "")), vec![1; 8]);
+    let mut model = model.unwrap();
+    let (inner, grow) = model.find(&format!("{}grow", "loop/body/".repeat(depth))).unwrap();
+    let places = (1..=depth).map(|level| inner.steps()[..level].iter().copied().collect::<Place>());
+    let places: Vec<_> = places.collect();
+    let sources = [grow.output(0), grow.output(0)];
+    model
+        .edit(|graph| {
+            for place in places.iter().chain(&places) {
+                graph.at(place)?.set_name(LayerId(0), "parameter")?;
+            }
+            let mut inner = graph.at(&inner)?;
+            let sum = inner.add(NewLayer::new("Add", "opset1").named("again"), &sources)?;
+            inner.connect(sum.output(0), LayerId(10).input(0))
+        })
+        .unwrap();
+    assert!(model.graph().verify().is_ok());
 }

@@ -425,3 +425,28 @@ fn what_the_documents_show_can_be_read() {
         assert_eq!(shown, table, "UPDATE_DOCS=1 writes the table anew");
     }
 }
+
+/// A tree of sums, as a rule and as a graph.
+fn sums(leaves: usize) -> (String, String) {
+    let (mut pattern, mut graph): (Vec<String>, Vec<String>) =
+        (0..leaves).map(|leaf| (format!("x{leaf}"), format!("x{leaf} = Parameter : f32[]\n"))).unzip();
+    let mut names = pattern.clone();
+    while names.len() > 1 {
+        pattern = pattern.chunks(2).map(|pair| format!("Add({})", pair.join(", "))).collect();
+        let sum = |pair: &[String]| (format!("{}_{}", pair[0], pair.len()), format!("Add({})", pair.join(", ")));
+        let sums: Vec<_> = names.chunks(2).map(sum).collect();
+        graph.extend(sums.iter().map(|(name, sum)| format!("{name} = {sum}\n")));
+        names = sums.into_iter().map(|(name, _)| name).collect();
+    }
+    (format!("{} => Relu(x0)", pattern[0]), format!("{}r = Result({})", graph.concat(), names[0]))
+}
+
+#[test]
+fn the_largest_pattern_matches_on_a_small_stack() {
+    let (pattern, graph) = sums(128);
+    let small = std::thread::Builder::new().stack_size(512 << 10);
+    let rewritten = small.spawn(move || rewritten(&graph, &[&pattern])).unwrap().join().unwrap();
+    assert!(rewritten.contains("ReLU(0)"), "{rewritten}");
+    let refused = sums(256).0.parse::<Rule>().unwrap_err().to_string();
+    assert!(refused.contains("over 256 terms"), "{refused}");
+}

@@ -502,7 +502,9 @@ impl<'a> Search<'a> {
             return layer.inputs().first().is_some_and(|port| port.declared == Some(to));
         }
         let operation = layer.operation().filter(|_| layer.bodies().is_empty());
-        let Some(case) = operation.and_then(|operation| self.case(scope, layer, operation)) else { return false };
+        let case = operation.and_then(|operation| self.case(scope, layer, operation));
+        // An operation has as many inputs as come before the first one that nothing feeds.
+        let Some(case) = case.filter(|case| input.port < case.ports.len()) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))
     }
