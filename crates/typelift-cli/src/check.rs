@@ -105,7 +105,7 @@ fn parse_allowed(text: &str) -> Result<Kinds, String> {
 fn refuse_missing_weights(file: &Path, found: &mut [Diagnostic]) {
     for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
         match shared_weights(file) {
-            Some(bin) => it.help.push(format!("`--bin {}` reads the weights that are beside it", bin.display())),
+            Some(bin) => it.help.push(format!("`--bin {}` reads the weights that are beside it", bin.display()).into()),
             None => it.severity = Severity::Error,
         }
     }

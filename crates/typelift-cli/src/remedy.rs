@@ -43,7 +43,7 @@ pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl It
         Some(Remedy::ConvertInput) => Some("`--input-type` takes the type and computes what the file does".to_owned()),
         _ => None,
     };
-    diagnostic.help.iter().cloned().chain(options).chain(fix.map(Fix::help))
+    diagnostic.help.iter().map(ToString::to_string).chain(options).chain(fix.map(Fix::help))
 }
 
 /// The fixes of the diagnostics of a file, by position.

@@ -119,7 +119,7 @@ impl Session {
                 "layer": diagnostic.layer.as_ref().map(LayerRef::full_name),
                 "line": place.map(|(line, _)| line),
                 "notes": related.chain(&diagnostic.notes).collect::<Vec<_>>(),
-                "help": diagnostic.help.iter().cloned().chain(diagnostic.remedy.as_ref().and_then(Remedy::help)).collect::<Vec<_>>(),
+                "help": diagnostic.help.iter().map(ToString::to_string).chain(diagnostic.remedy.as_ref().and_then(Remedy::help)).collect::<Vec<_>>(),
             })
         };
         found.iter().map(finding).collect()

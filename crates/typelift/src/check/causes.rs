@@ -9,8 +9,8 @@ use typelift_promote::ElementType;
 
 use super::PLACES;
 use super::ports::Declared;
-use crate::diagnostic::{Code, Diagnostic, Label, LayerRef, Severity};
-use crate::graph::{Attribute, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
+use crate::diagnostic::{About, Code, Diagnostic, Help, Label, LayerRef, Severity};
+use crate::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
 use crate::infer::value_as_declared;
 use crate::ops::{self, LayerKind};
 use crate::span::Span;
@@ -166,7 +166,7 @@ impl<'a> Causes<'a> {
             let related = members.first().map(|&at| found[at].related.clone()).unwrap_or_default();
             let value = self.value_as_declared(origin).filter(|_| found[cause].code == Code::AssumedAttribute);
             let it = &mut found[cause];
-            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}")]);
+            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}").into()]);
             (it.severity, it.victims) = (Severity::Error, victims);
             it.labels.extend(labels);
             it.related.extend(related);
@@ -203,9 +203,9 @@ impl<'a> Causes<'a> {
             it.help.clear();
         }
         match help {
-            Some(help) => it.help.insert(0, help),
+            Some(help) => it.help.insert(0, help.into()),
             None if it.help.is_empty() => {
-                it.help.push(format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()));
+                it.help.push(format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()).into());
             }
             None => {}
         }
@@ -236,7 +236,7 @@ impl<'a> Causes<'a> {
             joined.notes.push(format!("{more} more layers do not take it either"));
         }
         let correct = || format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name());
-        joined.help.push(help.unwrap_or_else(correct));
+        joined.help.push(help.unwrap_or_else(correct).into());
         let converts =
             members.iter().all(|&at| found[at].remedy == first.remedy) && !has_bytes_of_another_type(layer, port);
         joined.remedy = first.remedy.clone().filter(|_| converts);
@@ -268,19 +268,16 @@ impl<'a> Causes<'a> {
         let ignored: Vec<_> = found.iter().filter(|it| it.code == Code::EdgeToUnknownLayer).cloned().collect();
         for lint in ignored {
             let Some(edge) = lint.labels.first() else { continue };
-            let text = edge.span.text(self.source);
-            let starts_at = |id: &str| text.contains(&format!("from-layer=\"{id}\""));
-            let is_meant = |it: &Diagnostic| {
-                let help = it.help.first().and_then(|help| help.strip_prefix("add <edge from-layer=\""));
-                help.and_then(|help| help.split('"').next()).is_some_and(starts_at)
-            };
-            let id = |it: &Diagnostic| it.layer.as_ref().map_or(String::new(), |layer| layer.id.to_string());
+            let About::Edge { from: (start, _), .. } = *lint.about else { continue };
+            let is_meant =
+                |it: &Diagnostic| matches!(it.help.first(), Some(Help::AddEdge { from: (id, _), .. }) if *id == start);
+            let starts_at = |it: &Diagnostic| it.layer.as_ref().is_some_and(|layer| layer.id == start);
             if let Some(error) = found.iter_mut().find(|it| is_meant(it)) {
                 error.labels.push(edge.clone());
                 error.notes.push(lint.message.clone());
                 found.retain(|it| *it != lint);
             } else {
-                found.retain(|it| it.code != Code::UnreachableLayer || !starts_at(&id(it)));
+                found.retain(|it| it.code != Code::UnreachableLayer || !starts_at(it));
             }
         }
     }
@@ -294,8 +291,8 @@ impl<'a> Causes<'a> {
         let faulty = of(Diagnostic::is_error);
         let repeated = of(|it| it.code == Code::DuplicateLayerId);
         let misspelt = of(|it| match it.code {
-            Code::UnknownAttribute => meant(it).is_some(),
-            Code::UnknownElement => meant_element(it).is_some(),
+            Code::UnknownAttribute => it.about.meant_attribute().is_some(),
+            Code::UnknownElement => it.about.meant_element().is_some(),
             Code::AssumedAttribute | Code::IncompleteParameter => true,
             _ => false,
         });
@@ -308,13 +305,12 @@ impl<'a> Causes<'a> {
                 return found.iter().any(|error| error.is_error() && same_place(error));
             }
             if it.code == Code::StalePort {
-                return misspelt.contains(&key(reference)) && it.message.starts_with("output");
+                return misspelt.contains(&key(reference)) && is_about_port(it, Direction::Output);
             }
             let Some((graph, layer)) = self.find(reference).filter(|_| Aspect::of(it.code).is_some()) else {
                 return false;
             };
-            // What the reader says about a port of an edge has the edge, too.
-            let counts_outputs = it.code == Code::UnknownPort && it.labels.len() == 1;
+            let counts_outputs = it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
             let is_cause = |source| {
                 let source = (reference.path.clone(), source);
                 repeated.contains(&source) || counts_outputs && faulty.contains(&source)
@@ -350,10 +346,10 @@ impl<'a> Causes<'a> {
             .collect();
         for (at, layer, set, span) in later {
             let it = &mut found[at];
-            it.help = vec![format!(
-                "write version=\"opset{set}\": that `{}` has all of its attributes and ports",
-                layer.ty()
-            )];
+            it.help = vec![
+                format!("write version=\"opset{set}\": that `{}` has all of its attributes and ports", layer.ty())
+                    .into(),
+            ];
             it.labels.push(Label { span, message: "an older version of the operation".to_owned() });
             let reference = it.layer.clone();
             found.retain(|it| it.code != Code::UnknownAttribute || it.layer != reference);
@@ -369,8 +365,7 @@ impl<'a> Causes<'a> {
                 self.fill_in_assumed(it, graph, layer);
             }
             if let Some(set) = ops::revisions(layer.ty()).iter().flat_map(|row| row.opsets()).min() {
-                let help = it.help.iter_mut();
-                help.for_each(|help| *help = help.replace("version=\"…\"", &format!("version=\"opset{set}\"")));
+                it.help.iter_mut().for_each(|help| help.fill_in("version", &format!("opset{set}")));
             }
             let Some(port) = layer.outputs().first() else { continue };
             let Declared { element_type, dims } = Declared::read(self.source, port.declared, port.content);
@@ -379,14 +374,14 @@ impl<'a> Causes<'a> {
             for help in &mut it.help {
                 if let Some(ty) = element_type {
                     for name in ["element_type", "destination_type"] {
-                        *help = help.replace(&format!("{name}=\"…\""), &format!("{name}=\"{ty}\""));
+                        help.fill_in(name, ty.name());
                     }
                 }
                 if !dims.is_empty() {
-                    if ops::is_constant(layer) && help.starts_with("correct `shape`") {
-                        *help = format!("write shape=\"{shape}\", as its port declares");
+                    if ops::is_constant(layer) && it.about.is_about("shape") && it.code == Code::InvalidValue {
+                        *help = format!("write shape=\"{shape}\", as its port declares").into();
                     }
-                    *help = help.replace("shape=\"…\"", &format!("shape=\"{shape}\""));
+                    help.fill_in("shape", &shape);
                 }
             }
         }
@@ -394,11 +389,10 @@ impl<'a> Causes<'a> {
 
     /// Puts the value of an assumed attribute into its help with which the outputs of the layer would be as declared.
     fn fill_in_assumed(&self, it: &mut Diagnostic, graph: &Graph, layer: &Layer) {
-        let Some(name) = it.message.split('`').nth(3) else { return };
-        let is_list = it.labels.iter().any(|label| label.message.ends_with("is empty"));
-        if is_list || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
-            let value = value_as_declared(self.model, graph, layer.id(), Some(name));
-            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}")]);
+        let About::Assumed { attribute, value } = *it.about else { return };
+        if value.is_empty() || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
+            let value = value_as_declared(self.model, graph, layer.id(), Some(attribute));
+            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}").into()]);
         }
     }
 
@@ -408,7 +402,7 @@ impl<'a> Causes<'a> {
         let mut meant = HashSet::new();
         for it in found.iter_mut() {
             let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
-                || it.code == Code::StalePort && it.message.starts_with("input")
+                || is_about_port(it, Direction::Input)
                 || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
             let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
             if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {
@@ -416,8 +410,7 @@ impl<'a> Causes<'a> {
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
             if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
-                it.help =
-                    vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".to_owned()];
+                it.help = vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".into()];
                 continue;
             }
             let Some(wrong) = self.wrong_input(graph, layer) else { continue };
@@ -507,6 +500,7 @@ impl Wrong<'_> {
                     "exchange the two edges: going by what its ports declare, the tensors of inputs {one} and {other} are \
                      swapped"
                 )
+                .into()
             }
             Self::Source { input, producer, port, edge } => {
                 label(it, edge, format!("the edge to input {input}"));
@@ -519,18 +513,13 @@ impl Wrong<'_> {
                     producer.id(),
                     port.id()
                 )
+                .into()
             }
-            Self::Missing { input, producer, port } => format!(
-                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {} {} `{}` is what \
-                 the port declares, and nothing uses it",
-                producer.id(),
-                port.id(),
-                layer.id(),
-                id(input),
-                producer.ty(),
-                producer.id(),
-                producer.name()
-            ),
+            Self::Missing { input, producer, port } => Help::AddEdge {
+                from: (producer.id(), port.id()),
+                to: (layer.id(), id(input)),
+                producer: format!("{} {} `{}`", producer.ty(), producer.id(), producer.name()),
+            },
         };
         it.help = vec![help];
     }
@@ -541,11 +530,10 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
     let misspelt: Vec<_> = found
         .iter()
         .filter(|it| it.code == Code::UnknownAttribute)
-        .filter_map(|it| Some((it.layer.clone()?, meant(it)?.to_owned(), it.clone())))
+        .filter_map(|it| Some((it.layer.clone()?, it.about.meant_attribute()?.to_owned(), it.clone())))
         .collect();
     for (layer, meant, lint) in misspelt {
-        let quoted = format!("`{meant}`");
-        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&layer) && it.message.contains(&quoted);
+        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&layer) && it.about.is_about(&meant);
         found.retain(|it| !(is_of(it) && [Code::IncompleteParameter, Code::AssumedAttribute].contains(&it.code)));
         if let Some(error) = found.iter_mut().find(|it| it.is_error() && is_of(it)) {
             error.labels.extend(lint.labels.iter().map(|it| Label { message: lint.message.clone(), ..it.clone() }));
@@ -557,9 +545,9 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
 
 /// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.
 fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
-    let misspelt: Vec<_> = found.iter().filter(|it| meant_element(it).is_some()).cloned().collect();
+    let misspelt: Vec<_> = found.iter().filter(|it| it.about.meant_element().is_some()).cloned().collect();
     for lint in misspelt {
-        let codes: &[Code] = match meant_element(&lint) {
+        let codes: &[Code] = match lint.about.meant_element() {
             Some("data") => &[Code::AssumedAttribute, Code::IncompleteParameter, Code::MissingAttribute],
             Some("input" | "output") => &[Code::UnknownPort],
             Some("layers") => &[Code::UnreferencedWeights],
@@ -574,17 +562,13 @@ fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The element that a lint about an unknown one says is meant.
-fn meant_element(lint: &Diagnostic) -> Option<&str> {
-    let help = lint.help.first().filter(|_| lint.code == Code::UnknownElement)?;
-    help.strip_prefix("write <")?.split('>').next()
-}
-
 /// Joins the outputs that a loop misses with the entries that its port map misses.
 fn explain_port_maps(found: &mut Vec<Diagnostic>) {
     let incomplete: Vec<_> = found.iter().filter(|it| it.code == Code::IncompletePortMap).cloned().collect();
     for lint in incomplete {
-        let follows = |it: &Diagnostic| it.code == Code::UnknownPort && it.labels.len() == 1 && it.layer == lint.layer;
+        let follows = |it: &Diagnostic| {
+            it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. }) && it.layer == lint.layer
+        };
         if !found.iter().any(follows) {
             continue;
         }
@@ -615,14 +599,14 @@ fn join_oversized(found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The attribute that a lint about an unknown one says is meant.
-fn meant(lint: &Diagnostic) -> Option<&str> {
-    lint.help.first()?.strip_prefix("write `")?.split('`').next()
+/// Whether a lint says that a port declares something else than there is.
+fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
+    matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
 }
 
 /// Whether a lint is about an attribute that no other attribute's name is near to.
 fn is_stray_attribute(it: &Diagnostic) -> bool {
-    it.code == Code::UnknownAttribute && meant(it).is_none()
+    it.code == Code::UnknownAttribute && it.about.meant_attribute().is_none()
 }
 
 /// A victim's place, with what is wrong there.

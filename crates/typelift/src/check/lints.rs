@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::Check;
-use crate::diagnostic::{Code, Related};
+use crate::diagnostic::{About, Code, Help, Owner, Related};
 use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
 use crate::loss::Audit;
 use crate::ops::{self, LayerKind, Operation};
@@ -58,25 +58,27 @@ impl<'a> Check<'a> {
                 ("destination_type", _) => (
                     "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
-                        Some(ty) => format!("add destination_type=\"{ty}\", as its port declares"),
-                        None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".to_owned(),
+                        Some(ty) => format!("add destination_type=\"{ty}\", as its port declares").into(),
+                        None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".into(),
                     },
                 ),
                 ("hidden_size", _) if size().is_some() => (
                     format!("OpenVINO assumes {assumed}"),
-                    format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()),
+                    format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()).into(),
                 ),
                 ("levels", _) => (
                     format!("OpenVINO assumes {assumed}, and its plugins refuse it"),
-                    "add levels=\"256\" for 8 bits, or the number of levels that is meant".to_owned(),
+                    "add levels=\"256\" for 8 bits, or the number of levels that is meant".into(),
                 ),
-                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), format!("add {name}=\"…\"")),
-                (_, "0") => ("OpenVINO assumes 0".to_owned(), format!("add {name}=\"…\"")),
+                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Help::add([*name], Owner::Here)),
+                (_, "0") => ("OpenVINO assumes 0".to_owned(), Help::add([*name], Owner::Here)),
                 (_, assumed) => {
-                    (format!("OpenVINO assumes {assumed}"), format!("add {name}=\"{assumed}\" if that is meant"))
+                    let help = format!("add {name}=\"{assumed}\" if that is meant");
+                    (format!("OpenVINO assumes {assumed}"), help.into())
                 }
             };
-            let lint = self.lint(Code::AssumedAttribute, layer, message).at(span, label);
+            let about = About::Assumed { attribute: name, value: assumed };
+            let lint = self.lint(Code::AssumedAttribute, layer, message).at(span, label).about(about);
             self.diagnostics.push(lint.help(help));
         }
     }

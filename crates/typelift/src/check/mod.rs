@@ -18,7 +18,7 @@ use typelift_promote::ElementType;
 
 use self::constants::Constant;
 use self::order::Errors;
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{
     Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Start, split_names,
 };
@@ -340,10 +340,12 @@ impl<'a> Check<'a> {
         let unknown: Vec<_> = layer.attributes().iter().map(Attribute::name).filter(|name| !is_known(name)).collect();
         for &name in unknown.iter().take(PLACES) {
             let message = format!("`{}` has no attribute `{name}`: OpenVINO ignores it", layer.ty());
-            let lint =
-                self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "data", name), "ignored");
             let known: Vec<_> = operation.attribute_names().collect();
-            let help = match (spelling::attribute(name, known.iter().copied()), known.is_empty()) {
+            let meant = spelling::attribute(name, known.iter().copied());
+            let about = About::Unknown { attribute: name.to_owned(), meant: meant.map(str::to_owned) };
+            let lint = self.lint(Code::UnknownAttribute, layer, message).about(about);
+            let lint = lint.at(self.locate(layer, "data", name), "ignored");
+            let help = match (meant, known.is_empty()) {
                 (Some(meant), _) => format!("write `{meant}` if that is meant"),
                 (None, true) => "it has no attributes at all: remove it".to_owned(),
                 (None, false) => format!("remove it; the attributes of `{}` are {}", layer.ty(), known.join(", ")),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Check;
-use crate::diagnostic::{Code, Diagnostic, Remedy};
+use crate::diagnostic::{About, Code, Diagnostic, Remedy};
 use crate::graph::{Direction, Graph, Layer, LayerId, OutputPort};
 use crate::shape::Shape;
 use crate::span::Span;
@@ -151,6 +151,7 @@ impl<'a> Check<'a> {
     fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
         let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
+        let lint = lint.about(About::Port { direction, at });
         let lint = lint.help("correct the port; OpenVINO itself does not read it");
         Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
     }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
+use crate::diagnostic::{Code, Diagnostic, Help, LayerRef, Remedy};
 use crate::graph::{Graph, IrVersion, Layer, Model, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement};
 use crate::span::Span;
@@ -152,10 +152,10 @@ fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, 
     let mut diagnostic = refusal(&what, release, target).at(span, format!("`{}` needs it", layer.name()));
     diagnostic.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() });
     if matches!(feature, Feature::Operation { .. }) {
-        diagnostic.help.extend(older(layer, target));
+        diagnostic.help.extend(older(layer, target).map(Help::from));
     }
     if feature == Feature::OpenShape && !layer.outputs().is_empty() {
-        diagnostic.help.push("give the input a fixed shape".to_owned());
+        diagnostic.help.push("give the input a fixed shape".into());
     }
     diagnostic
 }

@@ -577,7 +577,7 @@ impl Surroundings for Walk<'_> {
 /// A fault of a layer with its place, the tensors it is about and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(fault.code, &*fault.message);
+    let mut diagnostic = Diagnostic::new(fault.code, &*fault.message).about(fault.to_about());
     let Some(layer) = graph.layer(id) else { return diagnostic };
     diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.to_owned() });
     let place = layer.span.unwrap_or_default();
@@ -621,7 +621,7 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
         Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
         _ => None,
     };
-    diagnostic.help.extend(fault.help.as_deref().map(str::to_owned));
+    diagnostic.help.extend(fault.help.as_deref().cloned());
     diagnostic
 }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
-use crate::diagnostic::Code;
+use crate::diagnostic::{About, Code};
 use crate::graph::{Body, Graph, LayerId, OutputPort};
 use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
 use crate::shape::Shape;
@@ -115,7 +115,7 @@ impl Walk<'_> {
         let (graph, id) = (subject.graph, subject.layer.id);
         let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
         if tries && fault.help.is_none() && self.is_read(graph, id) && !self.follows_from_error(graph, id, &fault) {
-            fault.help = Some(self.suggest(subject, inputs, &fault).into());
+            fault.help = Some(Box::new(self.suggest(subject, inputs, &fault).into()));
         }
         self.report(graph, id, &fault, 0);
         fault
@@ -168,7 +168,8 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
     // With the inputs left open, lists of attributes are compared with each other.
-    let same_count = [known, next].iter().all(|fault| fault.message.ends_with("spatial axes"));
+    let counts = |fault: &&Fault| matches!(fault.about.as_deref(), Some(About::Refusal { counts_axes: true, .. }));
+    let same_count = [known, next].iter().all(counts);
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Fault, Operation};
-use crate::diagnostic::{Code, list};
+use crate::diagnostic::{About, Code, Help, Owner, list};
 use crate::graph::{Attribute, Layer};
 use crate::number::{float_prefix, integer_prefix, plain_integers};
 use crate::shape::Shape;
@@ -513,13 +513,12 @@ impl<'a> Attributes<'a> {
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
                 let near = near.clone().find(|near| spelling::attribute(near, [name].into_iter()).is_some());
                 let help = match near {
-                    Some(near) => format!("write `{name}` for `{near}` in its <data>"),
-                    None => {
-                        let all: Vec<_> = missing.iter().map(|name| format!("{name}=\"…\"")).collect();
-                        format!("add {} to its <data>", all.join(" "))
-                    }
+                    Some(near) => Help::Advice(format!("write `{name}` for `{near}` in its <data>")),
+                    None => Help::add(missing.iter().copied(), Owner::Data),
                 };
-                Err(Fault::other(Code::MissingAttribute, message).help(help))
+                let written = near.map(str::to_owned);
+                let about = About::missing("data", missing.into_iter().map(Into::into).collect(), written);
+                Err(Fault::other(Code::MissingAttribute, message).concerning(about).help(help))
             }
         }
     }

@@ -15,7 +15,7 @@ use typelift_promote::ElementType;
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::{Array, Few};
-use crate::diagnostic::{Code, OtherRules};
+use crate::diagnostic::{About, Code, Help, OtherRules};
 use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::shape::{Dim, Oddity, ParseShapeError, Shape};
 use crate::weights::Weights;
@@ -38,11 +38,13 @@ pub(crate) struct Fault {
     /// The rule that is broken, where the message does not say it.
     pub(crate) rule: Option<Cow<'static, str>>,
     /// What can be done.
-    pub(crate) help: Option<Box<str>>,
+    pub(crate) help: Option<Box<Help>>,
     /// Promotion rules that take the inputs.
     pub(crate) other_rules: Vec<OtherRules>,
     /// The type in which the operation would take the first one of `inputs`, where there is one to name.
     pub(crate) wants: Option<ElementType>,
+    /// What it is about, where inputs and attribute do not say it.
+    pub(crate) about: Option<Box<About>>,
 }
 
 impl Fault {
@@ -56,6 +58,7 @@ impl Fault {
             joint: None,
             rule: None,
             help: None,
+            about: None,
             other_rules: Vec::new(),
             wants: None,
         }
@@ -115,6 +118,24 @@ impl Fault {
         self
     }
 
+    /// The same, about this rather than about its inputs and attribute.
+    pub(crate) fn concerning(mut self, about: About) -> Self {
+        self.about = Some(Box::new(about));
+        self
+    }
+
+    /// The same, which is that a list has another length than there are spatial axes.
+    pub(crate) fn counts_axes(self) -> Self {
+        let about = About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: true };
+        self.concerning(about)
+    }
+
+    /// What it is about, as data.
+    pub(crate) fn to_about(&self) -> About {
+        let refusal = || About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false };
+        self.about.as_deref().cloned().unwrap_or_else(refusal)
+    }
+
     /// The same with the rule that is broken.
     pub(crate) fn rule(mut self, rule: impl Into<Cow<'static, str>>) -> Self {
         self.rule = Some(rule.into());
@@ -128,8 +149,8 @@ impl Fault {
     }
 
     /// The same with what can be done.
-    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Self {
-        self.help = Some(help.into());
+    pub(crate) fn help(mut self, help: impl Into<Help>) -> Self {
+        self.help = Some(Box::new(help.into()));
         self
     }
 }

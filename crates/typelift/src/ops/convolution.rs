@@ -158,7 +158,7 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
         length if length == spatial => Ok(numbers),
         length => {
             let message = format!("`{name}` has {length} numbers, and there are {spatial} spatial axes");
-            Err(Fault::attribute(name, message))
+            Err(Fault::attribute(name, message).counts_axes())
         }
     }
 }
@@ -332,7 +332,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     };
     if let Some(length) = target.as_ref().and_then(Shape::rank).filter(|&length| length != spatial) {
         let message = format!("the output shape has {length} numbers, and there are {spatial} spatial axes");
-        return Err(Fault::value(&[2], message));
+        return Err(Fault::value(&[2], message).counts_axes());
     }
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, lead - 2)?;

@@ -80,7 +80,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
     if dims.len() != spatial + 2 {
         let message =
             format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
-        return Err(Fault::attribute("kernel", message));
+        return Err(Fault::attribute("kernel", message).counts_axes());
     }
     for (axis, name) in ["batch", "channels"].iter().enumerate() {
         if dim(data, axis).value() == Some(0) {
@@ -214,7 +214,7 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
     let spatial = dims.len() - 2;
     let unfit = |length: String| {
         let message = format!("the output shape has {length} numbers, and the data has {spatial} spatial axes");
-        Fault::shapes(&[0, 1], message)
+        Fault::shapes(&[0, 1], message).counts_axes()
     };
     if let Some(target) = cx.shape(1).dims() {
         // OpenVINO looks at the first axis, whatever the rank.

@@ -7,7 +7,7 @@ use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::array::Array;
-use crate::diagnostic::Code;
+use crate::diagnostic::{About, Code, Help, Owner};
 use crate::number::integer_prefix;
 use crate::shape::{Dim, Shape};
 use crate::weights::{Weights, byte_size, stored_size};
@@ -40,16 +40,17 @@ pub(super) const ROWS: &[Operation] = &[
 fn parameter(cx: &mut Context) -> Result<(), Fault> {
     if cx.layer.attributes().is_empty() {
         return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
-            .help("add <data shape=\"…\" element_type=\"…\"/>; `?` is a dim that is not fixed"));
+            .concerning(About::missing("data", vec!["shape".into(), "element_type".into()], None))
+            .help(Help::add(["shape", "element_type"], Owner::NewData)));
     }
     let element_type = cx.type_attribute("element_type")?;
     let mut shape = cx.partial_shape("shape")?;
     for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
         if !cx.has_attribute(attribute) {
             let message = format!("a Parameter without `{attribute}` is {becomes}");
-            cx.lint(
-                Fault::other(Code::IncompleteParameter, message).help(format!("add {attribute}=\"…\" to its <data>")),
-            );
+            let lint = Fault::other(Code::IncompleteParameter, message);
+            let lint = lint.concerning(About::missing("data", vec![attribute.into()], None));
+            cx.lint(lint.help(Help::add([attribute], Owner::Data)));
         }
     }
     let mut element_type = element_type;

@@ -27,7 +27,13 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
             [d.to_string()]
                 .into_iter()
                 .chain(d.related.iter().map(|r| &r.message).chain(&d.notes).map(|n| format!("  {n}")))
-                .chain(d.help.iter().cloned().chain(d.remedy.as_ref().and_then(Remedy::help)).map(|h| format!("  {h}")))
+                .chain(
+                    d.help
+                        .iter()
+                        .map(ToString::to_string)
+                        .chain(d.remedy.as_ref().and_then(Remedy::help))
+                        .map(|h| format!("  {h}")),
+                )
         });
         return Err(lines.collect::<Vec<_>>().join("\n"));
     }

@@ -53,7 +53,8 @@ fn said(model: &mut Model, notes: bool) -> String {
             text += &format!("  {line}:{column} {}: {}\n", label.span.text(model.source()), label.message);
         }
         let related = diagnostic.related.iter().map(|related| &related.message);
-        for line in related.chain(&diagnostic.notes).chain(&diagnostic.help) {
+        let help = diagnostic.help.iter().map(ToString::to_string);
+        for line in related.chain(&diagnostic.notes).cloned().chain(help) {
             text += &format!("  = {line}\n");
         }
     }

@@ -431,6 +431,7 @@ impl<'a> Search<'a> {
         for demand in demands {
             by_tensor.entry(demand.tensor).or_default().push(demand);
         }
+        let mut said = HashSet::default();
         for (tensor, mut demands) in by_tensor {
             if let Some(ground) = &ground {
                 for demand in &mut demands {
@@ -453,7 +454,7 @@ impl<'a> Search<'a> {
                     for Demand { input, to, reason, .. } in demands {
                         let alignment = alignments.entry(input.layer).or_default();
                         alignment.inputs.push((input.port, to));
-                        if !alignment.reason.ends_with(&*reason) {
+                        if said.insert((input.layer, reason.clone())) {
                             alignment.because(format_args!("{reason}"));
                         }
                     }

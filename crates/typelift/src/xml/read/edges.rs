@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
 // The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
 use crate::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
 use crate::span::Span;
@@ -20,6 +20,13 @@ pub(super) struct Edge {
     from: (u64, u64),
     to: (u64, u64),
     span: Span,
+}
+
+impl Edge {
+    fn about(&self) -> About {
+        let end = |(layer, port)| (LayerId(layer), port);
+        About::Edge { from: end(self.from), to: end(self.to) }
+    }
 }
 
 impl<'a> Read<'a> {
@@ -91,13 +98,13 @@ impl<'a> Read<'a> {
             }
         }
         // An id that edges name and no layer has is most likely what one of the layers was to have.
-        let ids: Vec<_> =
-            missing.iter().filter_map(|error| edge_source(error.labels.first()?.span.text(self.source))).collect();
+        let source = |error: &Diagnostic| if let About::Edge { from, .. } = *error.about { Some(from.0) } else { None };
+        let ids: Vec<_> = missing.iter().filter_map(source).collect();
         for &(_, at) in &self.repeated {
             let Some(found) = self.diagnostics.get_mut(at) else { continue };
             found.severity = Severity::Error;
             if let Some(id) = ids.first() {
-                found.help = vec![format!("give one of them the id {id}, which edges name and no layer has")];
+                found.help = vec![format!("give one of them the id {id}, which edges name and no layer has").into()];
             }
         }
     }
@@ -204,7 +211,7 @@ impl<'a> Read<'a> {
         };
         let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
             let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
-            let refusal = Diagnostic::new(Code::UnknownPort, message);
+            let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
             let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
             let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
             self.of(layer, refusal.help(help_with_port(layer, kind, id)))
@@ -231,7 +238,7 @@ impl<'a> Read<'a> {
             "the edge from layer {} `{}` to layer {} `{}` leads the wrong way",
             from.id, from.name, to.id, to.name
         );
-        let refusal = Diagnostic::new(Code::UnknownPort, message);
+        let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
         let label = format!(
             "port {} of layer {} is an input, port {} of layer {} an output",
             edge.from.1, from.id, edge.to.1, to.id
@@ -265,7 +272,7 @@ impl<'a> Read<'a> {
                 (1, _) => format!("an edge ends at layer {id}, which is not there"),
                 (count, _) => format!("{count} edges name layer {id}, which is not there"),
             };
-            let mut found = Diagnostic::new(code, message);
+            let mut found = Diagnostic::new(code, message).about(first.about());
             found = match code {
                 Code::UnknownLayer => found
                     .at(first.span, "`from-layer` names no layer of this graph")
@@ -294,17 +301,15 @@ impl<'a> Read<'a> {
     /// Says in the finding about a layer without an id which id edges name and no layer has.
     fn complete_ids(&mut self, absent: &BTreeMap<LayerId, Vec<Edge>>) {
         let (Some(id), 1) = (absent.keys().next(), absent.len()) else { return };
-        let about_id = |found: &Diagnostic| match found.code {
-            Code::MissingAttribute => found.message == "<layer> has no attribute `id`",
-            Code::InvalidValue => found.message.starts_with("`id` is "),
-            _ => false,
-        };
-        if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| about_id(found)) {
+        if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| match &*found.about {
+            About::Missing { element, .. } => element == "layer" && found.about.is_about("id"),
+            about => about.is_about("id"),
+        }) {
             // `Id` says which it is.
-            if found.help.iter().any(|help| help.starts_with("write `id` for ")) {
+            if matches!(*found.about, About::Missing { written: Some(_), .. }) {
                 return;
             }
-            found.help = vec![format!("write id=\"{id}\", which edges name and no layer has")];
+            found.help = vec![format!("write id=\"{id}\", which edges name and no layer has").into()];
         }
     }
 
@@ -433,11 +438,6 @@ fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
         Some(only) => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
         None => format!("point {end}-port at one of its {}", port_list(layer, kind)),
     }
-}
-
-/// The layer that the text of an edge starts at.
-fn edge_source(text: &str) -> Option<&str> {
-    text.split_once("from-layer=")?.1.split(['"', '\'']).nth(1)
 }
 
 /// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.

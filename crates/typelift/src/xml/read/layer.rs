@@ -10,7 +10,7 @@ use typelift_promote::ElementType;
 
 use super::super::tokens::{Element, Tokens, decode};
 use super::{Fatal, Last, MAX_DEPTH, Read, SHOWN};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{About, Code, Diagnostic};
 use crate::graph::{
     Attribute, AttributeList, BackEdge, Body, Direction, Graph, InputPort, Layer, LayerId, OperationName, OutputPort,
     PortMapEntry, Text,
@@ -90,6 +90,7 @@ impl<'a> Read<'a> {
             let message = format!("attribute `{name}` of <layer> is ignored");
             let lint =
                 Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
+            let lint = lint.about(About::Unknown { attribute: name.to_owned(), meant: None });
             self.report_of(&layer, lint);
         }
         if unknown.len() > SHOWN {

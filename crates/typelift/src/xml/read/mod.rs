@@ -18,7 +18,7 @@ use self::halves::{SecondHalf, parse_in_halves, second_half};
 use super::is_worth_two_threads;
 use super::locate::locate;
 use super::tokens::{Element, Tokens, decode, plain_number};
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
 use crate::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Text,
 };
@@ -535,6 +535,7 @@ impl<'a> Read<'a> {
     #[cold]
     fn no_number<T>(&mut self, name: &str, text: &str, wanted: &str, form: &str) -> Option<T> {
         let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not {wanted}"));
+        let refusal = refusal.about(About::Unreadable { attribute: name.to_owned() });
         self.report(refusal.at(self.tokens.span_of(text), form));
         None
     }
@@ -551,10 +552,13 @@ impl<'a> Read<'a> {
         let name = element.name();
         let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
         let lint = lint.at(element.tag_span, "not in the format here");
-        let lint = if name.contains('\u{a0}') {
+        let has_no_break_space = name.contains('\u{a0}');
+        let meant = nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name && !has_no_break_space);
+        let lint = lint.about(About::Element { element: name.to_owned(), meant });
+        let lint = if has_no_break_space {
             lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
         } else {
-            match nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name) {
+            match meant {
                 Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
                 None => lint.help("remove it, or put it where the format has it"),
             }
@@ -579,9 +583,11 @@ impl<'a> Read<'a> {
         };
         let near = written.into_iter().find(is_meant);
         let help = match near {
-            Some(near) => format!("write `{name}` for `{near}`"),
-            None => format!("add {name}=\"…\" to <{}>", element.name()),
+            Some(near) => Help::Advice(format!("write `{name}` for `{near}`")),
+            None => Help::add([name], Owner::Element(element.name().to_owned())),
         };
+        let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
+        let refusal = refusal.about(about);
         let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
         let value =
             |wanted| Tokens::attributes(element).flatten().find(|(it, _)| *it == wanted).map(|(_, value)| value);
@@ -597,12 +603,14 @@ impl<'a> Read<'a> {
 
     /// Reports what is wrong with an edge, unless the same was reported of another one, which counts them then.
     fn report_or_join(&mut self, found: Diagnostic) {
-        let is_same = |it: &&mut Diagnostic| it.message == found.message && it.help == found.help;
+        let is_same = |it: &&mut Diagnostic| it.about.lacks_as(&found.about);
         let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
         if first.labels.len() < SHOWN {
             first.labels.extend(found.labels);
         }
-        let more = first.notes.first().and_then(|note| note.split(' ').next()?.parse::<usize>().ok()).unwrap_or(0) + 1;
+        let About::Missing { more, .. } = &mut *first.about else { return };
+        *more += 1;
+        let more = *more;
         first.notes = vec![format!("{more} more {} like it", if more == 1 { "edge is" } else { "edges are" })];
     }
 

@@ -1,5 +1,11 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
+mod about;
+mod help;
+#[cfg(test)]
+mod tests;
+mod words;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +16,9 @@ use typelift_promote::ElementType;
 use crate::graph::LayerId;
 use crate::shape::Shape;
 use crate::span::{Lines, Span};
+
+pub use about::About;
+pub use help::{Help, Owner};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -302,6 +311,8 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The stable word for its kind.
     pub code: Code,
+    /// What it is about, as data.
+    pub about: Box<About>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,
     /// The layer it is about.
@@ -315,7 +326,7 @@ pub struct Diagnostic {
     /// The layers that do not accept what this one gives, where that is how the mistake shows.
     pub victims: Vec<LayerRef>,
     /// What the author of the file can do.
-    pub help: Vec<String>,
+    pub help: Vec<Help>,
     /// What a program can do.
     pub remedy: Option<Remedy>,
 }
@@ -326,7 +337,8 @@ impl Diagnostic {
         Self {
             severity: code.severity(),
             code,
-            message: message.into(),
+            about: Box::default(),
+            message: words::said(message.into()),
             layer: None,
             labels: Vec::new(),
             related: Vec::new(),
@@ -340,20 +352,27 @@ impl Diagnostic {
     /// The same, pointing also at `span`; the first label is the main one.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
-        self.labels.push(Label { span, message: message.into() });
+        self.labels.push(Label { span, message: words::said(message.into()) });
         self
     }
 
     /// The same, with a fact that led to it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.notes.push(words::said(note.into()));
+        self
+    }
+
+    /// The same, about this.
+    #[must_use]
+    pub fn about(mut self, about: About) -> Self {
+        self.about = Box::new(about);
         self
     }
 
     /// The same, with something that can be done.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help.push(help.into());
         self
     }

@@ -1,0 +1,97 @@
+//! What the author of a file can do about a finding, as data, and in words.
+
+use std::fmt;
+
+use super::words::said;
+use crate::graph::LayerId;
+
+/// What the author of the file can do about a finding. It prints as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Help {
+    /// Advice that only words can give.
+    Advice(String),
+    /// Attributes that are missing.
+    Add {
+        /// Their names, with the values that are known.
+        attributes: Vec<(String, Option<String>)>,
+        /// The element that they are missing in.
+        to: Owner,
+    },
+    /// An edge that is missing, because its producer makes what the port declares and nothing uses it.
+    AddEdge {
+        /// The layer and port where it starts.
+        from: (LayerId, u64),
+        /// The layer and port where it ends.
+        to: (LayerId, u64),
+        /// The layer where it starts, for people.
+        producer: String,
+    },
+}
+
+/// The element that attributes are missing in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Owner {
+    /// The one that the finding points at.
+    Here,
+    /// The `<data>` of the layer.
+    Data,
+    /// A `<data>` that the layer does not have either.
+    NewData,
+    /// An element of this name.
+    Element(String),
+}
+
+impl Help {
+    /// Attributes to add, of which no value is known yet.
+    pub(crate) fn add<'n>(names: impl IntoIterator<Item = &'n str>, to: Owner) -> Self {
+        Self::Add { attributes: names.into_iter().map(|name| (name.to_owned(), None)).collect(), to }
+    }
+
+    /// Puts the value of an attribute in, where it is to be added and its value is not known.
+    pub(crate) fn fill_in(&mut self, name: &str, text: &str) {
+        let Self::Add { attributes, .. } = self else { return };
+        for (_, value) in attributes.iter_mut().filter(|(known, value)| known == name && value.is_none()) {
+            *value = Some(text.to_owned());
+        }
+    }
+}
+
+impl From<String> for Help {
+    fn from(advice: String) -> Self {
+        Self::Advice(said(advice))
+    }
+}
+
+impl From<&str> for Help {
+    fn from(advice: &str) -> Self {
+        advice.to_owned().into()
+    }
+}
+
+impl fmt::Display for Help {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Advice(advice) => f.write_str(advice),
+            Self::Add { attributes, to } => {
+                let written = |(name, value): &(String, Option<String>)| {
+                    format!("{name}=\"{}\"", value.as_deref().unwrap_or("…"))
+                };
+                let written = attributes.iter().map(written).collect::<Vec<_>>().join(" ");
+                match to {
+                    Owner::Here => write!(f, "add {written}"),
+                    Owner::Data => write!(f, "add {written} to its <data>"),
+                    Owner::NewData => write!(f, "add <data {written}/>; `?` is a dim that is not fixed"),
+                    Owner::Element(element) => write!(f, "add {written} to <{element}>"),
+                }
+            }
+            Self::AddEdge { from, to, producer } => write!(
+                f,
+                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {producer} is what \
+                 the port declares, and nothing uses it",
+                from.0, from.1, to.0, to.1
+            ),
+        }
+    }
+}
