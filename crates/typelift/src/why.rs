@@ -523,7 +523,7 @@ impl Trial<'_, '_> {
         let values = AttributeValues::of(layer, operation);
         let subject = Subject { graph, layer, operation, values: &values, given: None };
         let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
-        Ok(outputs.get(self.port).map_or(ElementType::Dynamic, |output| output.0))
+        Ok(outputs.get(self.port).map_or(ElementType::Dynamic, |output| output.element_type))
     }
 
     /// The attribute without which the type would not be `found`.

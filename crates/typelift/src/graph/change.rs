@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use super::journal::End;
 use super::{Body, EditError, Graph, Input, InputPort, Layer, LayerId, NewLayer, Output, OutputPort};
-use crate::shape::Shape;
+use crate::shape::TensorType;
 
 impl Graph {
     pub(crate) fn batch_len(&self) -> usize {
@@ -108,13 +108,13 @@ impl Graph {
     pub(crate) fn set_outputs(
         &mut self,
         id: LayerId,
-        outputs: impl IntoIterator<Item = (ElementType, Shape)>,
+        outputs: impl IntoIterator<Item = TensorType>,
     ) -> Result<(), EditError> {
         let node = self.known(id)?;
         let layer = &mut self.storage[node];
         let mut labels = layer.free_labels();
         let (mut count, mut changed) = (0, false);
-        for (element_type, shape) in outputs {
+        for TensorType { element_type, shape } in outputs {
             match layer.outputs.get_mut(count) {
                 Some(port) if port.element_type == element_type && port.shape == shape => {}
                 Some(port) => {

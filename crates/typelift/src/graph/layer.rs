@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Graph, LayerId, Text};
-use crate::shape::Shape;
+use crate::shape::{Shape, TensorType};
 use crate::span::Span;
 
 /// A node of the graph: an operation with its attributes, ports and bodies, as written in the file.
@@ -280,7 +280,7 @@ pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,
     pub(crate) name: Option<Text>,
     pub(crate) attributes: AttributeList,
-    pub(crate) outputs: SmallVec<[(ElementType, Shape); 1]>,
+    pub(crate) outputs: SmallVec<[TensorType; 1]>,
     pub(crate) bodies: Vec<CompactString>,
 }
 
@@ -329,7 +329,7 @@ impl NewLayer {
     /// The same with one more output, for an operation that has no rule here; what a rule gives counts more.
     #[must_use]
     pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
-        self.outputs.push((element_type, shape));
+        self.outputs.push(TensorType { element_type, shape });
         self
     }
 }
@@ -417,6 +417,11 @@ impl OutputPort {
     /// The shape of the tensor, as far as it is known.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Element type and shape of the tensor.
+    pub fn tensor_type(&self) -> TensorType {
+        TensorType { element_type: self.element_type, shape: self.shape.clone() }
     }
 
     /// The names of the tensor: a set that the file writes with commas, `\,` for a comma inside a name.

@@ -31,9 +31,8 @@ use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output,
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
-    Variable,
 };
-use crate::shape::Shape;
+use crate::shape::TensorType;
 use crate::weights::Weights;
 use crate::xml;
 
@@ -101,7 +100,7 @@ pub(crate) struct Walk<'a> {
     /// Those around it, outermost first.
     outer: Vec<Scope>,
     /// What the latest ReadValue says of each variable.
-    variables: HashMap<String, Variable>,
+    variables: HashMap<String, TensorType>,
     /// What layers that are written alike have in common.
     alike: AlikeLayers,
     /// What is kept of the runs of each body.
@@ -297,9 +296,11 @@ impl<'a> Walk<'a> {
         let mut changed = false;
         let mut outputs = outputs.into_iter();
         for port in &mut layer.outputs {
-            let (element_type, shape) = match outputs.next() {
-                None => (ElementType::Dynamic, Shape::dynamic()),
-                Some((ty, shape)) if self.trusts_ports => (ty, shape.merge(&port.shape).unwrap_or(shape)),
+            let TensorType { element_type, shape } = match outputs.next() {
+                None => TensorType::dynamic(),
+                Some(TensorType { element_type, shape }) if self.trusts_ports => {
+                    TensorType { element_type, shape: shape.merge(&port.shape).unwrap_or(shape) }
+                }
                 Some(output) => output,
             };
             if port.element_type == element_type && port.shape == shape {
@@ -394,7 +395,7 @@ impl<'a> Walk<'a> {
         let Some(layer) = graph.layer(id).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
         self.read_bodies(layer, bodies)?;
         ops::check_port_maps(bodies)?;
-        Ok(layer.outputs.iter().map(|port| (port.element_type, port.shape.clone())).collect())
+        Ok(layer.outputs.iter().map(OutputPort::tensor_type).collect())
     }
 
     /// Infers the bodies of a layer by themselves, unless that was done before the graph around them was given anything:
@@ -531,7 +532,7 @@ impl Surroundings for Walk<'_> {
         }
     }
 
-    fn variables(&mut self) -> &mut HashMap<String, Variable> {
+    fn variables(&mut self) -> &mut HashMap<String, TensorType> {
         &mut self.variables
     }
 

@@ -7,7 +7,8 @@ use super::check_input_count;
 use super::value::{Evaluator, Values};
 use crate::graph::{Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
-use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings, Variable};
+use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
+use crate::shape::TensorType;
 use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
@@ -16,7 +17,7 @@ use crate::weights::Weights;
 pub(crate) struct Probe {
     evaluator: Evaluator,
     values: Values,
-    variables: HashMap<String, Variable>,
+    variables: HashMap<String, TensorType>,
     iterations: Option<i64>,
 }
 
@@ -65,7 +66,7 @@ impl Surroundings for Probe {
         self.evaluator.bounds(graph, &mut self.values, None, tensor)
     }
 
-    fn variables(&mut self) -> &mut HashMap<String, Variable> {
+    fn variables(&mut self) -> &mut HashMap<String, TensorType> {
         &mut self.variables
     }
 

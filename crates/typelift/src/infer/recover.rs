@@ -7,7 +7,7 @@ use super::Walk;
 use crate::diagnostic::{About, Code};
 use crate::graph::{Body, Graph, LayerId, OutputPort};
 use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
-use crate::shape::Shape;
+use crate::shape::{Shape, TensorType};
 use crate::xml;
 
 /// The parts of a layer's inputs that an error leaves open.
@@ -174,9 +174,9 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
 }
 
 /// What a port declares, as far as it says anything.
-pub(super) fn declared(source: &str, port: &OutputPort) -> (ElementType, Shape) {
+pub(super) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let dims = xml::declared_dims(source, port.content);
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
     let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };
-    (port.declared.unwrap_or(ElementType::Dynamic), shape)
+    TensorType { element_type: port.declared.unwrap_or(ElementType::Dynamic), shape }
 }

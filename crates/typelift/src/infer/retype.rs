@@ -84,7 +84,7 @@ impl Walk<'_> {
         let mut outputs = outputs?;
         let retyped = self.retyper.as_ref().and_then(|retyper| retyper.parameter_type(subject.layer));
         if let Some((output, ty)) = outputs.first_mut().zip(retyped) {
-            output.0 = ty;
+            output.element_type = ty;
         }
         Ok(outputs)
     }

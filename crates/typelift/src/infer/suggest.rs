@@ -106,7 +106,7 @@ fn find_value(
             let values = AttributeValues::of(&layer, subject.operation);
             let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
-                let shape = outputs.first().map(|(_, shape)| shape.to_string()).unwrap_or_default();
+                let shape = outputs.first().map(|output| output.shape.to_string()).unwrap_or_default();
                 return Some(format!(
                     "{}=\"{value}\": the output is {shape} then, as its port declares",
                     attribute.name
@@ -143,9 +143,9 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let pairs = declared.iter().zip(outputs);
     !declared.is_empty()
         && outputs.len() >= declared.len()
-        && pairs
-            .into_iter()
-            .all(|(declared, found)| same_type(declared.0, found.0) && same_shape(&declared.1, &found.1))
+        && pairs.into_iter().all(|(declared, found)| {
+            same_type(declared.element_type, found.element_type) && same_shape(&declared.shape, &found.shape)
+        })
 }
 
 /// Other values that an attribute of a layer could have been meant to have, the likeliest first.

@@ -8,8 +8,8 @@ use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
 use crate::diagnostic::Code;
-use crate::graph::{Body, Direction, Graph, Layer, LayerId, Output, PortMapEntry};
-use crate::shape::{Dim, Shape};
+use crate::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
+use crate::shape::{Dim, Shape, TensorType};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("If", 8, if_).kind(LayerKind::If).inputs(1, usize::MAX),
@@ -89,7 +89,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
         let taken = if taken { then } else { otherwise };
         taken.run(cx, &taken.given(cx, |_, shape| Ok(shape))?)?;
         for exit in &taken.outputs {
-            let (element_type, shape) = taken.value(cx, exit.result);
+            let TensorType { element_type, shape } = taken.value(cx, exit.result);
             cx.output(element_type, shape);
         }
         for _ in taken.outputs.len()..count {
@@ -106,8 +106,8 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             return Err(invalid(format!("`else_body` gives nothing for output {output}, and `then_body` does"))
                 .help("add the <output> to the <else_port_map>: both branches must give the same outputs"));
         };
-        let (left_type, left) = then.value(cx, left.result);
-        let (right_type, right) = otherwise.value(cx, right.result);
+        let TensorType { element_type: left_type, shape: left } = then.value(cx, left.result);
+        let TensorType { element_type: right_type, shape: right } = otherwise.value(cx, right.result);
         let element_type = match (left_type, right_type) {
             (left, right) if left == right || right == ElementType::Dynamic => left,
             (ElementType::Dynamic, right) => right,
@@ -169,7 +169,7 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
         joints.settle(cx, given, iterations)?;
     }
     for exit in &joints.outputs {
-        let (element_type, mut shape) = joints.value(cx, exit.result);
+        let TensorType { element_type, mut shape } = joints.value(cx, exit.result);
         if let Some(slices) = exit.slices {
             if never {
                 shape = Shape::fixed([0]);
@@ -234,7 +234,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
         iterations = Some(parts(slices.end.wrapping_sub(slices.start).wrapping_abs(), slices.part_size)?);
     }
     for exit in &joints.outputs {
-        let (element_type, mut shape) = joints.value(cx, exit.result);
+        let TensorType { element_type, mut shape } = joints.value(cx, exit.result);
         if let (Some(slices), Some(rank)) = (exit.slices, shape.rank()) {
             let mut axis = normalize_axis(slices.axis, rank);
             if rank == 0 {
@@ -242,7 +242,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
                 axis = axis.filter(|_| slices.axis == 0);
             }
             let dim = axis.and_then(|axis| shape.dims_mut()?.get_mut(axis));
-            let Some(dim) = dim else { return Err(no_axis(&[], slices.axis, &joints.value(cx, exit.result).1)) };
+            let Some(dim) = dim else { return Err(no_axis(&[], slices.axis, &joints.value(cx, exit.result).shape)) };
             // As in OpenVINO, -1 is not a number of iterations.
             let iterations = iterations.filter(|&iterations| iterations != -1);
             *dim = iterations.map_or(Dim::ANY, |count| Dim::from(count.wrapping_mul(slices.part_size)));
@@ -379,9 +379,9 @@ impl Joints {
     }
 
     /// Type and shape of what a Result takes.
-    fn value(&self, cx: &Context, result: LayerId) -> (ElementType, Shape) {
+    fn value(&self, cx: &Context, result: LayerId) -> TensorType {
         let port = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.output(source));
-        port.map_or((ElementType::Dynamic, Shape::dynamic()), |port| (port.element_type(), port.shape().clone()))
+        port.map_or_else(TensorType::dynamic, OutputPort::tensor_type)
     }
 
     /// The layer that produces what a Result takes, in words.
@@ -397,7 +397,7 @@ impl Joints {
         if counter.and_then(|port| port.shape().rank()).is_some_and(|rank| rank > 1) {
             return Err(invalid("the Parameter that counts the iterations is not a single number"));
         }
-        let (value, shape) = (self.source(cx, condition), self.value(cx, condition).1);
+        let (value, shape) = (self.source(cx, condition), self.value(cx, condition).shape);
         if shape.rank().is_some_and(|rank| rank > 1) {
             return Err(Fault::shapes(&[], format!("the body's execution condition has the shape {shape}"))
                 .rule("it must be a number or a list of one"));
@@ -443,7 +443,7 @@ impl Joints {
             for exit in self.outputs.iter().filter(|exit| exit.slices.is_none()) {
                 let input = carried.get(&exit.result).and_then(|parameter| given.get_mut(parameter));
                 let Some(input) = input else { continue };
-                let found = self.value(cx, exit.result).1;
+                let found = self.value(cx, exit.result).shape;
                 if input.shape.relaxes(&found) {
                     continue;
                 }

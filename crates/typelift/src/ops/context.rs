@@ -17,7 +17,7 @@ use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::array::{Array, Few};
 use crate::diagnostic::{About, Code, Help, OtherRules};
 use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
-use crate::shape::{Dim, Oddity, ParseShapeError, Shape};
+use crate::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
 use crate::weights::Weights;
 
 /// Why an operation refuses its inputs or attributes.
@@ -164,11 +164,8 @@ pub(crate) struct BodyInput {
     pub(crate) element_type: Option<ElementType>,
 }
 
-/// Element type and shape of each output of a layer.
-pub(crate) type Outputs = SmallVec<[(ElementType, Shape); 2]>;
-
-/// Element type and shape of a variable.
-pub(crate) type Variable = (ElementType, Shape);
+/// What a rule gives for each output of a layer.
+pub(crate) type Outputs = SmallVec<[TensorType; 2]>;
 
 /// The Parameters of a body that are given from outside.
 pub(crate) type Given = FxHashMap<LayerId, BodyInput>;
@@ -194,7 +191,7 @@ pub(crate) trait Surroundings {
     fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
     /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
-    fn variables(&mut self) -> &mut HashMap<String, Variable>;
+    fn variables(&mut self) -> &mut HashMap<String, TensorType>;
 
     /// Whether a variable has a ReadValue in the graph that the layer lies in.
     fn is_readable(&self, _variable: &str) -> bool {
@@ -561,7 +558,7 @@ impl<'a> Context<'a> {
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
         // A chain of layers could make ever more dims, which no tensor has.
         let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };
-        self.outputs.push((element_type, shape));
+        self.outputs.push(TensorType { element_type, shape });
     }
 
     /// The partial shape that an attribute says, with a lint for each oddity of its text.

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
-use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings, Variable};
+use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings};
 use crate::array::Array;
 
 use crate::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
-use crate::shape::Shape;
+use crate::shape::{Shape, TensorType};
 use crate::weights::Weights;
 
 /// What is around one layer: values of its inputs, and nothing else.
@@ -20,7 +20,7 @@ struct Double {
     weights: Weights,
     values: HashMap<Output, Rc<Bounds>>,
     lints: Vec<String>,
-    variables: HashMap<String, Variable>,
+    variables: HashMap<String, TensorType>,
     iterations: Option<i64>,
 }
 
@@ -70,7 +70,7 @@ impl Case<'_> {
         graph.index_layers();
         (0..self.inputs.len()).for_each(|at| graph.wire(LayerId(at as u64).output(0), id.input(at), None));
         let outputs = around.ask(&graph, id, &ports.iter().collect::<Vec<_>>())?;
-        Ok((outputs.iter().map(|(ty, shape)| format!("{ty}{shape}")).collect(), around.lints))
+        Ok((outputs.iter().map(ToString::to_string).collect(), around.lints))
     }
 }
 
@@ -99,7 +99,7 @@ impl Surroundings for Double {
         self.lints.push(lint.message.to_string());
     }
 
-    fn variables(&mut self) -> &mut HashMap<String, Variable> {
+    fn variables(&mut self) -> &mut HashMap<String, TensorType> {
         &mut self.variables
     }
 

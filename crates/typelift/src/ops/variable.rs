@@ -6,7 +6,8 @@ use typelift_promote::ElementType;
 
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::diagnostic::Code;
-use crate::shape::Shape;
+use crate::graph::OutputPort;
+use crate::shape::TensorType;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Assign", 3, assign_by_name).kind(LayerKind::Assign).until(5).attributes(&[NAME.default("")]),
@@ -29,15 +30,15 @@ fn read_initial(cx: &mut Context) -> Result<(), Fault> {
 
 fn read(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
-    let (mut element_type, mut shape) =
-        cx.around_mut().variables().get(name).cloned().unwrap_or((ElementType::Dynamic, Shape::dynamic()));
+    let TensorType { mut element_type, mut shape } =
+        cx.around_mut().variables().get(name).cloned().unwrap_or_else(TensorType::dynamic);
     if cx.has_attribute("variable_type") {
         element_type = cx.type_attribute("variable_type")?;
     }
     if cx.has_attribute("variable_shape") {
         shape = cx.partial_shape("variable_shape")?;
     }
-    cx.around_mut().variables().insert(name.to_owned(), (element_type, shape.clone()));
+    cx.around_mut().variables().insert(name.to_owned(), TensorType { element_type, shape: shape.clone() });
     if let Some(initial) = cx.try_shape(0) {
         let initial_type = cx.element_type(0);
         if !shape.relaxes(initial) {
@@ -62,7 +63,7 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
 fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
     let (element_type, shape) = (cx.element_type(0), cx.shape(0));
-    let Some((read_type, read_shape)) = read_before(cx, name)? else {
+    let Some(TensorType { element_type: read_type, shape: read_shape }) = read_before(cx, name)? else {
         return Err(unknown(name).rule("its ReadValue of opset3 must be among the layers that lead to this one"));
     };
     if element_type != read_type {
@@ -80,7 +81,7 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
 fn assign(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
     let (element_type, shape) = (cx.element_type(0), cx.shape(0));
-    if let Some((known_type, known_shape)) = cx.around_mut().variables().get(name) {
+    if let Some(TensorType { element_type: known_type, shape: known_shape }) = cx.around_mut().variables().get(name) {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
             let message = format!("variable `{name}` is {known_type}, and {element_type} is assigned to it");
@@ -110,7 +111,7 @@ fn unknown(name: &str) -> Fault {
 
 /// Type and shape of the last ReadValue of a variable among the layers that lead to this one, in the order in which
 /// OpenVINO sorts them: inputs before their users, from the first input on.
-fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shape)>, Fault> {
+fn read_before(cx: &mut Context, name: &str) -> Result<Option<TensorType>, Fault> {
     let mut last = None;
     let mut seen = HashSet::new();
     let mut pending = vec![(cx.layer.id, false)];
@@ -129,7 +130,7 @@ fn read_before(cx: &mut Context, name: &str) -> Result<Option<(ElementType, Shap
             .operation()
             .is_some_and(|operation| (operation.kind, operation.revision) == (LayerKind::ReadValue, 3));
         if reads && layer.attribute("variable_id").unwrap_or_default() == name {
-            last = layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
+            last = layer.outputs().first().map(OutputPort::tensor_type);
         }
     }
     Ok(last)

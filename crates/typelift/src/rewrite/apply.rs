@@ -13,7 +13,7 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
-use crate::shape::Shape;
+use crate::shape::{Shape, TensorType};
 
 /// A layer that was made from layers that rules made, this many times over, would be made for ever.
 const MOST_GENERATIONS: u32 = 32;
@@ -448,10 +448,8 @@ struct Before {
     layer: Layer,
     sources: Vec<Option<Output>>,
     /// What the model gives, for a Result.
-    given: Option<Tensor>,
+    given: Option<TensorType>,
 }
-
-type Tensor = (ElementType, Shape);
 
 impl Before {
     fn of(graph: &Graph, layer: &Layer) -> Self {
@@ -476,23 +474,21 @@ impl Before {
         let id = self.layer.id();
         let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
-        let outputs = outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (tensor(old), tensor(new)));
+        let outputs =
+            outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (old.tensor_type(), new.tensor_type()));
         let given = self.given.clone().and_then(|was| Some((was, given(graph, id)?)));
-        let keeps = |(was, is): &(Tensor, Tensor)| {
-            (was.0 == ElementType::Dynamic || was.0 == is.0) && refusal.allows(&was.1, &is.1)
+        let keeps = |(was, is): &(TensorType, TensorType)| {
+            let same_type = [ElementType::Dynamic, is.element_type].contains(&was.element_type);
+            same_type && refusal.allows(&was.shape, &is.shape)
         };
         let changed = outputs.chain(given).find(|pair| !keeps(pair));
-        changed.map(|(was, is)| (format!("{}{}", was.0, was.1), format!("{}{}", is.0, is.1)))
+        changed.map(|(was, is)| (was.to_string(), is.to_string()))
     }
 }
 
-fn tensor(port: &OutputPort) -> Tensor {
-    (port.element_type(), port.shape().clone())
-}
-
 /// What a Result takes.
-fn given(graph: &Graph, result: LayerId) -> Option<Tensor> {
-    graph.output(graph.producers(result).first().copied().flatten()?).map(tensor)
+fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
+    graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
 }
 
 /// What took the place of a match.

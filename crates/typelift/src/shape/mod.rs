@@ -16,6 +16,7 @@ use thiserror::Error;
 pub use broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast};
 pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
 pub use typelift_promote::Dim;
+use typelift_promote::ElementType;
 
 /// What is known of the shape of a tensor: its dimensions, or not even how many there are.
 ///
@@ -30,6 +31,36 @@ pub use typelift_promote::Dim;
 pub struct Shape {
     /// `None`: the rank is dynamic. Shared, because most tensors of a model have the shape of another one.
     dims: Option<Arc<[Dim]>>,
+}
+
+/// What a tensor is, but for its values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// The type of its elements.
+    pub element_type: ElementType,
+    /// Its shape, as far as it is known.
+    pub shape: Shape,
+}
+
+impl TensorType {
+    /// A tensor of which nothing is known.
+    #[must_use]
+    pub fn dynamic() -> Self {
+        Self::new(ElementType::Dynamic, Shape::dynamic())
+    }
+
+    /// A tensor of this element type and shape.
+    #[must_use]
+    pub fn new(element_type: ElementType, shape: Shape) -> Self {
+        Self { element_type, shape }
+    }
+}
+
+/// Element type and shape: `f32[?,3]`.
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.element_type, self.shape)
+    }
 }
 
 /// Why two shapes do not go together.

@@ -38,7 +38,7 @@ impl Case<'_> {
     /// Whether outputs are what the ports declare, as far as they declare anything.
     pub(super) fn matches(&self, outputs: &Outputs) -> bool {
         let declared = self.declared.iter().zip(outputs);
-        declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.0))
+        declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.element_type))
     }
 
     /// The types that its outputs declare, each once.
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
             Err(next) if next.inputs.iter().all(|input| !group.contains(input)) => Fit::Further,
             Err(_) => Fit::Refused,
         };
-        let makes = answer.unwrap_or_default().into_iter().map(|output| output.0).collect();
+        let makes = answer.unwrap_or_default().into_iter().map(|output| output.element_type).collect();
         Trial { to, permitted, fit, makes }
     }
 

@@ -383,7 +383,7 @@ impl<'a> Search<'a> {
             }
         }
         for (port, output) in layer.outputs().iter().enumerate() {
-            let found = outputs.as_ref().and_then(|outputs| outputs.get(port)).map(|output| output.0);
+            let found = outputs.as_ref().and_then(|outputs| outputs.get(port)).map(|output| output.element_type);
             let ty = found.or(output.declared).unwrap_or(ElementType::Dynamic);
             let tensor = Output { layer: layer.id(), port };
             self.scopes[scope].types.insert(tensor, ty);
@@ -488,7 +488,7 @@ impl<'a> Search<'a> {
                 let case = Case { layer: &other, ..case };
                 self.ask(&case, &case.ports).ok()
             });
-            made.is_some_and(|made| made.get(tensor.port).is_some_and(|output| output.0 == to))
+            made.is_some_and(|made| made.get(tensor.port).is_some_and(|output| output.element_type == to))
         })?;
         let asking: HashSet<Input> = demands.iter().map(|demand| demand.input).collect();
         let others: Vec<Input> = graph.consumers(tensor).filter(|input| !asking.contains(input)).collect();
