@@ -44,6 +44,7 @@ pub(crate) struct Batch {
 }
 
 /// What is printed around and between the results of several models.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Frame {
     open: &'static str,
     between: &'static str,
@@ -154,7 +155,11 @@ impl Batch {
                         Failure::NoModel(_) => outcomes.skipped += 1,
                         _ => outcomes.failed += 1,
                     }
-                    page.said += &failure.at(&model.file.to_string_lossy()).text();
+                    let file = model.file.to_string_lossy();
+                    if *frame == Frame::ARRAY && !matches!(failure, Failure::NoModel(_)) {
+                        page.printed = failure.json(Some(&file))?;
+                    }
+                    page.said += &failure.at(&file).text();
                 }
             }
             if printed && !page.printed.is_empty() {

@@ -1,9 +1,8 @@
 //! `typelift convert`: promotion made explicit.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use serde::Serialize;
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::ops::Release;
 use typelift::passes::Align;
@@ -12,6 +11,7 @@ use typelift::{Diagnostics, Model};
 
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::plan::{Plan, Totals};
@@ -73,8 +73,8 @@ pub(crate) struct Args {
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output; for several models an array, without those
-    /// that are refused
+    /// Write what is done to this file as JSON, or - for standard output; of a model that is refused, what is wrong with it. For
+    /// several models an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -89,8 +89,8 @@ fn align_names() -> PossibleValuesParser {
 struct Conversion {
     /// What was done to it; nothing where it has errors.
     totals: Option<Totals>,
-    /// Each change, where a report is wanted.
-    plan: Option<Plan>,
+    /// Each change as JSON, or why it was refused, where a report is wanted.
+    report: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -103,21 +103,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
         );
     }
+    terminal.answers_in_json = args.reports_on_stdout();
     let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
     let old_report = args.report.as_deref();
     let conversions = batch.each(&Frame::LINES, terminal, work);
     let mut conversions = conversions.inspect_err(|_| old_report.into_iter().for_each(forget_report))?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
-    if let Some(report) = &args.report {
-        let mut plans = conversions.done.iter_mut().filter_map(|conversion| conversion.plan.take());
-        match batch.single() {
-            None => write_report(report, &plans.collect::<Vec<_>>(), terminal)?,
-            Some(_) => match plans.next() {
-                Some(plan) => write_report(report, &plan, terminal)?,
-                None => forget_report(report),
-            },
-        }
+    if let Some(path) = &args.report {
+        let reports = conversions.done.iter_mut().filter_map(|conversion| conversion.report.take()).collect();
+        output::write_reports(path, reports, batch.single().is_none(), terminal)?;
     }
     if batch.single().is_none() {
         let totals: Vec<_> = conversions.done.iter().filter_map(|conversion| conversion.totals).collect();
@@ -151,7 +146,8 @@ impl Args {
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
-            return Ok(Conversion { totals: None, plan: None });
+            let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
+            return Ok(Conversion { totals: None, report });
         };
         let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, .. } = converted;
         let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted);
@@ -171,8 +167,8 @@ impl Args {
             target.write(model, options, page)?;
             page.said += &summary;
         }
-        let plan = plan.map(|plan| plan.with_lines(model));
-        Ok(Conversion { totals: Some(totals), plan })
+        let report = plan.map(|plan| terminal::json(&plan.with_lines(model))).transpose()?;
+        Ok(Conversion { totals: Some(totals), report })
     }
 
     /// What these options ask for.
@@ -216,11 +212,4 @@ fn failure(model: &Model, error: &ConvertError) -> Failure {
             Failure::new(error.to_string()).help("this is a fault of typelift, not of the model; nothing was written")
         }
     }
-}
-
-fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -> Result<(), Failure> {
-    if input::is_dash(path) {
-        return terminal.print_json(report);
-    }
-    output::write_report(path, &terminal::json(report)?)
 }

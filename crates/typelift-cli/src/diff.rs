@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
 
 use crate::batch::STACK;
 use crate::columns::count;
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::{self, Input, Loaded};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
@@ -58,19 +60,37 @@ fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
         .try_map(|name| ChangeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown"))
 }
 
+/// What differs between two models, as JSON has it.
+#[derive(Serialize)]
+struct Document<'a> {
+    files: [&'a String; 2],
+    #[serde(flatten)]
+    diff: &'a Diff,
+}
+
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     if input::is_dash(&args.before) && input::is_dash(&args.after) {
         return Err(Failure::new("only one of the two models can come from standard input"));
     }
+    terminal.answers_in_json = args.format == Format::Json;
     let (before, after) = load_both(&args.before, &args.after)?;
     for loaded in [&before, &after] {
         terminal.say(&render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly));
     }
-    let (Some(first), Some(second)) = (&before.model, &after.model) else { return Ok(Status::Faulty) };
+    let (Some(first), Some(second)) = (&before.model, &after.model) else {
+        if args.format == Format::Json {
+            let refused = if before.model.is_none() { &before } else { &after };
+            terminal.print(&findings::refused(&refused.diagnostics)?)?;
+        }
+        return Ok(Status::Faulty);
+    };
     let mut diff = typelift::diff(first, second);
     diff.changes.retain(|change| !args.ignore.contains(&change.kind));
     let printed = match args.format {
-        Format::Json => terminal::json(&diff)?,
+        Format::Json => {
+            let files = [&before.diagnostics.file, &after.diagnostics.file];
+            terminal::json(&Document { files, diff: &diff })?
+        }
         Format::Text => text(&diff, &args.before, &args.after, args.all),
     };
     terminal.show(&Page { said: String::new(), printed, styled: args.format == Format::Text })?;

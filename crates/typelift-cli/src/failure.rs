@@ -3,7 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::render::{self, Remark};
+use crate::terminal;
 
 /// Ends a run with exit status 2, or quietly; where there are several models, only what was to be done with one of them.
 #[derive(Debug)]
@@ -47,6 +50,20 @@ impl Failure {
             Self::NoModel(reason) => format!("{reason}; skipped\n"),
             Self::Other { message, help } => render::error(None, &message, help.map(Remark::Help).into_iter()),
         }
+    }
+
+    /// As a JSON document, which names the model where there are several.
+    pub(crate) fn json(&self, file: Option<&str>) -> Result<String, Self> {
+        let (message, help) = match self {
+            Self::BrokenPipe => return Ok(String::new()),
+            Self::NoModel(reason) => (reason, None),
+            Self::Other { message, help } => (message, help.as_deref()),
+        };
+        let mut document = json!({ "error": { "message": message, "help": help } });
+        if let Some(file) = file {
+            document["file"] = file.into();
+        }
+        terminal::json(&document)
     }
 
     /// The file system refused to `verb` a file: "cannot read `x`: permission denied".

@@ -9,8 +9,10 @@ use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity};
 use typelift::span::Lines;
 
 use crate::explain;
+use crate::failure::Failure;
 use crate::remedy::{self, Fix, Fixes};
 use crate::render::Count;
+use crate::terminal;
 
 /// Where a span begins and ends; lines and columns count from 1, the end is one past the last character.
 #[derive(Clone, Copy, Serialize)]
@@ -39,6 +41,11 @@ pub(crate) struct Document<'a> {
     #[serde(flatten)]
     count: Count,
     diagnostics: Vec<Entry<'a>>,
+}
+
+/// The document of a model that is refused, whatever was asked about it: what is wrong with it.
+pub(crate) fn refused(diagnostics: &Diagnostics) -> Result<String, Failure> {
+    terminal::json(&Document::new(diagnostics, &Fixes::default()))
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::{self, Input, InputChanges, Loaded};
 use crate::listing;
 use crate::output::{OutputArgs, Target};
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Err(Failure::new("standard output cannot take both the model and the list of types")
             .help("give -o a file, or leave --format out"));
     }
+    terminal.answers_in_json = args.format == Some(Format::Json);
     let batch = args.inputs.find(Some(&args.output), None)?;
     let frame = match (args.format, batch.single()) {
         (Some(Format::Json), None) => Frame::ARRAY,
@@ -71,8 +73,10 @@ impl Args {
         let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
             (Some(Format::Json), _) => {
-                let file = input.member.is_some().then_some(diagnostics.file.as_str());
-                page.printed = terminal::json(&listing::types(file, graph))?;
+                page.printed = match graph {
+                    Some(graph) => terminal::json(&listing::types(&diagnostics.file, graph))?,
+                    None => findings::refused(diagnostics)?,
+                }
             }
             (Some(Format::Text), _) | (None, None) => {
                 if input.member.is_some() {

@@ -25,6 +25,7 @@ mod remedy;
 mod render;
 pub mod report;
 mod rewrite;
+mod schema;
 mod selection;
 mod show;
 mod stats;
@@ -72,6 +73,7 @@ enum Verb<const WHOLE: bool> {
     Promote(Deferred<promote::Args, WHOLE>),
     View(Deferred<view::Args, WHOLE>),
     Why(Deferred<why::Args, WHOLE>),
+    Schema(Deferred<schema::Args, WHOLE>),
     Completions(Deferred<completions::Args, WHOLE>),
     #[command(hide = true)]
     Man(Deferred<completions::ManArgs, WHOLE>),
@@ -126,6 +128,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),
         Verb::View(Deferred(args)) => view::run(&args, &mut terminal),
         Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
+        Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
         Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
         Verb::Man(Deferred(args)) => completions::man(&args, whole_command()),
     };
@@ -136,7 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         // The reader of our output closed it: it has seen enough.
         Err(Failure::BrokenPipe) => 0,
         Err(failure) => {
-            terminal.say(&failure.text());
+            terminal.fail(failure);
             2
         }
     }

@@ -52,8 +52,7 @@ pub(crate) fn types_text(graph: &Graph) -> String {
 /// The types and shapes in a model, as JSON has them: members in the order of their names.
 #[derive(Serialize)]
 pub(crate) struct Types<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
+    file: &'a str,
     layers: Vec<Typed<'a>>,
 }
 
@@ -77,10 +76,23 @@ pub(crate) struct Entry<'a> {
     ty: &'a str,
     version: &'a str,
     attributes: Map<'a, &'a str>,
-    inputs: Vec<Option<Output>>,
+    inputs: Vec<Option<Feed>>,
     outputs: Vec<Tensor<'a>>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     bodies: Map<'a, Vec<Entry<'a>>>,
+}
+
+/// The output that feeds an input: the layer that has it, and its position.
+#[derive(Serialize)]
+struct Feed {
+    id: LayerId,
+    port: usize,
+}
+
+impl From<Output> for Feed {
+    fn from(output: Output) -> Self {
+        Self { id: output.layer, port: output.port }
+    }
 }
 
 /// An object whose members keep their order.
@@ -108,20 +120,21 @@ struct Tensor<'a> {
 
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
+    file: &'a str,
     name: &'a str,
     version: u8,
     layers: Vec<Entry<'a>>,
 }
 
 /// What is shown of a model, with all it has.
-pub(crate) fn model<'a>(model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
+pub(crate) fn model<'a>(file: &'a str, model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
     let layers = entries(selection.graph, selection);
-    Document { name: model.name(), version: model.version().number(), layers }
+    Document { file, name: model.name(), version: model.version().number(), layers }
 }
 
-/// The layers of a graph with their types and shapes; the file is named where there are several.
-pub(crate) fn types<'a>(file: Option<&'a str>, graph: Option<&'a Graph>) -> Types<'a> {
-    Types { file, layers: graph.map(typed).unwrap_or_default() }
+/// The layers of a graph with their types and shapes.
+pub(crate) fn types<'a>(file: &'a str, graph: &'a Graph) -> Types<'a> {
+    Types { file, layers: typed(graph) }
 }
 
 fn typed(graph: &Graph) -> Vec<Typed<'_>> {
@@ -156,7 +169,7 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -
         ty: layer.ty(),
         version: layer.version(),
         attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
-        inputs: graph.producers(layer.id()),
+        inputs: graph.producers(layer.id()).into_iter().map(|output| output.map(Feed::from)).collect(),
         outputs: layer.outputs().iter().map(|port| tensor(port, port.names())).collect(),
         bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection))).collect()),
     }

@@ -14,7 +14,7 @@ use typelift::{Model, WeightsMode};
 use crate::failure::Failure;
 use crate::input::{Input, is_dash};
 use crate::interrupt::clean_up_on_signals;
-use crate::terminal::Page;
+use crate::terminal::{Page, Terminal};
 
 /// Where the model goes.
 #[derive(clap::Args)]
@@ -203,6 +203,17 @@ impl Destination {
             _ => Failure::new(error.to_string()),
         })
     }
+}
+
+/// Writes the reports of models, documents of JSON: of several an array.
+pub(crate) fn write_reports(
+    path: &Path,
+    reports: Vec<String>,
+    are_several: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let text = if are_several { format!("[\n{}]\n", reports.join(",\n")) } else { reports.concat() };
+    if is_dash(path) { terminal.print(&text) } else { write_report(path, &text) }
 }
 
 /// Writes a report that takes the place of an old one as a whole.

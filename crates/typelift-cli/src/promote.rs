@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, Versioned};
 
 /// Print the common type of operands
 ///
@@ -277,6 +277,7 @@ struct Record<'a> {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    terminal.answers_in_json = args.format == "json";
     let rules = args.rule_set()?;
     let operands: Vec<_> = args.operands.iter().map(String::as_str).collect();
     match operands.as_slice() {
@@ -384,7 +385,7 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
     let question = args.question(rules, texts)?;
     if args.format == "json" {
         let record = args.record(rules, texts, &question);
-        terminal.print_json(&record)?;
+        terminal.print(&crate::terminal::json(&record)?)?;
         return Ok(if record.code.is_some() { Status::Faulty } else { Status::Done });
     }
     let mut steps = Vec::new();
@@ -466,7 +467,7 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
                 },
             })
             .collect();
-        terminal.print_json(&records)?;
+        terminal.print_json(&records.iter().map(Versioned::new).collect::<Vec<_>>())?;
     }
     Ok(Status::Done)
 }
@@ -524,7 +525,7 @@ struct Row<'a> {
 
 fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> Result<Status, Failure> {
     if args.format == "json" {
-        return terminal.print_json(&matrices).map(|()| Status::Done);
+        return terminal.print_json(&matrices.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
     let text = |matrix: &Matrix| {
         let break_after = if matrix.title.is_empty() { "" } else { "\n" };
@@ -601,7 +602,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     if args.format == "json" {
         let records: Vec<_> =
             all.iter().map(|(words, rules)| Record { rules: words, ..args.record(rules, texts, &question) }).collect();
-        return terminal.print_json(&records).map(|()| Status::Done);
+        return terminal.print_json(&records.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
     let rows = all.iter().map(|(words, rules)| {
         let has = |operand: &Operand| operand.is_number() || rules.types().any(|ty| ty == operand.element_type);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use typelift::Model;
@@ -10,6 +10,7 @@ use typelift::rewrite::{Script, Site, library};
 
 use crate::batch::{Frame, Inputs};
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::{self, Input, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::remedy::Fixes;
@@ -55,11 +56,18 @@ pub(crate) struct Args {
     report: Option<PathBuf>,
 }
 
-/// What was done to a model.
+/// What was done to a model, as JSON has it.
 #[derive(Serialize)]
-struct Document {
-    file: String,
-    applied: Vec<Site>,
+struct Document<'a> {
+    file: &'a str,
+    applied: &'a [Site],
+}
+
+/// What became of a model.
+struct Rewriting {
+    is_refused: bool,
+    /// What was done, or why it was refused, as JSON where a report is wanted.
+    report: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -76,19 +84,14 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         );
     }
     let script = args.script()?;
+    terminal.answers_in_json = args.reports_on_stdout();
     let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
     let done = batch.each(&Frame::LINES, terminal, |input, page| args.rewrite(&script, input, page));
     let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
-    let status = done.status(Option::is_none);
-    if let Some(report) = &args.report {
-        let mut documents = done.done.iter_mut().filter_map(Option::take);
-        match batch.single() {
-            None => write_report(report, &documents.collect::<Vec<_>>(), terminal)?,
-            Some(_) => match documents.next() {
-                Some(document) => write_report(report, &document, terminal)?,
-                None => forget_report(report),
-            },
-        }
+    let status = done.status(|rewriting| rewriting.is_refused);
+    if let Some(path) = &args.report {
+        let reports = done.done.iter_mut().filter_map(|rewriting| rewriting.report.take()).collect();
+        output::write_reports(path, reports, batch.single().is_none(), terminal)?;
     }
     Ok(status)
 }
@@ -118,8 +121,12 @@ impl Args {
         Ok(script.with_rules(sets.flat_map(|set| set.rules())))
     }
 
-    /// Rewrites one model; `None` where it was refused.
-    fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Option<Document>, Failure> {
+    /// Rewrites one model.
+    fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Rewriting, Failure> {
+        let refused = |report: Result<String, Failure>| {
+            let report = self.report.as_ref().map(|_| report).transpose()?;
+            Ok(Rewriting { is_refused: true, report })
+        };
         let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
@@ -128,21 +135,23 @@ impl Args {
         }
         let (Some(mut model), false) = (model.take(), diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-            return Ok(None);
+            return refused(findings::refused(diagnostics));
         };
         let file = diagnostics.file.clone();
         if let Some(layer) = &self.explain {
             // What is wrong with it is reported by `check`; explaining needs the types alone.
             let _reported_by_check = typelift::infer(&mut model);
             page.printed = explain(script, &model, layer)?;
-            return Ok(Some(Document { file, applied: Vec::new() }));
+            return Ok(Rewriting { is_refused: false, report: None });
         }
         let before = model.weights().len();
         let (model, report) = match script.run(model) {
             Ok(done) => done,
             Err(error) => {
-                page.said = Failure::new(error.to_string()).at(&file).text();
-                return Ok(None);
+                let failure = Failure::new(error.to_string());
+                let report = failure.json(Some(&file));
+                page.said = failure.at(&file).text();
+                return refused(report);
             }
         };
         let summary = format!("{file}: {}\n", summary(script, report.applied.len()));
@@ -164,7 +173,9 @@ impl Args {
             }
             None => {}
         }
-        Ok(Some(Document { file, applied: report.applied }))
+        let document = Document { file: &file, applied: &report.applied };
+        let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
+        Ok(Rewriting { is_refused: false, report })
     }
 }
 
@@ -197,11 +208,4 @@ fn explain(script: &Script, model: &Model, layer: &str) -> Result<String, Failur
         texts.push(format!("{explanation}\n"));
     }
     Ok(texts.join("\n"))
-}
-
-fn write_report(path: &Path, report: &impl Serialize, terminal: &mut Terminal) -> Result<(), Failure> {
-    if input::is_dash(path) {
-        return terminal.print_json(report);
-    }
-    output::write_report(path, &terminal::json(report)?)
 }

@@ -9,12 +9,13 @@ use typelift::{Graph, Layer, Model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::Input;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
 use crate::status::Status;
-use crate::terminal::{Page, Terminal};
+use crate::terminal::{self, Page, Terminal};
 use crate::{dot, listing};
 
 /// Columns are at most this wide; what is longer pushes the rest of its line.
@@ -53,6 +54,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    terminal.answers_in_json = args.format == Format::Json;
     let loaded = args.input.load()?;
     let diagnostics = &loaded.diagnostics;
     terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
@@ -61,10 +63,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         None => None,
     };
     match (&selection, args.format) {
-        (selection, Format::Json) => {
-            terminal.print_json(&selection.as_ref().map(|(model, selection)| listing::model(model, selection)))?;
-        }
+        (None, Format::Json) => terminal.print(&findings::refused(diagnostics)?)?,
         (None, _) => {}
+        (Some((model, selection)), Format::Json) => {
+            terminal.print(&terminal::json(&listing::model(&diagnostics.file, model, selection))?)?;
+        }
         (Some((model, selection)), Format::Dot) => terminal.print(&dot::print(model, selection))?,
         (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() => {
             terminal.print(&model.to_string())?;

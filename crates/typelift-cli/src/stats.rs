@@ -8,6 +8,7 @@ use typelift::stats::{Stats, Tensor, TypeCount};
 use crate::batch::{Frame, Inputs};
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::Input;
 use crate::listing::Clean;
 use crate::remedy::Fixes;
@@ -40,10 +41,11 @@ pub(crate) struct Args {
 struct Document<'a> {
     file: &'a str,
     #[serde(flatten)]
-    stats: Option<&'a Stats>,
+    stats: &'a Stats,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    terminal.answers_in_json = args.format == Format::Json;
     let batch = args.inputs.find(None, None)?;
     let frame = match (args.format, batch.single()) {
         (Format::Json, None) => Frame::ARRAY,
@@ -65,7 +67,8 @@ impl Args {
         page.said = render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly);
         let (file, stats) = (&loaded.diagnostics.file, loaded.model.as_ref().map(typelift::stats));
         match (self.format, &stats) {
-            (Format::Json, stats) => page.printed = terminal::json(&Document { file, stats: stats.as_ref() })?,
+            (Format::Json, Some(stats)) => page.printed = terminal::json(&Document { file, stats })?,
+            (Format::Json, None) => page.printed = findings::refused(&loaded.diagnostics)?,
             (Format::Text, Some(stats)) => page.printed = text(file, stats),
             (Format::Text, None) => {}
         }

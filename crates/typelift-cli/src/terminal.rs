@@ -25,6 +25,8 @@ pub(crate) struct Terminal {
     colors: bool,
     /// Whether results go to a terminal.
     is_terminal: bool,
+    /// Whether a program reads the results: then a failure is a document, too.
+    pub(crate) answers_in_json: bool,
 }
 
 impl Terminal {
@@ -43,6 +45,7 @@ impl Terminal {
             err: AutoStream::new(io::stderr(), choice),
             colors: for_stdout != anstream::ColorChoice::Never,
             is_terminal: io::stdout().is_terminal(),
+            answers_in_json: false,
         }
     }
 
@@ -76,7 +79,18 @@ impl Terminal {
         self.out.write_all(text.as_bytes()).map_err(Failure::stdout)
     }
 
-    /// Prints a result as one JSON document.
+    /// Prints why there is no result, for whoever reads the results.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        if self.answers_in_json
+            && let Ok(document) = failure.json(None)
+        {
+            // Standard output may be what failed.
+            let _ = self.print(&document).and_then(|()| self.flush());
+        }
+        self.say(&failure.text());
+    }
+
+    /// Prints a result as JSON.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
@@ -94,7 +108,25 @@ pub(crate) struct Page {
     pub(crate) styled: bool,
 }
 
+/// The version of the form of JSON documents. It rises when a name goes or changes its meaning; names can come at any time.
+const FORMAT: u32 = 1;
+
+/// A JSON document that says which form it has.
+#[derive(Serialize)]
+pub(crate) struct Versioned<'a, T> {
+    format: u32,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+impl<'a, T> Versioned<'a, T> {
+    pub(crate) fn new(document: &'a T) -> Self {
+        Self { format: FORMAT, document }
+    }
+}
+
 /// A JSON document and the end of its last line.
-pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::new(error.to_string()))
+pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(&Versioned::new(document));
+    text.map(|text| text + "\n").map_err(|error| Failure::new(error.to_string()))
 }

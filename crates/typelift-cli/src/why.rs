@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
 
 use crate::failure::Failure;
+use crate::findings;
 use crate::input::{self, Input};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
-use crate::terminal::{Format, Terminal};
+use crate::terminal::{self, Format, Terminal};
 
 /// How many lines text output shows without `--all`: a screen.
 const MOST_LINES: usize = 24;
@@ -47,14 +49,28 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// Why a tensor has its type, as JSON has it.
+#[derive(Serialize)]
+struct Document<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    derivation: &'a Derivation,
+}
+
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    terminal.answers_in_json = args.format == Format::Json;
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[]);
     }
     terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
-    let Some(model) = &loaded.model else { return Ok(Status::Faulty) };
+    let Some(model) = &loaded.model else {
+        if args.format == Format::Json {
+            terminal.print(&findings::refused(diagnostics)?)?;
+        }
+        return Ok(Status::Faulty);
+    };
     let derivation = typelift::why(model, &args.name).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error {
@@ -68,7 +84,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
     })?;
     match args.format {
-        Format::Json => terminal.print_json(&derivation)?,
+        Format::Json => {
+            let document = Document { file: &diagnostics.file, derivation: &derivation };
+            terminal.print(&terminal::json(&document)?)?;
+        }
         Format::Text => terminal.print(&text(&derivation, args.all))?,
     }
     Ok(Status::of(diagnostics.has_errors()))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::{folder, model, run};
-use crate::formats::assert_documented;
+use crate::schemas::assert_form;
 
 fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
@@ -18,7 +18,7 @@ fn changes(before: &Path, after: &Path) -> (i32, Vec<Value>) {
     let arguments = ["diff", "--format", "json", before.to_str().unwrap(), after.to_str().unwrap()];
     let run = run(Path::new("."), &arguments);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_documented(&document);
+    assert_form("diff", &document);
     let changes = document["changes"].as_array().unwrap().clone();
     assert_eq!(document["same"], changes.is_empty());
     (run.status, changes)

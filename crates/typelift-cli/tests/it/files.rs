@@ -59,7 +59,7 @@ fn nothing_is_written_over_what_is_read_or_written_too() {
 }
 
 #[test]
-fn a_report_is_of_this_run_or_is_not_there() {
+fn a_report_is_of_this_run() {
     let folder = folder();
     let path = folder.path();
     let report = path.join("report.json");
@@ -68,6 +68,8 @@ fn a_report_is_of_this_run_or_is_not_there() {
     assert!(report.exists());
     fs::write(path.join("faulty.xml"), model("f64", 1).replace("ConvertPromoteTypes", "Add")).unwrap();
     assert_eq!(convert("faulty.xml"), 1);
+    assert!(fs::read_to_string(&report).unwrap().contains("\"severity\": \"error\""));
+    assert_eq!(convert("absent.xml"), 2);
     assert!(!report.exists());
     assert_eq!(run(path, &["convert", "model.xml", "--dry-run", "--report", "/dev/null"]).status, 0);
 }

@@ -10,6 +10,7 @@ mod files;
 mod fixtures;
 mod formats;
 mod packaging;
+mod schemas;
 mod security;
 mod show;
 mod view;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::run;
-use crate::formats::assert_documented;
+use crate::schemas::assert_form;
 
 fn models() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models")
@@ -15,7 +15,7 @@ fn models() -> std::path::PathBuf {
 fn document(arguments: &[&str]) -> Value {
     let run = run(&models(), &[arguments, &["--format", "json"]].concat());
     let document = serde_json::from_str(&run.stdout).unwrap();
-    assert_documented(&document);
+    assert_form(arguments[0], &document);
     document
 }
 

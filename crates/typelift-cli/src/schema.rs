@@ -1,0 +1,39 @@
+//! `typelift schema`: the form of JSON documents.
+
+use clap::builder::PossibleValuesParser;
+
+use crate::failure::Failure;
+use crate::status::Status;
+use crate::terminal::Terminal;
+
+/// The verbs whose answers or reports are JSON, with the schemas.
+const SCHEMAS: [(&str, &str); 9] = [
+    ("check", include_str!("../schema/check.json")),
+    ("convert", include_str!("../schema/convert.json")),
+    ("diff", include_str!("../schema/diff.json")),
+    ("infer", include_str!("../schema/infer.json")),
+    ("promote", include_str!("../schema/promote.json")),
+    ("rewrite", include_str!("../schema/rewrite.json")),
+    ("show", include_str!("../schema/show.json")),
+    ("stats", include_str!("../schema/stats.json")),
+    ("why", include_str!("../schema/why.json")),
+];
+
+/// Print the JSON Schema of what a verb answers or reports
+///
+/// The schema is of JSON Schema 2020-12. It holds for every document of this version of the form, which is its `format`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift schema check
+  typelift schema convert > report.schema.json")]
+pub(crate) struct Args {
+    /// The verb
+    #[arg(value_name = "VERB", value_parser = PossibleValuesParser::new(SCHEMAS.map(|(verb, _)| verb)))]
+    verb: String,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let schema = SCHEMAS.iter().find(|(verb, _)| *verb == args.verb).map(|(_, schema)| schema);
+    schema.into_iter().try_for_each(|schema| terminal.print(schema))?;
+    Ok(Status::Done)
+}
