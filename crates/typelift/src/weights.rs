@@ -1,9 +1,10 @@
-//! The bytes of constants: what the `.bin` has, which is never read whole, and behind it what was added.
+//! The bytes of constants: what the `.bin` has, which is never read whole, and after it what was added.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -66,12 +67,131 @@ impl Window {
     const PAGE: u64 = 4 << 10;
 }
 
-/// What was added behind the base. Equal constants are stored once.
+/// Bytes that are made when they are read, always the same ones.
+pub(crate) trait Content: Send + Sync {
+    /// How many they are.
+    fn len(&self) -> u64;
+
+    /// Shows the bytes of a range to `look`, in order, a part at a time.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
+}
+
+/// What was added after the base. Equal constants are stored once.
 #[derive(Clone, Default)]
 struct Tail {
+    /// In order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
+    pieces: Arc<Vec<Piece>>,
+    /// The bytes of those that are stored.
     bytes: Arc<Vec<u8>>,
-    /// Position and length of the constants with a hash.
-    known: Arc<FxHashMap<u64, Vec<(usize, usize)>>>,
+    /// The stored pieces with a hash.
+    known: Arc<FxHashMap<u64, Vec<usize>>>,
+}
+
+/// One constant that was added.
+#[derive(Clone)]
+struct Piece {
+    /// Where it begins in the tail.
+    start: u64,
+    source: Source,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// A part of the stored bytes.
+    Stored(Range<usize>),
+    Made(Arc<dyn Content>),
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.start
+            + match &self.source {
+                Source::Stored(range) => range.len() as u64,
+                Source::Made(content) => content.len(),
+            }
+    }
+}
+
+impl Tail {
+    fn len(&self) -> u64 {
+        self.pieces.last().map_or(0, Piece::end)
+    }
+
+    fn push(&mut self, source: Source) -> u64 {
+        let start = self.len().next_multiple_of(ALIGNMENT);
+        Arc::make_mut(&mut self.pieces).push(Piece { start, source });
+        start
+    }
+
+    /// Adds bytes, or finds equal ones that were added before; gives their position.
+    fn add(&mut self, bytes: &[u8]) -> u64 {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bytes);
+        let known = self.known.get(&hash).into_iter().flatten();
+        let is_equal = |piece: &&Piece| matches!(&piece.source, Source::Stored(range) if self.bytes.get(range.clone()) == Some(bytes));
+        if let Some(piece) = known.filter_map(|&at| self.pieces.get(at)).find(is_equal) {
+            return piece.start;
+        }
+        Arc::make_mut(&mut self.known).entry(hash).or_default().push(self.pieces.len());
+        let stored = Arc::make_mut(&mut self.bytes);
+        let start = stored.len();
+        stored.extend_from_slice(bytes);
+        let range = start..stored.len();
+        self.push(Source::Stored(range))
+    }
+
+    /// Removes what was added since it was this long.
+    fn shorten(&mut self, length: u64) {
+        let pieces = Arc::make_mut(&mut self.pieces);
+        pieces.truncate(pieces.partition_point(|piece| piece.start < length));
+        let stored = pieces.iter().rev().find_map(|piece| match &piece.source {
+            Source::Stored(range) => Some(range.end),
+            Source::Made(_) => None,
+        });
+        Arc::make_mut(&mut self.bytes).truncate(stored.unwrap_or(0));
+        let count = pieces.len();
+        Arc::make_mut(&mut self.known).retain(|_, known| {
+            known.retain(|&at| at < count);
+            !known.is_empty()
+        });
+    }
+
+    /// What `look` makes of a range of bytes; `None` where they are not all in one piece.
+    fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
+        let piece = self.pieces.get(at)?;
+        if range.end > piece.end() {
+            return None;
+        }
+        let within = range.start - piece.start..range.end - piece.start;
+        match &piece.source {
+            Source::Stored(stored) => {
+                let start = stored.start + within.start as usize;
+                self.bytes.get(start..start + (within.end - within.start) as usize).map(look)
+            }
+            Source::Made(content) => {
+                let mut bytes = Vec::with_capacity((within.end - within.start) as usize);
+                let read = content.read(within, &mut |part| {
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                });
+                read.ok().map(|()| look(&bytes))
+            }
+        }
+    }
+
+    /// Writes all of it, each piece at its place.
+    fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut end = 0;
+        for piece in self.pieces.iter() {
+            write(&[0; ALIGNMENT as usize][..(piece.start - end) as usize])?;
+            match &piece.source {
+                Source::Stored(range) => write(self.bytes.get(range.clone()).unwrap_or_default())?,
+                Source::Made(content) => content.read(0..content.len(), write)?,
+            }
+            end = piece.end();
+        }
+        Ok(())
+    }
 }
 
 /// Constants that are added begin at a multiple of this: a cache line, and what every element type asks for.
@@ -145,8 +265,8 @@ impl Weights {
         let end = offset.checked_add(length as u64)?;
         let base = self.base_len().unwrap_or(0);
         if end > base {
-            let start = usize::try_from(offset.checked_sub(base.next_multiple_of(ALIGNMENT))?).ok()?;
-            return self.tail.bytes.get(start..start.checked_add(length)?).map(look);
+            let start = offset.checked_sub(base.next_multiple_of(ALIGNMENT))?;
+            return self.tail.with(start..start.checked_add(length as u64)?, look);
         }
         match &self.base {
             Base::None => (length == 0).then(|| look(&[])),
@@ -179,25 +299,26 @@ impl Weights {
         };
         if self.has_added() {
             bytes.resize(base.next_multiple_of(ALIGNMENT as usize), 0);
-            bytes.extend_from_slice(&self.tail.bytes);
+            self.tail.write_to(&mut |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            })?;
         }
         Ok(bytes)
     }
 
-    /// Adds bytes behind all others, or finds equal ones that were added before; gives their position.
+    /// Adds bytes after all others, or finds equal ones that were added before; gives their position.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
-        let start = self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT);
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bytes);
-        let known = Arc::make_mut(&mut self.tail.known).entry(hash).or_default();
-        let tail = Arc::make_mut(&mut self.tail.bytes);
-        if let Some((at, _)) = known.iter().find(|&&(at, length)| tail.get(at..at + length) == Some(bytes)) {
-            return start + *at as u64;
-        }
-        tail.resize(tail.len().next_multiple_of(ALIGNMENT as usize), 0);
-        let at = tail.len();
-        tail.extend_from_slice(bytes);
-        known.push((at, bytes.len()));
-        start + at as u64
+        self.start_of_tail() + self.tail.add(bytes)
+    }
+
+    /// Adds bytes that are made when they are read; gives their position.
+    pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
+        self.start_of_tail() + self.tail.push(Source::Made(content))
+    }
+
+    fn start_of_tail(&self) -> u64 {
+        self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT)
     }
 
     fn source(&self) -> Option<&Bin> {
@@ -243,7 +364,7 @@ impl Weights {
             let base = self.base_len().unwrap_or(0);
             let gap = [0; ALIGNMENT as usize];
             new.write_all(&gap[..(base.next_multiple_of(ALIGNMENT) - base) as usize])?;
-            new.write_all(&self.tail.bytes)?;
+            self.tail.write_to(&mut |part| new.write_all(part))?;
         }
         Ok(())
     }
@@ -257,18 +378,13 @@ impl Weights {
     }
 
     pub(crate) fn len_of_tail(&self) -> u64 {
-        self.tail.bytes.len() as u64
+        self.tail.len()
     }
 
     /// Removes what was added since the tail was this long.
     pub(crate) fn shorten_tail(&mut self, length: u64) {
         if length < self.len_of_tail() {
-            let length = length as usize;
-            Arc::make_mut(&mut self.tail.bytes).truncate(length);
-            Arc::make_mut(&mut self.tail.known).retain(|_, known| {
-                known.retain(|&(at, _)| at < length);
-                !known.is_empty()
-            });
+            self.tail.shorten(length);
         }
     }
 }

@@ -14,7 +14,7 @@ use self::group::{Group, asks_for_indices, is_number, other_rules, permits, type
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{Body, Layer, LayerId, Model, OutputPort, Place};
 use crate::infer::{self, Alignment, Alignments, Retyper};
-use crate::loss;
+use crate::kernel;
 use crate::ops::{Fault, Subject, is_constant};
 use crate::weights::Weights;
 
@@ -226,7 +226,7 @@ impl Aligner {
             let group = Group { subject, operands: &operands, inputs: &inputs };
             let survives = |input, to| {
                 let constant = subject.producer(input).filter(|layer| is_constant(layer));
-                constant.is_some_and(|constant| loss::survives(constant, &self.weights, to))
+                constant.is_some_and(|constant| kernel::survives(constant, &self.weights, to))
             };
             let common =
                 group.common_type(&self.rules).or_else(|why| match group.type_by_values(&self.rules, survives) {

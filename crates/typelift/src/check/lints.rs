@@ -5,7 +5,7 @@ use typelift_promote::{ElementType, Kind, Loss, fidelity};
 use super::Check;
 use crate::diagnostic::{About, Code, Help, Owner, Related};
 use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
-use crate::loss::Audit;
+use crate::kernel::Audit;
 use crate::ops::{self, LayerKind, Operation};
 use crate::spelling;
 use crate::xml;

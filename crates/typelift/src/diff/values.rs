@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use crate::array::{Array, Data};
 use crate::diagnostic::grouped;
 use crate::graph::Layer;
-use crate::loss::CHUNK;
+use crate::kernel::CHUNK;
 use crate::weights::{Weights, byte_size, stored_size};
 
 /// What differs between the values of two constants of one shape.

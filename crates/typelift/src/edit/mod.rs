@@ -13,7 +13,7 @@ use crate::graph::{
     split_names,
 };
 use crate::ops::{self, LayerKind};
-use crate::weights::Weights;
+use crate::weights::{Content, Weights};
 
 /// A batch of edits of one graph of a model, and everything that can be done in it. [`Model::edit`] makes it.
 ///
@@ -425,6 +425,11 @@ impl Edit<'_> {
     /// ```
     pub fn add_bytes(&mut self, bytes: &[u8]) -> u64 {
         self.weights.add(bytes)
+    }
+
+    /// Adds the bytes of a constant that are made when they are read, and gives their offset.
+    pub(crate) fn add_made_bytes(&mut self, content: Arc<dyn Content>) -> u64 {
+        self.weights.add_made(content)
     }
 
     fn changed(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {

@@ -229,7 +229,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let array = Array::decode(output.element_type(), dims, &bytes)?;
     let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
     // Values that could not be written again, such as the codes of `nf4`, are left out.
-    (printable && value::encode(&array).is_some_and(|again| again == bytes)).then_some(array)
+    (printable && array.encode().is_some_and(|again| again == bytes)).then_some(array)
 }
 
 /// The attributes that say more than their defaults and the types do.

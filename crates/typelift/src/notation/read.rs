@@ -7,7 +7,7 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::listing::{BodyText, InputText, LayerText, Listing, Tie};
-use super::value::{self, Number};
+use super::value::Number;
 use super::{Cursor, Literal, NotationError, closest};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{
@@ -218,7 +218,7 @@ impl Builder<'_> {
         match &line.values {
             Some(values) => {
                 let dims: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
-                let array = values.to_array(element_type, &dims).and_then(|array| value::encode(&array));
+                let array = values.to_array(element_type, &dims).and_then(|array| array.encode());
                 let refused = || format!("{element_type}{shape} does not hold this");
                 self.bytes.extend(array.ok_or_else(|| self.error(&values.span, refused()))?);
                 self.has_values = true;

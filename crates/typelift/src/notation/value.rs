@@ -1,7 +1,6 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
 use super::{Cursor, NotationError};
@@ -271,55 +270,10 @@ pub(crate) fn print(array: &Array) -> String {
     out + &"]".repeat(array.dims.len())
 }
 
-/// The bytes of a constant in a weights file; `None` for a type whose values are not numbers, or packed by threes.
-pub(crate) fn encode(array: &Array) -> Option<Vec<u8>> {
-    let ty = array.element_type;
-    let bits = ty.bits();
-    let codes: Vec<u64> = match (&array.data, ty) {
-        (Data::Ints(values), _) => values.iter().map(|value| value as u64).collect(),
-        (Data::Floats(values), ElementType::F64) => values.iter().map(|value| value.to_bits()).collect(),
-        (Data::Floats(values), ElementType::F32) => values.iter().map(|&v| (v as f32).to_bits().into()).collect(),
-        (Data::Floats(values), ElementType::F16) => {
-            values.iter().map(|&v| half::f16::from_f64(v).to_bits().into()).collect()
-        }
-        (Data::Floats(values), ElementType::Bf16) => {
-            values.iter().map(|&v| half::bf16::from_f64(v).to_bits().into()).collect()
-        }
-        (Data::Floats(values), _) => values.iter().map(|&value| small_float(ty, value)).collect::<Option<_>>()?,
-    };
-    match bits {
-        8 | 16 | 32 | 64 => {
-            Some(codes.iter().flat_map(|code| code.to_le_bytes().into_iter().take(bits as usize / 8)).collect())
-        }
-        1 | 2 | 4 => {
-            let per_byte = 8 / bits as usize;
-            let pack = |chunk: &[u64]| {
-                chunk.iter().enumerate().fold(0_u8, |byte, (at, &code)| {
-                    let low = code as u8 & ((1 << bits) - 1);
-                    // Single bits fill a byte from the top, pairs and nibbles from the bottom.
-                    let shift = if bits == 1 { 7 - at } else { at * bits as usize };
-                    byte | low << shift
-                })
-            };
-            Some(codes.chunks(per_byte).map(pack).collect())
-        }
-        _ => None,
-    }
-}
-
-/// The code of a number in a floating-point type of up to 8 bits.
-fn small_float(ty: ElementType, value: f64) -> Option<u64> {
-    let decoded = |code: u8| Some(Array::decode(ty, smallvec![1], &[code])?.to_floats()[0]);
-    let same = |other: f64| other == value && other.is_sign_negative() == value.is_sign_negative();
-    let codes = 0..=u8::try_from((1_u32 << ty.bits()) - 1).ok()?;
-    let exact = codes.clone().find(|&code| decoded(code).is_some_and(same));
-    let alike =
-        || codes.clone().find(|&code| decoded(code).is_some_and(|v| v == value || v.is_nan() && value.is_nan()));
-    exact.or_else(alike).map(u64::from)
-}
-
 #[cfg(test)]
 mod tests {
+    use smallvec::smallvec;
+
     use super::*;
 
     fn read(text: &str) -> Literal {
@@ -366,7 +320,7 @@ mod tests {
             let text = print(array);
             assert_eq!(text, expected);
             assert_eq!(read(&text).to_array(array.element_type, &array.dims).as_ref(), Some(array));
-            let bytes = encode(array).unwrap();
+            let bytes = array.encode().unwrap();
             assert_eq!(Array::decode(array.element_type, array.dims.clone(), &bytes).as_ref(), Some(array));
         }
     }

@@ -6,7 +6,7 @@ use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("BatchToSpace", 1, batch_to_space).since(2).inputs(4, 4).ties(BLOCKS),
+    Operation::new("BatchToSpace", 1, batch_to_space).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4).ties(BLOCKS),
     Operation::new("DepthToSpace", 0, depth_to_space)
         .requires(&["mode"])
         .evaluate(Exact(evaluate::depth_to_space))
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Exact(evaluate::shuffle_channels))
         .except(2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
-    Operation::new("SpaceToBatch", 1, space_to_batch).since(2).inputs(4, 4),
+    Operation::new("SpaceToBatch", 1, space_to_batch).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4),
     Operation::new("SpaceToDepth", 0, space_to_depth)
         .requires(&["mode"])
         .evaluate(Exact(evaluate::space_to_depth))

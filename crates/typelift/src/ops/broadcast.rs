@@ -10,6 +10,7 @@ use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Broadcast", 1, broadcast)
+        .shaped_by(&[1])
         .until(2)
         .inputs(2, 3)
         .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
@@ -18,6 +19,7 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
         ]),
     Operation::new("Broadcast", 3, broadcast)
+        .shaped_by(&[1])
         .inputs(2, 3)
         .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
         .attributes(&[

@@ -25,13 +25,13 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("mode", AttrKind::Enum(&["xnor-popcount"])).default("xnor-popcount"),
         Attr::new("pad_value", AttrKind::Float).default("0"),
     ]),
-    backward("ConvolutionBackpropData", convolution_backprop).requires(&[
+    backward("ConvolutionBackpropData", convolution_backprop).shaped_by(&[2]).requires(&[
         "strides",
         "pads_begin",
         "pads_end",
         "dilations",
     ]),
-    backward("GroupConvolutionBackpropData", group_convolution_backprop).requires(&[
+    backward("GroupConvolutionBackpropData", group_convolution_backprop).shaped_by(&[2]).requires(&[
         "strides",
         "pads_begin",
         "pads_end",

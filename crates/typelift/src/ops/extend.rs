@@ -9,6 +9,7 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Pad", 1, pad)
+        .shaped_by(&[1, 2])
         .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
         .until(11)
@@ -16,12 +17,13 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(Ties::Inputs(&[0, 3]))
         .attributes(PAD_MODE),
     Operation::new("Pad", 12, pad)
+        .shaped_by(&[1, 2])
         .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
         .inputs(3, 4)
         .ties(Ties::Inputs(&[0, 3]))
         .attributes(PAD_MODE),
-    Operation::new("Tile", 0, tile).evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
+    Operation::new("Tile", 0, tile).shaped_by(&[1]).evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
 ];
 
 const PAD_MODE: &[Attr] =

@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("op_seed", AttrKind::Int).default("0"),
     ]),
     Operation::new("OneHot", 1, one_hot)
+        .shaped_by(&[1])
         .requires(&["axis"])
         .evaluate(Exact(evaluate::one_hot))
         .until(15)
@@ -32,6 +33,7 @@ pub(super) const ROWS: &[Operation] = &[
         .accepts(Accepts::Bits)
         .attributes(&[AXIS]),
     Operation::new("OneHot", 16, one_hot)
+        .shaped_by(&[1])
         .requires(&["axis"])
         .evaluate(Exact(evaluate::one_hot))
         .inputs(4, 4)

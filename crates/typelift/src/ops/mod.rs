@@ -128,6 +128,8 @@ pub struct Operation {
     ties: Ties,
     accepts: Accepts,
     floats: &'static [usize],
+    /// Inputs whose values say a shape or a place, so that OpenVINO keeps the precision of all that they come from.
+    shaping: &'static [usize],
     tied_when_run: bool,
     kind: LayerKind,
     commutative: bool,
@@ -246,6 +248,7 @@ impl Operation {
             ties: Ties::None,
             accepts: Accepts::Any,
             floats: &[],
+            shaping: &[],
             tied_when_run: false,
             kind: LayerKind::Other,
             commutative: false,
@@ -354,6 +357,12 @@ impl Operation {
         self
     }
 
+    /// The same with inputs of which OpenVINO keeps the precision of all that they come from.
+    const fn shaped_by(mut self, inputs: &'static [usize]) -> Self {
+        self.shaping = inputs;
+        self
+    }
+
     /// The same with a way to find values of its outputs; none where the row does not say.
     const fn evaluate(mut self, evaluate: Evaluate) -> Self {
         self.evaluate = evaluate;
@@ -379,6 +388,11 @@ impl Operation {
     /// How many inputs it takes.
     pub fn input_counts(&self) -> RangeInclusive<usize> {
         self.inputs.0..=self.inputs.1
+    }
+
+    /// The inputs of which OpenVINO keeps the precision of all that they come from: their values say a shape or a place.
+    pub(crate) fn shaping_inputs(&self) -> &'static [usize] {
+        self.shaping
     }
 
     /// Which of its inputs must have one element type.

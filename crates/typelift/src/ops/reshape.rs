@@ -10,6 +10,7 @@ use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Reshape", 1, reshape)
+        .shaped_by(&[1])
         .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
         .inputs(2, 2)
         .attributes(&[Attr::new("special_zero", AttrKind::Bool).default("false")]),

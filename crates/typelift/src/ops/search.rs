@@ -25,18 +25,21 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("output_type", AttrKind::Type).default("i64"),
     ]),
     Operation::new("TopK", 1, top_k)
+        .shaped_by(&[1])
         .requires(&["axis", "mode", "sort"])
         .evaluate(Evaluate::Exact(evaluate::top_k))
         .until(2)
         .inputs(2, 2)
         .attributes(TOP_K),
     Operation::new("TopK", 3, top_k)
+        .shaped_by(&[1])
         .requires(&["axis", "mode", "sort"])
         .evaluate(Evaluate::Exact(evaluate::top_k))
         .until(10)
         .inputs(2, 2)
         .attributes(TOP_K),
     Operation::new("TopK", 11, top_k)
+        .shaped_by(&[1])
         .requires(&["axis", "mode", "sort"])
         .evaluate(Evaluate::Exact(evaluate::top_k))
         .inputs(2, 2)

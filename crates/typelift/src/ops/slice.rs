@@ -12,6 +12,7 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
     Operation::new("SliceScatter", 15, slice_scatter).inputs(5, 6),
     Operation::new("StridedSlice", 1, strided_slice)
+        .shaped_by(&[1, 2, 3])
         .evaluate(Evaluate::FromBounds(evaluate::strided_slice))
         .inputs(3, 4)
         .attributes(&[

@@ -22,7 +22,7 @@ use self::lower_promote_types::Lowering;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
 use crate::graph::{Body, EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
-use crate::loss::Audit;
+use crate::kernel::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
 use crate::weights::Weights;

@@ -10,7 +10,7 @@ use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Rest, Side
 use crate::array::Array;
 use crate::edit::Edit;
 use crate::graph::{EditError, Layer, LayerId, NewLayer, Output};
-use crate::notation::{Literal, encode};
+use crate::notation::Literal;
 use crate::ops::{self, LayerKind};
 
 /// Constants of more elements are not looked up among those that were added.
@@ -128,7 +128,8 @@ impl Build<'_, '_> {
 
     fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as u64).collect();
-        let bytes = encode(array)
+        let bytes = array
+            .encode()
             .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
         let key = (array.element_type, dims, bytes);
         if let Some(&known) = self.constants.get(&key).filter(|known| share && self.edit.layer(known.layer).is_some()) {

@@ -47,10 +47,11 @@ use typelift_promote::ElementType;
 pub use explain::Explanation;
 pub use script::{Script, ScriptError};
 
+use crate::array::Array;
 use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
-use crate::notation::{Cursor, NotationError, encode};
+use crate::notation::{Cursor, NotationError};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use matching::Bindings;
@@ -352,8 +353,8 @@ impl New<'_, '_> {
     /// # Errors
     /// As [`Edit::constant`], and where the type does not hold the values.
     pub fn constant(&mut self, ty: ElementType, dims: &[usize], values: &[f64]) -> Result<Output, EditError> {
-        let array = crate::array::Array::floats(ElementType::F64, dims.into(), values.into()).converted(ty);
-        let bytes = array.as_ref().and_then(encode);
+        let array = Array::floats(ElementType::F64, dims.into(), values.into()).converted(ty);
+        let bytes = array.and_then(|array| array.encode());
         let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made of numbers")))?;
         let dims: Vec<_> = dims.iter().map(|&dim| dim as u64).collect();
         let output = self.edit.constant(ty, &dims, &bytes)?;

@@ -11,7 +11,7 @@ use super::ties::wider;
 use crate::diagnostic::Code;
 use crate::graph::{Input, Layer, Output, OutputPort};
 use crate::infer;
-use crate::loss;
+use crate::kernel;
 use crate::ops::{AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
 /// A layer whose inputs are being looked at, with the types that they are to have so far.
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
     /// Whether every value of a constant is the same number in another type.
     fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
         let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
-        constant.is_some_and(|constant| loss::survives(constant, &self.model.weights, to))
+        constant.is_some_and(|constant| kernel::survives(constant, &self.model.weights, to))
     }
 
     /// Chooses among several types that a layer takes: later, where what it makes does not depend on them, and otherwise

@@ -1,5 +1,7 @@
 //! Small tensors with their values, and what each element type does to a value.
 
+mod encode;
+
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, Kind};
@@ -363,6 +365,28 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
+    /// The values as another type holds them, each the nearest number of the type: what lies beyond the largest or the least
+    /// becomes that, fractions of integers are cut off.
+    pub(crate) fn saturated(&self, to: ElementType) -> Option<Self> {
+        let data = match (&self.data, to.kind()) {
+            (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|value| clamp(to, value)).collect())
+            }
+            // The cast saturates, and makes 0 of NaN.
+            (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|&value| clamp(to, value as i128)).collect())
+            }
+            (Data::Ints(values), Kind::Float) => {
+                Data::Floats(values.iter().map(|value| saturate(to, value as f64)).collect())
+            }
+            (Data::Floats(values), Kind::Float) => {
+                Data::Floats(values.iter().map(|&value| saturate_from(self.element_type, to, value)).collect())
+            }
+            _ => return self.converted(to),
+        };
+        Some(Self { element_type: to, dims: self.dims.clone(), data })
+    }
+
     /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
     pub(crate) fn decode(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
@@ -486,6 +510,50 @@ pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
+/// The nearest number of an integer type.
+fn clamp(element_type: ElementType, value: i128) -> i128 {
+    let bits = element_type.bits().clamp(1, 64);
+    match element_type.kind() {
+        Kind::Signed => value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        Kind::Unsigned => value.clamp(0, (1 << bits) - 1),
+        _ => value,
+    }
+}
+
+/// The largest finite number of a floating-point type.
+pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
+    match element_type {
+        ElementType::F64 => f64::MAX,
+        ElementType::F32 => f32::MAX.into(),
+        ElementType::F16 => f16::MAX.to_f64(),
+        ElementType::Bf16 => bf16::MAX.to_f64(),
+        ElementType::F8E4M3 => 448.0,
+        ElementType::F8E5M2 => 57344.0,
+        ElementType::F8E8M0 => 2_f64.powi(127),
+        ElementType::F4E2M1 => 6.0,
+        ElementType::Nf4 => 1.0,
+        _ => f64::INFINITY,
+    }
+}
+
+/// The number of a floating-point type nearest to a finite `value`, or to the largest one if that is infinite.
+fn saturate(element_type: ElementType, value: f64) -> f64 {
+    let largest = largest_finite(element_type);
+    round(element_type, value.clamp(-largest, largest))
+}
+
+/// As [`saturate`], for a number of another floating-point type, with what OpenVINO does with the constants that it
+/// compresses: infinities stay in a type that holds all numbers of the other one; f64 below the least number of f16 becomes
+/// zero, and NaN of f32 the largest number.
+fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
+    match (from, to) {
+        (ElementType::F32, ElementType::F16) if value.is_nan() => largest_finite(to),
+        (ElementType::F64, ElementType::F16) if value.abs() < f16::from_bits(1).to_f64() => 0.0,
+        _ if largest_finite(to) >= largest_finite(from) => round(to, value),
+        _ => saturate(to, value),
+    }
+}
+
 /// The number of a floating-point type nearest to `value`.
 pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
     match element_type {
@@ -494,7 +562,7 @@ pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
         ElementType::Bf16 => bf16::from_f32(value as f32).to_f64(),
         ElementType::F8E4M3 => round_to_bits(value, 3, -6, 448.0, f64::NAN),
         ElementType::F8E5M2 => round_to_bits(value, 2, -14, 57344.0, f64::INFINITY),
-        _ => value,
+        _ => encode::Codes::of(element_type).map_or(value, |codes| codes.round(element_type, value)),
     }
 }
 
@@ -534,10 +602,7 @@ pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
 /// The largest number of a type, as a single value; `None` where OpenVINO knows none.
 pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
     let value = match element_type {
-        ElementType::F64 => f64::MAX,
-        ElementType::F32 => f32::MAX.into(),
-        ElementType::F16 => f16::MAX.to_f64(),
-        ElementType::Bf16 => bf16::MAX.to_f64(),
+        ElementType::F64 | ElementType::F32 | ElementType::F16 | ElementType::Bf16 => largest_finite(element_type),
         ElementType::Boolean => return None,
         ty if ty.is_integer() && ty.bits() >= 8 => {
             let bits = ty.bits() - u32::from(ty.kind() == Kind::Signed);

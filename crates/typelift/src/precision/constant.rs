@@ -1,17 +1,14 @@
-//! Constants in other element types: their values converted, and written behind all that the weights have.
+//! One constant in another element type: its values converted, and written after all that the weights have.
 
-use smallvec::smallvec;
+use std::sync::Arc;
+
 use typelift_promote::ElementType;
 
-use crate::array::Array;
-use crate::graph::{Layer, LayerId, Model, Place};
+use crate::graph::{LayerId, Model, Place};
 use crate::interface::InterfaceError;
-use crate::loss::{Audit, CHUNK};
-use crate::notation::encode;
+use crate::kernel::{Audit, Stored};
 use crate::ops;
 use crate::passes::{Change, Changes};
-use crate::shape::Shape;
-use crate::weights::{Weights, byte_size, stored_size};
 
 impl Model {
     /// Gives a constant another element type: its values are converted, and added to the weights, so that a constant that
@@ -44,7 +41,8 @@ impl Model {
             return Ok(Vec::new());
         }
         let unreadable = || InterfaceError::Unreadable { name: name.to_owned(), from, to };
-        let bytes = converted(layer, &self.weights, [from, to]).ok_or_else(unreadable)?;
+        let weights = Arc::new(self.weights.clone());
+        let converted = Stored::of(layer).and_then(|stored| stored.converted(to, &weights)).ok_or_else(unreadable)?;
         let mut changes = Changes::of(&self.weights);
         self.edit(|graph| {
             let mut graph = changes.enter(graph, &place)?;
@@ -54,10 +52,7 @@ impl Model {
             if changes.list.iter().filter_map(Change::audit).any(is_another_constant) {
                 return Ok(());
             }
-            let offset = graph.add_bytes(&bytes);
-            graph.set_attribute(id, "element_type", to.name())?;
-            graph.set_attribute(id, "offset", offset)?;
-            graph.set_attribute(id, "size", bytes.len())
+            super::apply::store(&mut graph, id, converted)
         })?;
         match changes.list.iter().filter_map(Change::audit).find(|audit| is_another_constant(audit)) {
             Some(audit) => {
@@ -84,20 +79,4 @@ impl Model {
 /// Whether values become something quite different: only rounding, to zero too, leaves the constant what it was.
 fn is_another_constant(audit: &Audit) -> bool {
     audit.destroyed() + audit.truncated + audit.collapsed > 0
-}
-
-/// The bytes of a constant in another type; `None` if it has no numbers, or they are not there.
-fn converted(constant: &Layer, weights: &Weights, [from, to]: [ElementType; 2]) -> Option<Vec<u8>> {
-    let shape: Shape = constant.attribute("shape")?.parse().ok()?;
-    let offset: u64 = constant.attribute("offset")?.trim().parse().ok()?;
-    let count = shape.element_count()?;
-    let mut converted = Vec::new();
-    for start in (0..count).step_by(CHUNK as usize) {
-        let length = CHUNK.min(count - start);
-        let at = offset.checked_add(u64::try_from(byte_size(from, start)?).ok()?)?;
-        let bytes = weights.read(at, usize::try_from(stored_size(from, length)?).ok()?)?;
-        let values = Array::decode(from, smallvec![usize::try_from(length).ok()?], &bytes)?;
-        converted.extend(encode(&values.converted(to)?)?);
-    }
-    Some(converted)
 }

@@ -1,0 +1,262 @@
+//! The conversion of constants from one element type to another, for constants of any size, and what it does to their values.
+//!
+//! Every value becomes the nearest number of the other type, the even one of two; what lies beyond the largest or the least
+//! becomes that number. Fractions of integers are cut off. A `Convert` layer does the same within the range of its type and
+//! something else beyond it, which [`Audit::of`] counts.
+
+mod audit;
+mod narrow;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::smallvec;
+use typelift_promote::{ElementType, Kind};
+
+pub use audit::Audit;
+pub(crate) use audit::survives;
+
+use crate::array::Array;
+use crate::graph::Layer;
+use crate::shape::Shape;
+use crate::weights::{Content, Weights, byte_size, stored_size};
+
+/// The number of values that are looked at together: a multiple of what any type packs into whole bytes.
+pub(crate) const CHUNK: u64 = 1 << 16;
+
+/// The values of a constant where the weights have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) element_type: ElementType,
+    pub(crate) offset: u64,
+    pub(crate) count: u64,
+}
+
+impl Stored {
+    /// Those of a constant; `None` if it does not say where they are, or how many.
+    pub(crate) fn of(constant: &Layer) -> Option<Self> {
+        let element_type = ElementType::from_name(constant.attribute("element_type")?.trim())?;
+        let shape: Shape = constant.attribute("shape")?.parse().ok()?;
+        let offset = constant.attribute("offset")?.trim().parse().ok()?;
+        Some(Self { element_type, offset, count: shape.element_count()? })
+    }
+
+    /// How many bytes they take.
+    pub(crate) fn size(&self) -> Option<u64> {
+        u64::try_from(byte_size(self.element_type, self.count)?).ok()
+    }
+
+    /// What `look` makes of each chunk of the bytes, in order, and how many values it has; `None` where bytes are missing
+    /// or `look` says so.
+    pub(crate) fn each_chunk(&self, weights: &Weights, mut look: impl FnMut(&[u8], usize) -> Option<()>) -> Option<()> {
+        (0..self.count.div_ceil(CHUNK)).try_for_each(|chunk| {
+            let (at, length, count) = self.chunk(chunk)?;
+            weights.with(at, length, |bytes| look(bytes, count))?
+        })
+    }
+
+    /// Where a chunk is, how many bytes it has, and how many values.
+    fn chunk(&self, chunk: u64) -> Option<(u64, usize, usize)> {
+        let start = chunk * CHUNK;
+        let count = CHUNK.min(self.count.checked_sub(start)?);
+        let at = self.offset.checked_add(u64::try_from(byte_size(self.element_type, start)?).ok()?)?;
+        Some((at, stored_size(self.element_type, count)?.try_into().ok()?, count.try_into().ok()?))
+    }
+
+    /// The same values in another type, which are converted when they are read; `None` where one of the types has no
+    /// numbers, or the weights do not have all bytes.
+    pub(crate) fn converted(self, to: ElementType, weights: &Arc<Weights>) -> Option<Converted> {
+        let has_numbers =
+            |ty: ElementType| matches!(ty.kind(), Kind::Signed | Kind::Unsigned | Kind::Boolean | Kind::Float);
+        let end = self.offset.checked_add(self.size()?)?;
+        let is_there = self.count == 0 || weights.len().is_some_and(|length| end <= length);
+        let fits = has_numbers(self.element_type) && has_numbers(to) && is_there;
+        fits.then(|| Converted { from: self, to, weights: weights.clone() })
+    }
+
+    /// What becomes of the values in another type; `None` where they cannot be read.
+    pub(crate) fn audit(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
+        let mut audit = Audit::new(self.element_type, self.count);
+        if let Some(narrow) = narrow::Narrow::new(self.element_type, to) {
+            self.each_chunk(weights, |bytes, _| {
+                narrow.audit(bytes, &mut audit);
+                Some(())
+            })?;
+            return Some(audit);
+        }
+        self.each_chunk(weights, |bytes, count| {
+            let values = Array::decode(self.element_type, smallvec![count], bytes)?;
+            audit.add(&values, &values.saturated(to)?);
+            Some(())
+        })?;
+        Some(audit)
+    }
+}
+
+/// Values in another type than that in which they are stored. They are converted when they are read, a chunk at a time.
+pub(crate) struct Converted {
+    from: Stored,
+    to: ElementType,
+    /// Shared by all that are converted together: a clone for each would keep an older state of what was added.
+    weights: Arc<Weights>,
+}
+
+impl Converted {
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.to
+    }
+
+    fn chunk(&self, chunk: u64) -> Option<Vec<u8>> {
+        let (at, length, count) = self.from.chunk(chunk)?;
+        self.weights.with(at, length, |bytes| convert(bytes, count, self.from.element_type, self.to))?
+    }
+}
+
+impl Content for Converted {
+    fn len(&self) -> u64 {
+        byte_size(self.to, self.from.count).and_then(|size| size.try_into().ok()).unwrap_or(0)
+    }
+
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let size = byte_size(self.to, CHUNK).and_then(|size| u64::try_from(size).ok()).unwrap_or(1);
+        for chunk in range.start / size..range.end.div_ceil(size) {
+            let bytes = self.chunk(chunk).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let start = chunk * size;
+            let from = range.start.saturating_sub(start) as usize;
+            let to = (range.end - start).min(bytes.len() as u64) as usize;
+            look(bytes.get(from..to).ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of values in another type; `None` where one of the types has no numbers.
+fn convert(bytes: &[u8], count: usize, from: ElementType, to: ElementType) -> Option<Vec<u8>> {
+    if let Some(narrow) = narrow::Narrow::new(from, to) {
+        return Some(narrow.convert(bytes));
+    }
+    if let Some(converted) = narrow::widen(from, to, bytes) {
+        return Some(converted);
+    }
+    Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use typelift_promote::ElementType::{self, *};
+
+    use super::*;
+
+    /// Values in a type, one at a time by the general rule, and what that counts.
+    fn generally(bytes: &[u8], from: ElementType, to: ElementType) -> (Vec<u8>, Audit) {
+        let count = bytes.len() * 8 / from.bits() as usize;
+        let values = Array::decode_all(from, smallvec![count], bytes).unwrap();
+        let converted = values.saturated(to).unwrap();
+        let mut audit = Audit::new(from, count as u64);
+        audit.add(&values, &converted);
+        (converted.encode().unwrap(), audit)
+    }
+
+    fn f32s(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    /// The numbers of a constant that is f16 now.
+    fn halves(values: &[f32]) -> Vec<f32> {
+        let bytes = convert(&f32s(values), values.len(), F32, F16).unwrap();
+        bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
+    }
+
+    /// As OpenVINO 2026.4.1 saves them: nearest even, saturating, NaN as the largest number.
+    #[test]
+    fn f32_becomes_f16_as_openvino_compresses_it() {
+        let cases = [
+            (1e10, 65504.0),
+            (f32::NEG_INFINITY, -65504.0),
+            (f32::NAN, 65504.0),
+            (2049.0, 2048.0),
+            (2051.0, 2052.0),
+            (65519.0, 65504.0),
+            (1.5 * 2_f32.powi(-25), 2_f32.powi(-24)),
+        ];
+        let (values, expected): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
+        assert_eq!(halves(&values), expected);
+        assert!(halves(&[-1e-9])[0].is_sign_negative());
+    }
+
+    #[test]
+    fn integers_and_wide_floats_saturate() {
+        let i64s: Vec<u8> = [1_i64 << 40, -1 << 40, 7].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let i32s = convert(&i64s, 3, I64, I32).unwrap();
+        assert_eq!(i32s, [i32::MAX, i32::MIN, 7].iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>());
+        let f64s: Vec<u8> = [1e300, f64::NEG_INFINITY].iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(convert(&f64s, 2, F64, F32).unwrap(), f32s(&[f32::MAX, -f32::MAX]));
+        // Of f64, what f16 has no number near is zero, without a sign.
+        let tiny: Vec<u8> = (-0.9 * 2_f64.powi(-24)).to_le_bytes().into();
+        assert_eq!(convert(&tiny, 1, F64, F16).unwrap(), [0, 0]);
+        assert_eq!(convert(&f32s(&[300.0, -1.5, f32::NAN, 2.9]), 4, F32, U8).unwrap(), [255, 0, 0, 2]);
+        assert_eq!(convert(&[0x21, 0x43], 4, U4, F16).unwrap(), halves_of([1.0, 2.0, 3.0, 4.0]));
+    }
+
+    fn halves_of<const N: usize>(values: [f32; N]) -> Vec<u8> {
+        values.iter().flat_map(|&value| half::f16::from_f32(value).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn what_is_read_in_parts_is_what_is_read_whole() {
+        let count = CHUNK + 777;
+        let values: Vec<f32> = (0..count).map(|at| at as f32 * 0.37).collect();
+        let weights = Arc::new(Weights::from_bytes(f32s(&values)));
+        let stored = Stored { element_type: F32, offset: 0, count };
+        for to in [F16, I64, I4, U3] {
+            let converted = stored.converted(to, &weights).unwrap();
+            let read = |range: Range<u64>| {
+                let mut bytes = Vec::new();
+                let done = converted.read(range, &mut |part| {
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                });
+                done.unwrap();
+                bytes
+            };
+            let whole = read(0..converted.len());
+            assert_eq!(whole.len() as u64, converted.len(), "{to}");
+            let middle = whole.len() as u64 / 2 + 1;
+            assert_eq!([read(0..middle), read(middle..converted.len())].concat(), whole, "{to}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_way_gives_what_the_general_one_gives(bits in prop::collection::vec(any::<u32>(), 0..3000), to_f16: bool) {
+            let to = if to_f16 { F16 } else { Bf16 };
+            // Exponents around the ends of f16, so that every count is reached.
+            let values: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(match bits % 3 {
+                0 => bits,
+                _ => bits & 0x83ff_ffff | (((bits >> 8) % 48 + 100) << 23),
+            })).collect();
+            let bytes = f32s(&values);
+            let (expected, counted) = generally(&bytes, F32, to);
+            prop_assert_eq!(convert(&bytes, values.len(), F32, to).unwrap(), expected.clone());
+            let weights = Weights::from_bytes(bytes);
+            let audit = Stored { element_type: F32, offset: 0, count: values.len() as u64 }.audit(to, &weights).unwrap();
+            let counts = |it: &Audit| [it.rounded, it.overflowed, it.vanished, it.subnormal, it.nan, it.beyond, it.tiny];
+            prop_assert_eq!(counts(&audit), counts(&counted));
+            prop_assert!(audit.inexact.abs_diff(counted.inexact) <= 1);
+            for (a, b) in [
+                (audit.worst_absolute_error, counted.worst_absolute_error),
+                (audit.worst_relative_error, counted.worst_relative_error),
+                (audit.worst_within, counted.worst_within),
+            ] {
+                prop_assert!((a - b).abs() <= b * 1e-6, "{a} {b}");
+            }
+            prop_assert_eq!(widen(&expected, to), generally(&expected, to, F32).0);
+        }
+    }
+
+    fn widen(bytes: &[u8], from: ElementType) -> Vec<u8> {
+        convert(bytes, bytes.len() / 2, from, F32).unwrap()
+    }
+}

@@ -1,0 +1,157 @@
+//! The edits of a plan.
+
+use std::sync::Arc;
+
+use typelift_promote::ElementType;
+
+use super::plan::{Action, Plan};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer, Output};
+use crate::kernel::{Converted, Stored};
+use crate::marks::{Marks, Spelling};
+use crate::ops::{self, LayerKind};
+use crate::weights::{Content as _, Weights};
+
+impl Plan {
+    /// Does what the plan says, in one batch: all of it, or nothing. Values are converted when the model is saved, or when
+    /// they are read, so that they are in memory only a part at a time. A constant that is compressed is called
+    /// `NAME_compressed` then, and its Convert `NAME`, as OpenVINO calls them. After [`Action::Convert`],
+    /// [`infer`](crate::infer()) carries the types on.
+    ///
+    /// Version 10 of the format has no marks. A model of it in which something is compressed becomes one of version 11.
+    ///
+    /// # Errors
+    /// [`EditError`] if the model is not the one that the plan was made of, or if bytes of a constant are missing.
+    pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
+        let weights = Arc::new(model.weights.clone());
+        let (version, needs_marks) = (model.version, self.constants.iter().any(|it| it.action == Action::Compress));
+        if needs_marks && version == IrVersion::V10 {
+            keep_names(model)?;
+        }
+        model.edit(|graph| {
+            for constant in self.changed() {
+                let mut graph = graph.at(&constant.place)?;
+                let values = Values::of(&graph, constant.layer, constant.to, &weights)?;
+                match constant.action {
+                    Action::Compress => compress(&mut graph, values, constant.from)?,
+                    Action::Decompress => decompress(&mut graph, values, version)?,
+                    Action::Convert => store(&mut graph, values.layer, values.converted)?,
+                    Action::Keep(_) => {}
+                }
+            }
+            Ok(())
+        })?;
+        if needs_marks {
+            model.version = IrVersion::V11;
+        }
+        Ok(())
+    }
+}
+
+/// A constant, and its values in another type.
+struct Values {
+    layer: LayerId,
+    converted: Converted,
+}
+
+impl Values {
+    fn of(graph: &Graph, layer: LayerId, to: ElementType, weights: &Arc<Weights>) -> Result<Self, EditError> {
+        let stored = graph.layer(layer).ok_or(EditError::NoLayer(layer)).map(Stored::of)?;
+        let converted = stored.and_then(|stored| stored.converted(to, weights)).ok_or(EditError::NoWeights)?;
+        Ok(Self { layer, converted })
+    }
+}
+
+/// Lets a constant hold converted values.
+pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
+    let (ty, size) = (values.element_type(), values.len());
+    let offset = graph.add_made_bytes(Arc::new(values));
+    graph.set_attribute(id, "element_type", ty.name())?;
+    graph.set_attribute(id, "offset", offset)?;
+    graph.set_attribute(id, "size", size)
+}
+
+/// Puts a marked Convert to the old type between a constant and all that takes it.
+fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(), EditError> {
+    let (id, tensor) = (values.layer, values.layer.output(0));
+    let consumers: Vec<_> = graph.consumers(tensor).collect();
+    let name = graph.layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
+    store(graph, id, values.converted)?;
+    graph.set_name(id, &format!("{name}_compressed"))?;
+    let convert = graph.add(NewLayer::convert(from).named(&name), &[tensor])?;
+    graph.set_marks(convert, &Marks::decompression(), Spelling::Both)?;
+    graph.connect_all(consumers.into_iter().map(|input| (convert.output(0), input)))
+}
+
+/// Takes the marked Converts to the type of the values away. What else uses the constant keeps it as it is.
+fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Result<(), EditError> {
+    let (id, to) = (values.layer, values.converted.element_type());
+    let (converts, others) = decompressions(graph, id, version);
+    let converts: Vec<_> = converts.into_iter().filter(|&(_, ty)| ty == to).map(|(convert, _)| convert).collect();
+    let Some(first) = converts.first().and_then(|&convert| graph.layer(convert)) else { return Ok(()) };
+    let name = first.name().to_owned();
+    let stays = others || graph.users(id).count() > converts.len();
+    let id = if stays { copy(graph, id)? } else { id };
+    store(graph, id, values.converted)?;
+    graph.set_name(id, &name)?;
+    for convert in converts {
+        let (old, new) = (convert.output(0), id.output(0));
+        let consumers: Vec<_> = graph.consumers(old).collect();
+        graph.connect_all(consumers.into_iter().map(|input| (new, input)))?;
+        graph.move_names(old, new)?;
+        graph.remove(convert)?;
+    }
+    Ok(())
+}
+
+/// One more constant that holds what another one holds.
+fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
+    let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
+    let new = NewLayer::new(layer.ty(), layer.version());
+    let attributes = layer.attributes().iter();
+    let new = attributes.fold(new, |new, attribute| new.with_attribute(attribute.name(), attribute.value()));
+    graph.add(new, &[])
+}
+
+/// The marked Converts that take a constant, each with its type, and whether anything else does.
+pub(super) fn decompressions(
+    graph: &Graph,
+    constant: LayerId,
+    version: IrVersion,
+) -> (Vec<(LayerId, ElementType)>, bool) {
+    let (mut converts, mut others) = (Vec::new(), false);
+    for id in graph.users(constant) {
+        let layer = graph
+            .layer(id)
+            .filter(|layer| ops::kind(layer) == LayerKind::Convert && Marks::of(layer, version).is_decompression());
+        match layer.and_then(|layer| layer.outputs().first()) {
+            Some(port) => converts.push((id, port.element_type())),
+            None => others = true,
+        }
+    }
+    converts.sort_unstable_by_key(|(id, _)| *id);
+    (converts, others)
+}
+
+/// Gives the tensors that are inputs and outputs of a model the names of their layers, by which version 10 finds them and
+/// version 11 does not.
+fn keep_names(model: &mut Model) -> Result<(), EditError> {
+    let graph = model.graph();
+    let inputs = model.inputs().map(|layer| layer.id().output(0));
+    let outputs = model.outputs().filter_map(|layer| graph.producer(layer.id().input(0)));
+    let ends: Vec<Output> = inputs.chain(outputs).collect();
+    model.edit(|graph| {
+        for tensor in ends {
+            let Some((layer, port)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else { continue };
+            let name = match layer.outputs().len() {
+                1 => layer.name().to_owned(),
+                _ => format!("{}.{}", layer.name(), tensor.port),
+            };
+            let names = port.names();
+            if !names.contains(&name) && graph.tensor_named(&name)?.is_none() {
+                graph.set_names(tensor, [names, vec![name]].concat())?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,158 @@
+//! Which constants OpenVINO compresses.
+
+use rustc_hash::FxHashSet as HashSet;
+use typelift_promote::ElementType;
+
+use super::optimized::is_optimized;
+use super::plan::{Action, Constant, Loss, Plan, Reason};
+use super::shape_paths;
+use crate::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::kernel::{Audit, Stored};
+use crate::marks::Marks;
+use crate::ops;
+use crate::weights::byte_size;
+
+/// Whose rules say which constants are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Like {
+    /// Those of OpenVINO 2026.4: a constant stays if it is a single number that would change by more than 0.01 %, if one of
+    /// its values would be off by more than 1, or if three quarters of them would come out quite different.
+    #[default]
+    OpenVino2026,
+    /// Those of OpenVINO up to 2025.2: a constant stays if three quarters of its values are out of range.
+    OpenVino2025,
+    /// A constant stays if one of its values is out of range, infinite or NaN. A model that was optimized before is
+    /// compressed too.
+    All,
+}
+
+/// How to compress a model.
+///
+/// The rules are those of OpenVINO for f16. For bf16, which it does not compress to, they are the same in proportion: errors
+/// may be eight times as large, because bf16 has three bits less.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Compression {
+    /// The type in which values are stored: f16 or bf16.
+    pub to: ElementType,
+    /// Whose rules say which constants are compressed.
+    pub like: Like,
+    /// Layers that keep their constants, and those from which alone their inputs are computed.
+    pub kept: HashSet<(Place, LayerId)>,
+}
+
+impl Compression {
+    /// By OpenVINO's rules of today.
+    #[must_use]
+    pub fn to(to: ElementType) -> Self {
+        Self { to, like: Like::default(), kept: HashSet::default() }
+    }
+}
+
+impl Plan {
+    /// The plan that stores constants of floating-point type in 16 bits. Those of f32 and f64 are in it, in the model and
+    /// its bodies; those that the rules leave alone with the reason. Types and shapes must be [inferred](crate::infer()).
+    #[must_use]
+    pub fn compress(model: &Model, compression: &Compression) -> Self {
+        let is_whole = compression.like != Like::All && is_optimized(model.graph());
+        let shape_paths = shape_paths::find(model);
+        let mut constants = Vec::new();
+        for (place, graph) in model.graphs() {
+            let kept = kept_constants(graph, |id| compression.kept.contains(&(place.clone(), id)));
+            for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
+                let Some(mut constant) = Constant::of(model, &place, graph, layer, compression.to) else { continue };
+                if ![ElementType::F32, ElementType::F64].contains(&constant.from) {
+                    continue;
+                }
+                let reason = if is_whole {
+                    Some(Reason::OptimizedModel)
+                } else if shape_paths.contains(&(place.clone(), layer.id())) {
+                    Some(Reason::ShapePath)
+                } else if Marks::of(layer, model.version()).keeps_precision() {
+                    Some(Reason::Marked)
+                } else if kept.contains(&layer.id()) {
+                    Some(Reason::Kept)
+                } else if constant.loss.n == 0 {
+                    Some(Reason::Empty)
+                } else {
+                    None
+                };
+                let audit = Stored::of(layer).and_then(|stored| stored.audit(compression.to, model.weights()));
+                constant.loss = audit.as_ref().map_or(constant.loss, Loss::from);
+                let judge = || match &audit {
+                    Some(audit) => compression.like.objection(audit, compression.to),
+                    None => Some(Reason::Unreadable),
+                };
+                constant.action = reason.or_else(judge).map_or(Action::Compress, Action::Keep);
+                constants.push(constant);
+            }
+        }
+        Self { constants }
+    }
+}
+
+impl Constant {
+    /// A constant that stays so far; `None` if the layer does not say what it holds.
+    pub(super) fn of(model: &Model, place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
+        let stored = Stored::of(layer)?;
+        let path = model.path_of(place);
+        let name = layer.name().to_owned();
+        Some(Self {
+            path: if path.is_empty() { name.clone() } else { format!("{path}/{name}") },
+            place: place.clone(),
+            layer: layer.id(),
+            name,
+            from: stored.element_type,
+            to,
+            action: Action::Keep(Reason::Kept),
+            loss: Loss { n: stored.count, ..Loss::default() },
+            bytes_before: stored.size()?,
+            bytes_converted: u64::try_from(byte_size(to, stored.count)?).ok()?,
+            consumers: graph.consumers(layer.id().output(0)).count(),
+        })
+    }
+}
+
+impl Like {
+    /// Why a constant with these losses stays; `None` if it is compressed.
+    fn objection(self, audit: &Audit, to: ElementType) -> Option<Reason> {
+        /// Of so many values at most, less than all may be out of range.
+        const SHARE: f64 = 0.75;
+        let slack = if to == ElementType::Bf16 { 8.0 } else { 1.0 };
+        let (rejected, is_single) = (audit.tiny + audit.beyond, audit.values == 1);
+        let too_many = |rejected: u64| rejected as f64 / audit.values as f64 >= SHARE;
+        match self {
+            Self::All => (audit.beyond > 0 || audit.nan > 0).then_some(Reason::ShareOutOfRange),
+            _ if is_single && rejected > 0 => Some(Reason::ShareOutOfRange),
+            Self::OpenVino2025 => too_many(rejected).then_some(Reason::ShareOutOfRange),
+            Self::OpenVino2026 if is_single => {
+                (audit.worst_relative_error > slack * 1e-4).then_some(Reason::ScalarRelative)
+            }
+            Self::OpenVino2026 if audit.worst_within > slack => Some(Reason::Absolute),
+            Self::OpenVino2026 => too_many(rejected + audit.inexact).then_some(Reason::ShareOutOfRange),
+        }
+    }
+}
+
+/// The constants of a graph that are kept, or from which alone an input of a kept layer is computed.
+fn kept_constants(graph: &Graph, is_kept: impl Fn(LayerId) -> bool) -> HashSet<LayerId> {
+    let mut constant_only = HashSet::default();
+    for id in graph.topological_order().unwrap_or_default() {
+        let Some(layer) = graph.layer(id) else { continue };
+        let mut sources = graph.sources(id).peekable();
+        let computes = layer.operation().is_some_and(|operation| operation.is_repeatable()) && sources.peek().is_some();
+        if ops::is_constant(layer) || computes && sources.all(|source| constant_only.contains(&source)) {
+            constant_only.insert(id);
+        }
+    }
+    let kept: Vec<_> = graph.unordered().map(Layer::id).filter(|&id| is_kept(id)).collect();
+    let mut found: HashSet<_> = kept.iter().copied().collect();
+    let mut pending: Vec<_> = kept.iter().flat_map(|&id| graph.sources(id)).collect();
+    while let Some(id) = pending.pop() {
+        if constant_only.contains(&id) && found.insert(id) {
+            pending.extend(graph.sources(id));
+        }
+    }
+    found
+}

@@ -1,0 +1,47 @@
+//! Which constants are compressed.
+
+use typelift_promote::ElementType;
+
+use super::apply::decompressions;
+use super::plan::{Action, Constant, Loss, Plan};
+use crate::graph::Model;
+use crate::kernel::Stored;
+use crate::ops;
+
+impl Plan {
+    /// The plan that gives compressed constants the type in which they are used: those of one of these types with a Convert
+    /// after them that has the mark `decompression`. Types and shapes must be [inferred](crate::infer()).
+    ///
+    /// ```
+    /// use typelift::precision::{Compression, Plan};
+    /// use typelift::promote::ElementType::{F16, F32};
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// Plan::compress(&model, &Compression::to(F16)).apply(&mut model)?;
+    /// let plan = Plan::decompress(&model, &[F16]);
+    /// assert_eq!((plan.constants[0].from, plan.constants[0].to), (F16, F32));
+    /// plan.apply(&mut model)?;
+    /// assert_eq!(model.graph().len(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn decompress(model: &Model, types: &[ElementType]) -> Self {
+        let mut constants = Vec::new();
+        for (place, graph) in model.graphs() {
+            for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
+                let (mut converts, _) = decompressions(graph, layer.id(), model.version());
+                converts.dedup_by_key(|(_, to)| *to);
+                for (_, to) in converts {
+                    let Some(mut constant) = Constant::of(model, &place, graph, layer, to) else { continue };
+                    if !types.contains(&constant.from) {
+                        continue;
+                    }
+                    let audit = Stored::of(layer).and_then(|stored| stored.audit(to, model.weights()));
+                    constant.loss = audit.as_ref().map_or(constant.loss, Loss::from);
+                    constant.action = Action::Decompress;
+                    constants.push(constant);
+                }
+            }
+        }
+        Self { constants }
+    }
+}

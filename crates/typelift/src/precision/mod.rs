@@ -1,0 +1,29 @@
+//! Changing the precision of a model: what becomes of each constant, what that costs, and the edits.
+//!
+//! A [`Plan`] is data: every constant with floating-point values, what it is to become or why it stays, and what its values
+//! lose. It can be looked at and changed, and is then applied as one batch of edits.
+//!
+//! ```
+//! use typelift::precision::{Compression, Plan};
+//! use typelift::promote::ElementType;
+//! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+//! let plan = Plan::compress(&model, &Compression::to(ElementType::F16));
+//! assert_eq!(plan.constants[0].path, "scale");
+//! assert_eq!(plan.constants[0].loss.max_rel, 0.0);
+//! plan.apply(&mut model)?;
+//! let compressed = model.graph().layer(model.graph().find("scale_compressed")?).unwrap();
+//! assert_eq!(compressed.attribute("element_type"), Some("f16"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod apply;
+mod compress;
+mod constant;
+mod decompress;
+mod optimized;
+mod plan;
+mod shape_paths;
+
+pub use self::compress::{Compression, Like};
+pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
+pub use crate::kernel::Audit;

@@ -1,0 +1,49 @@
+//! Whether a model was optimized for low precision before.
+
+use typelift_promote::ElementType;
+
+use crate::graph::{Graph, Layer, LayerId};
+use crate::ops::{self, LayerKind};
+
+/// Types in which OpenVINO knows compressed weights.
+const WEIGHTS: [ElementType; 7] = [
+    ElementType::I4,
+    ElementType::U4,
+    ElementType::I8,
+    ElementType::U8,
+    ElementType::Nf4,
+    ElementType::F8E4M3,
+    ElementType::F8E5M2,
+];
+
+/// Whether `save_model` of OpenVINO compresses nothing in a model: its own graph quantizes, or multiplies converted weights
+/// of low precision, with a zero point subtracted or not, by a constant scale. Bodies do not count.
+pub(super) fn is_optimized(graph: &Graph) -> bool {
+    graph.unordered().any(|layer| match operation(layer) {
+        "FakeQuantize" | "FakeConvert" => true,
+        "Multiply" => scales_weights(graph, layer.id()),
+        _ => false,
+    })
+}
+
+fn operation(layer: &Layer) -> &'static str {
+    layer.operation().map_or("", ops::Operation::name)
+}
+
+fn scales_weights(graph: &Graph, multiply: LayerId) -> bool {
+    let feeds = graph.feeds(multiply);
+    let [Some((a, _)), Some((b, _))] = feeds[..] else { return false };
+    [(a, b), (b, a)].into_iter().any(|(weights, scale)| {
+        let source = |layer: &Layer| graph.feeds(layer.id()).first().copied().flatten().map(|(layer, _)| layer);
+        let converted = if operation(weights) == "Subtract" { source(weights) } else { Some(weights) };
+        ops::is_constant(scale)
+            && converted.is_some_and(|convert| {
+                let constant = source(convert).filter(|layer| ops::is_constant(layer));
+                let stored = constant.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+                let to = convert.outputs().first().map(|port| port.element_type());
+                ops::kind(convert) == LayerKind::Convert
+                    && stored.is_some_and(|stored| WEIGHTS.contains(&stored))
+                    && to.is_some_and(|to| [ElementType::F16, ElementType::F32].contains(&to))
+            })
+    })
+}

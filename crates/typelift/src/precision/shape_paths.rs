@@ -1,0 +1,70 @@
+//! The constants from which shapes are computed.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet as HashSet;
+
+use crate::graph::{Graph, Layer, LayerId, Model, Place, Start};
+use crate::ops;
+
+/// The layers from which shapes and places are computed, constants and others, as OpenVINO's `MarkPrecisionSensitiveConstants`
+/// finds them: from Results and Assigns it goes up, and from each input that says a shape on to everything above that is not
+/// above a ShapeOf. What it reaches only through such an input is not looked at for further ones.
+pub(super) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
+    let mut walk = Walk::default();
+    walk.graph(Place::default(), model.graph());
+    walk.sensitive
+}
+
+#[derive(Default)]
+struct Walk {
+    /// What is above an input that says a shape.
+    sensitive: HashSet<(Place, LayerId)>,
+}
+
+impl Walk {
+    fn graph(&mut self, place: Place, graph: &Graph) {
+        let mut pending: VecDeque<LayerId> = ends(graph).collect();
+        let mut visited = HashSet::default();
+        while let Some(id) = pending.pop_front() {
+            let Some(layer) = graph.layer(id).filter(|_| !visited.contains(&id)) else { continue };
+            let shaping = layer.operation().map_or(&[][..], ops::Operation::shaping_inputs);
+            let producers = graph.producers(id);
+            for tensor in shaping.iter().filter_map(|&port| producers.get(port).copied().flatten()) {
+                visited.insert(tensor.layer);
+                self.above(&place, graph, tensor.layer);
+            }
+            visited.insert(id);
+            for (at, body) in layer.bodies().iter().enumerate() {
+                self.graph(place.body(id, at), body.graph());
+            }
+            producers.into_iter().flatten().for_each(|tensor| pending.push_front(tensor.layer));
+        }
+    }
+
+    /// Everything above a layer and the layer itself, as far as to a ShapeOf.
+    fn above(&mut self, place: &Place, graph: &Graph, id: LayerId) {
+        let mut pending = vec![(place.clone(), graph, id)];
+        while let Some((place, graph, id)) = pending.pop() {
+            let Some(layer) = graph.layer(id) else { continue };
+            if is_shape_of(layer) || !self.sensitive.insert((place.clone(), id)) {
+                continue;
+            }
+            for (at, body) in layer.bodies().iter().enumerate() {
+                let (inner, place) = (body.graph(), place.body(id, at));
+                pending.extend(ends(inner).map(|end| (place.clone(), inner, end)));
+            }
+            pending.extend(graph.sources(id).map(|source| (place.clone(), graph, source)));
+        }
+    }
+}
+
+/// Where reading a graph starts: its Results and Assigns.
+fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
+    let is_end = |layer: &&Layer| matches!(layer.start(), Some(Start::Result | Start::Assign));
+    graph.layers().filter(is_end).map(Layer::id)
+}
+
+fn is_shape_of(layer: &Layer) -> bool {
+    layer.operation().is_some_and(|operation| operation.name() == "ShapeOf")
+}
