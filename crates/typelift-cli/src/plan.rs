@@ -28,6 +28,7 @@ pub(crate) struct Plan {
 struct Rewritten {
     applied: Vec<Site>,
     versions: Vec<LayerRef>,
+    marks: Vec<LayerRef>,
     names: Vec<LayerRef>,
     /// The version of the format, where it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,9 +81,9 @@ impl Plan {
 
     /// The same with what was done for the release that is to read the model.
     pub(crate) fn for_target(self, done: Option<Retargeted>) -> Self {
-        let rewritten = |Retargeted { applied, versions, names, format, .. }| {
+        let rewritten = |Retargeted { applied, versions, marks, names, format, .. }| {
             let format = format.map(IrVersion::number);
-            Rewritten { applied, versions, names, format }
+            Rewritten { applied, versions, marks, names, format }
         };
         Self { target: done.map(rewritten), ..self }
     }
@@ -122,7 +123,9 @@ impl Plan {
     pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
-            [target.applied.len(), target.versions.len(), target.names.len(), usize::from(target.format.is_some())]
+            let Rewritten { applied, versions, marks, names, format } = target;
+            let lists = [versions, marks, names].map(Vec::len);
+            [applied.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
         };
         let target = self.target.as_ref().map(count);
         Totals { replaced: before.saturating_sub(after), left: after, changes, target: target.unwrap_or_default() }
@@ -140,9 +143,10 @@ const KINDS: [(Action, &str, &str); 6] = [
 ];
 
 /// What is done for a release, as one of them and more of them are counted.
-const TARGET: [(&str, &str); 4] = [
+const TARGET: [(&str, &str); 5] = [
     ("layer rewritten", "layers rewritten"),
     ("operation set changed", "operation sets changed"),
+    ("mark spelled for the release", "marks spelled for the release"),
     ("layer renamed", "layers renamed"),
     ("file made version 10", "files made version 10"),
 ];

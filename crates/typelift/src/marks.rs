@@ -20,23 +20,34 @@ const CONVERSIONS: &str = "DisablePrecisionConversion";
 const PRECISE: &str = "precise";
 const DECOMPRESSION: &str = "decompression";
 
-/// The marks of a layer, however they are spelled: `precise` is the conversion of any type to f16.
+/// The marks of a layer. They are equal if they mean the same, however they are spelled: `precise` is the conversion of any
+/// type to f16.
 ///
 /// ```
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// use typelift::marks::{Marks, Spelling};
+/// use typelift::marks::Marks;
 /// let relu = model.graph().find("relu")?;
-/// model.edit(|graph| graph.set_marks(relu, &Marks::precise(), Spelling::Both))?;
+/// model.edit(|graph| graph.set_marks(relu, &Marks::precise()))?;
 /// let marks = Marks::of(model.graph().layer(relu).unwrap(), model.version());
 /// assert_eq!(marks.to_string(), "DisablePrecisionConversion=dynamic:f16");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Marks {
     /// The conversions, from one type to another one, that are not to happen.
     conversions: BTreeSet<(&'static str, &'static str)>,
     decompression: bool,
+    /// How the conversions are spelled; `None` where nobody said it.
+    spelling: Option<Spelling>,
 }
+
+impl PartialEq for Marks {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.conversions, self.decompression) == (&other.conversions, other.decompression)
+    }
+}
+
+impl Eq for Marks {}
 
 impl Marks {
     /// The marks that OpenVINO reads of a layer of a file of this version; version 10 has none.
@@ -45,12 +56,16 @@ impl Marks {
         let mut marks = Self::default();
         let rt_info = layer.rt_info.as_deref().filter(|_| version > IrVersion::V10);
         for entry in rt_info.map(entries).unwrap_or_default() {
-            match (entry.name.as_str(), entry.value) {
-                (CONVERSIONS, Some(value)) => marks.conversions.extend(conversions(&value)),
-                (PRECISE, _) => marks.conversions.extend(Self::precise().conversions),
-                (DECOMPRESSION, _) => marks.decompression = true,
-                _ => {}
-            }
+            let found = match (entry.name.as_str(), entry.value) {
+                (CONVERSIONS, value) => {
+                    let conversions = value.iter().flat_map(|value| conversions(value)).collect();
+                    Self { conversions, ..Self::default() }.spelled(Spelling::Conversions)
+                }
+                (PRECISE, _) => Self::precise().spelled(Spelling::Precise),
+                (DECOMPRESSION, _) => Self::decompression(),
+                _ => continue,
+            };
+            marks = marks.and(&found);
         }
         marks
     }
@@ -59,7 +74,7 @@ impl Marks {
     #[must_use]
     pub fn precise() -> Self {
         let conversion = (ElementType::Dynamic.name(), ElementType::F16.name());
-        Self { conversions: BTreeSet::from([conversion]), decompression: false }
+        Self { conversions: BTreeSet::from([conversion]), ..Self::default() }
     }
 
     /// The mark of a Convert that undoes the compression of a constant.
@@ -95,12 +110,42 @@ impl Marks {
     pub fn union(&self, other: &Self) -> Option<Self> {
         let (one, two) = (&self.conversions, &other.conversions);
         let agree = one.is_empty() || two.is_empty() || one == two;
-        let union = || Self { conversions: one | two, decompression: self.decompression || other.decompression };
-        agree.then(union)
+        agree.then(|| self.and(other))
+    }
+
+    /// Those of both layers, for layers that do the work of both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let spelling = match (self.spelling, other.spelling) {
+            (Some(one), Some(two)) if one != two => Some(Spelling::Both),
+            (one, two) => one.or(two),
+        };
+        let conversions = &self.conversions | &other.conversions;
+        Self { conversions, decompression: self.decompression || other.decompression, spelling }
+    }
+
+    /// The spelling that they have where they were read; `None` if that is nowhere, or they have one spelling only.
+    #[must_use]
+    pub fn spelling(&self) -> Option<Spelling> {
+        self.spelling
+    }
+
+    /// The same marks in another spelling. Without one they are written in [both](Spelling::Both).
+    #[must_use]
+    pub fn spelled(mut self, spelling: Spelling) -> Self {
+        self.spelling = Some(spelling).filter(|_| !self.conversions.is_empty());
+        self
+    }
+
+    /// Those that a layer can have which is no Convert.
+    #[must_use]
+    pub(crate) fn of_computation(mut self) -> Self {
+        self.decompression = false;
+        self
     }
 
     /// An `<rt_info>` with these marks, and what `old` has besides marks; `None` if that is nothing.
-    fn write(&self, old: Option<&str>, spelling: Spelling) -> Option<String> {
+    fn write(&self, old: Option<&str>) -> Option<String> {
         let mut written: Vec<String> = old
             .map(entries)
             .unwrap_or_default()
@@ -111,6 +156,7 @@ impl Marks {
         let mut push =
             |name: &str, value: &str| written.push(format!("<attribute name=\"{name}\" version=\"0\"{value} />"));
         if !self.conversions.is_empty() {
+            let spelling = self.spelling.unwrap_or(Spelling::Both);
             if spelling != Spelling::Precise {
                 push(CONVERSIONS, &format!(" value=\"{}\"", self.value()));
             }
@@ -158,19 +204,6 @@ impl Spelling {
     pub fn of(release: Release) -> Self {
         if release < Release::WITH_DISABLED_CONVERSIONS { Self::Precise } else { Self::Conversions }
     }
-
-    /// The one in which a layer has its marks; `None` if it has no mark with two spellings.
-    #[must_use]
-    pub fn used_by(layer: &Layer) -> Option<Self> {
-        let entries = layer.rt_info.as_deref().map(entries).unwrap_or_default();
-        let has = |name: &str| entries.iter().any(|entry| entry.name == name);
-        match (has(PRECISE), has(CONVERSIONS)) {
-            (true, true) => Some(Self::Both),
-            (true, false) => Some(Self::Precise),
-            (false, true) => Some(Self::Conversions),
-            (false, false) => None,
-        }
-    }
 }
 
 impl Edit<'_> {
@@ -183,18 +216,30 @@ impl Edit<'_> {
     /// ```
     /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// use typelift::graph::NewLayer;
-    /// use typelift::marks::{Marks, Spelling};
+    /// use typelift::marks::Marks;
     /// let y = model.graph().tensor("y")?;
     /// model.edit(|graph| {
     ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;
-    ///     graph.set_marks(sigmoid, &Marks::precise(), Spelling::Conversions)
+    ///     graph.set_marks(sigmoid, &Marks::precise())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_marks(&mut self, id: LayerId, marks: &Marks, spelling: Spelling) -> Result<(), EditError> {
+    pub fn set_marks(&mut self, id: LayerId, marks: &Marks) -> Result<(), EditError> {
         let old = self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref();
-        let new = marks.write(old, spelling).map(Into::into);
+        let new = marks.write(old).map(Into::into);
         self.set_metadata(id, new)
+    }
+
+    /// The marks of a layer; none if there is no such layer.
+    pub(crate) fn marks(&self, id: LayerId) -> Marks {
+        self.layer(id).map(|layer| Marks::of(layer, self.version())).unwrap_or_default()
+    }
+
+    /// Gives a layer the marks of another one besides its own.
+    pub(crate) fn merge_marks(&mut self, from: LayerId, into: LayerId) -> Result<(), EditError> {
+        let (own, more) = (self.marks(into), self.marks(from));
+        let all = own.and(&more);
+        if all == own { Ok(()) } else { self.set_marks(into, &all) }
     }
 }
 

@@ -41,6 +41,22 @@ fn openvinos_own_rewrite_shows_nothing_but_names() {
 }
 
 #[test]
+fn marks_that_keep_a_precision_count_and_their_spelling_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let [marked, respelled] = ["for_2024.6", "for_2026.3"].map(|name| testdata(&format!("fixtures/marks/{name}.xml")));
+    let plain = folder.path().join("plain.xml");
+    let text = fs::read_to_string(&respelled).unwrap();
+    fs::write(&plain, text.replace(r#"<rt_info><attribute name="precise" version="0"/></rt_info>"#, "")).unwrap();
+    fs::copy(marked.with_extension("bin"), plain.with_extension("bin")).unwrap();
+
+    assert_eq!(changes(&marked, &respelled).1.len(), 0);
+    let (status, changes) = changes(&plain, &marked);
+    assert_eq!((status, changes.len()), (1, 4));
+    assert_eq!((&changes[0]["kind"], &changes[0]["before"]), (&"mark".into(), &Value::Null));
+    assert_eq!(changes[0]["after"], "DisablePrecisionConversion=dynamic:f16");
+}
+
+#[test]
 fn openvinos_own_lowering_is_ours() {
     let folder = tempfile::tempdir().unwrap();
     let lowered = folder.path().join("lowered.xml");

@@ -179,6 +179,8 @@ codes! {
     DestroyedValues "destroyed-values" Warning;
     /// Version 10 of the format does not hold what the file had.
     Version10Loss "version-10-loss" Warning;
+    /// A mark that keeps the precision of a layer means nothing to the release that was asked for.
+    LostMark "lost-mark" Warning;
 
     /// Operations without an inference rule keep what the file declares.
     DeclaredOutputs "declared-outputs" Note;

@@ -10,6 +10,7 @@ use super::side::{Feed, Side, outer_port};
 use super::{Change, ChangeKind, Consequence, Diff, ValueChange, values};
 use crate::diagnostic::LayerRef;
 use crate::graph::{Body, Direction, Layer, LayerId, Model, PortMapEntry};
+use crate::marks::Marks;
 use crate::ops::{self, Operation};
 use crate::span::Lines;
 
@@ -264,6 +265,7 @@ impl<'a> Comparison<'a> {
         } else {
             found.extend(attributes(scope, a, b));
         }
+        found.extend(self.compare_marks(scope, a, b));
         for difference in found {
             own = own.or(Some(self.add(scope, b, difference)));
         }
@@ -276,6 +278,16 @@ impl<'a> Comparison<'a> {
         if let Some(difference) = names(scope.before.layers[a], scope.after.layers[b]) {
             self.add(scope, b, difference);
         }
+    }
+
+    /// Compares what the metadata of two layers says about precision.
+    fn compare_marks(&self, scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
+        let before = Marks::of(scope.before.layers[a], self.before.version());
+        let after = Marks::of(scope.after.layers[b], self.after.version());
+        let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
+        let differs = before != after;
+        let (before, after) = (text(before), text(after));
+        differs.then_some(Difference { kind: ChangeKind::Mark, subject: None, before, after, values: None })
     }
 
     fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {

@@ -59,13 +59,15 @@ pub enum ChangeKind {
     Input,
     /// The bytes of a constant.
     Constant,
+    /// What its metadata says of the precision in which it is computed.
+    Mark,
     /// The name of a layer or of its tensors.
     Names,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Added,
         Self::Removed,
         Self::Operation,
@@ -74,6 +76,7 @@ impl ChangeKind {
         Self::Shape,
         Self::Input,
         Self::Constant,
+        Self::Mark,
         Self::Names,
     ];
 
@@ -89,6 +92,7 @@ impl ChangeKind {
             Self::Shape => "shape",
             Self::Input => "input",
             Self::Constant => "constant",
+            Self::Mark => "mark",
             Self::Names => "names",
         }
     }
@@ -150,7 +154,8 @@ pub struct Consequence {
 
 /// Compares two inferred models.
 ///
-/// Ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info` do not count; neither do
+/// Ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info` do not count, except for
+/// [marks](crate::marks) that keep a precision; neither do
 /// layers that lead to no Result and that only one model has, which OpenVINO drops when it reads a file. Layers are matched by
 /// name where it is unique in both graphs, else by their operation and what they compute from and lead to. Types and shapes
 /// are those that inference found. What differs only because of an earlier change is listed with that change.

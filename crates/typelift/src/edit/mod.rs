@@ -76,6 +76,11 @@ impl Model {
 }
 
 impl Edit<'_> {
+    /// The version of the format of the model.
+    pub(crate) fn version(&self) -> IrVersion {
+        self.version
+    }
+
     /// Makes edits that are undone where they fail, while the rest of the batch stays.
     ///
     /// # Errors

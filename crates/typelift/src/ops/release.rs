@@ -66,6 +66,9 @@ impl Release {
     /// The first release that reads `DisablePrecisionConversion`; earlier ones pass over it, and read `precise`.
     pub const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
 
+    /// The first release whose plugins keep the precision of layers that are marked. Earlier ones pass over the marks.
+    pub const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
+
     /// The first release that recognizes IR whatever its first 512 bytes are. Earlier ones look there for the whole `<net …>`
     /// tag, and want the text to go on behind them.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::{ElementType, RuleSet, openvino};
 
-use super::conversions::Conversions;
+use super::conversions::{Conversions, mark_decompression};
 use super::{Action, Change, Changes, PassError, remove_unused};
 use crate::align::declared::{self, Correction, Known, Repair};
 use crate::align::{self, Retyped, Wanted};
@@ -296,6 +296,7 @@ impl Converter {
         let [producer, user] = [tensor.layer, input.layer].map(|id| graph.layer(id).map_or("", Layer::name));
         let name = unique(format!("{producer}/{user}.{}", input.port), &mut self.names);
         let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
+        mark_decompression(graph, convert)?;
         let made = convert.output(0);
         self.conversions.add(graph, tensor, to, made);
         changes.add_inserted(graph, convert, reason);

@@ -3,8 +3,13 @@
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::{ElementType, Loss, fidelity};
 
-use crate::graph::{Graph, Output};
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, LayerId, Output};
+use crate::marks::Marks;
 use crate::ops::{LayerKind, kind};
+
+/// Shapes are computed from constants of at most this many elements, as a rule.
+const SMALL: u64 = 8;
 
 /// The conversions of a graph, each found under the tensor that the values come from.
 #[derive(Default)]
@@ -60,6 +65,29 @@ impl Conversions {
             self.origins.insert(made, origin);
         }
     }
+}
+
+/// Marks a new Convert to a wide floating-point type if it starts at a constant of a narrow one, which plugins then keep
+/// narrow in memory. No shape is computed from values that pass such a Convert, and a small constant may be there for that:
+/// one of a few elements in a row stays unmarked.
+pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Result<(), EditError> {
+    use ElementType::{Bf16, F16, F32, F64};
+    let source = graph.producer(convert.input(0));
+    let constant = source.filter(|it| graph.layer(it.layer).is_some_and(|layer| kind(layer) == LayerKind::Constant));
+    let Some((stored, wide)) = constant.and_then(|it| graph.output(it)).zip(graph.output(convert.output(0))) else {
+        return Ok(());
+    };
+    let is_large = match stored.shape.dims() {
+        Some([]) | None => false,
+        Some([dim]) => dim.value().is_some_and(|dim| dim.unsigned_abs() > SMALL),
+        Some(_) => true,
+    };
+    let widens = [Bf16, F16].contains(&stored.element_type) && [F32, F64].contains(&wide.element_type);
+    if !widens || !is_large {
+        return Ok(());
+    }
+    let marks = graph.marks(convert).and(&Marks::decompression());
+    graph.set_marks(convert, &marks)
 }
 
 /// The element type of a tensor, where it is known.

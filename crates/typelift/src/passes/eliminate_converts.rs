@@ -5,6 +5,7 @@ use super::conversions::Conversions;
 use super::{Action, Changes, OneGraph, remove_unused};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};
+use crate::marks::Marks;
 use crate::ops::{LayerKind, kind};
 
 /// Removes Converts whose output another tensor can replace.
@@ -78,7 +79,11 @@ fn rewrite(
     }
     graph.connect_all(wires)?;
     for made in &gone {
-        graph.move_names(*made, replaced[made])?;
+        let stand_in = replaced[made];
+        graph.move_names(*made, stand_in)?;
+        if is_convert(graph, stand_in.layer) {
+            graph.merge_marks(made.layer, stand_in.layer)?;
+        }
     }
     let gone: HashSet<_> = gone.into_iter().map(|made| made.layer).collect();
     unused.retain(|layer| !gone.contains(layer));
@@ -89,8 +94,8 @@ fn rewrite(
     Ok(true)
 }
 
-fn savings(graph: &Graph, converts: Vec<LayerId>, changes: &mut Changes, chains: bool) -> Savings {
-    let mut savings = Savings::default();
+fn savings(graph: &Edit<'_>, converts: Vec<LayerId>, changes: &mut Changes, chains: bool) -> Savings {
+    let (mut savings, version) = (Savings::default(), graph.version());
     let mut conversions = Conversions::default();
     for id in graph.producers_first(converts) {
         let Some((layer, direct)) = graph.layer(id).zip(graph.producer(id.input(0))) else { continue };
@@ -100,7 +105,10 @@ fn savings(graph: &Graph, converts: Vec<LayerId>, changes: &mut Changes, chains:
         let made = id.output(0);
         let direct = savings.replaced.get(&direct).copied().unwrap_or(direct);
         let stand_in = if chains { conversions.find(graph, direct, to) } else { (from == to).then_some(direct) };
-        let needed = |stand_in: Output| names_a_result(graph, made, stand_in.layer);
+        let marks = |id: LayerId| graph.layer(id).map(|layer| Marks::of(layer, version)).unwrap_or_default();
+        let differs =
+            |stand_in: Output| is_convert(graph, stand_in.layer) && marks(id).union(&marks(stand_in.layer)).is_none();
+        let needed = |stand_in: Output| names_a_result(graph, made, stand_in.layer) || differs(stand_in);
         match stand_in.filter(|&stand_in| to != ElementType::Dynamic && !needed(stand_in)) {
             Some(stand_in) => {
                 savings.replaced.insert(made, stand_in);
@@ -124,6 +132,10 @@ fn savings(graph: &Graph, converts: Vec<LayerId>, changes: &mut Changes, chains:
         }
     }
     savings
+}
+
+fn is_convert(graph: &Graph, id: LayerId) -> bool {
+    graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert)
 }
 
 /// Whether a Result that this output feeds would lose its name, were it fed by the layer `origin`.

@@ -3,6 +3,7 @@ use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
+use super::conversions::mark_decompression;
 use super::eliminate_converts::names_a_result;
 use super::{Changes, OneGraph, remove_unused};
 use crate::edit::Edit;
@@ -23,7 +24,7 @@ pub(super) struct Lowering {
 
 impl OneGraph for Lowering {
     fn concerns(&self, _: &Graph, layer: &Layer) -> bool {
-        is_decided(layer) || (!self.with_noops && is_added_convert(layer))
+        is_decided(layer) || (!self.with_noops && kind(layer) == LayerKind::Convert)
     }
 
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
@@ -31,11 +32,11 @@ impl OneGraph for Lowering {
         if ids.is_empty() {
             return Ok(());
         }
-        let shared = shared(graph, converts);
+        let mut shared = shared(graph, converts);
         let mut promotions = Promotions::of(graph, ids, self.with_noops);
         changes.list.reserve(promotions.list.len());
         for at in 0..promotions.list.len() {
-            self.lower(graph, &mut promotions, at, &shared, changes)?;
+            self.lower(graph, &mut promotions, at, &mut shared, changes)?;
         }
         promotions.replace(graph, changes)
     }
@@ -53,7 +54,7 @@ impl Lowering {
         graph: &mut Edit<'_>,
         promotions: &mut Promotions,
         at: usize,
-        shared: &Shared,
+        shared: &mut Shared,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
         let Promotion { id, ports } = promotions.list[at];
@@ -62,12 +63,20 @@ impl Lowering {
             let source = promotions.output(operand).map_or(Some(operand), |earlier| earlier.stand_in);
             let output = id.output(port);
             let (Some(source), [_, ty]) = (source, promoted.types) else { continue };
-            let held = if promoted.origin.is_some() { Some(source) } else { shared.get(&(source, ty)).copied() };
+            let held = shared.get(&(source, ty)).filter(|_| !feeds_result(graph, output));
             let stand_in = match held {
-                Some(held) => held,
+                _ if promoted.origin.is_some() => source,
+                Some(&held) => {
+                    graph.merge_marks(id, held.layer)?;
+                    held
+                }
                 None => {
                     let reason = self.rule.reason(graph, id, &ports);
-                    self.add_convert(graph, source, output, ty, reason, changes)?
+                    let made = self.add_convert(graph, source, output, ty, reason, changes)?;
+                    if !self.with_noops {
+                        shared.insert((source, ty), made);
+                    }
+                    made
                 }
             };
             graph.move_names(output, stand_in)?;
@@ -93,6 +102,9 @@ impl Lowering {
         let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&self.name);
         let convert = graph.add(convert, &[source])?;
         graph.copy_metadata(id, convert)?;
+        if !self.with_noops {
+            mark_decompression(graph, convert)?;
+        }
         graph.copy_tensor_metadata(promoted, convert.output(0))?;
         changes.add_inserted(graph, convert, reason);
         Ok(convert.output(0))
@@ -102,18 +114,19 @@ impl Lowering {
 /// Converts that are there already, by the tensor and the type that they convert it to.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// What Converts make that alignment put in: one of a tensor to a type is enough.
+/// Whether an output of the model is made of it, which keeps a tensor of its own for its names.
+fn feeds_result(graph: &Graph, output: Output) -> bool {
+    let mut users = graph.consumers(output).filter_map(|to| graph.layer(to.layer));
+    users.any(|layer| kind(layer) == LayerKind::Result)
+}
+
+/// What Converts make that are there: one of a tensor to a type is enough.
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     let made = converts.into_iter().filter_map(|id| {
         let made = id.output(0);
         Some(((graph.producer(id.input(0))?, graph.output(made)?.element_type()), made))
     });
     made.collect()
-}
-
-/// Whether it is a Convert that the file does not have.
-fn is_added_convert(layer: &Layer) -> bool {
-    layer.span().is_none() && kind(layer) == LayerKind::Convert
 }
 
 /// Whether it is a ConvertPromoteTypes whose type is known.

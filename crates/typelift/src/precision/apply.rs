@@ -8,7 +8,7 @@ use super::plan::{Action, Plan};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer, Output};
 use crate::kernel::{Converted, Stored};
-use crate::marks::{Marks, Spelling};
+use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::weights::{Content as _, Weights};
 
@@ -79,7 +79,7 @@ fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(
     store(graph, id, values.converted)?;
     graph.set_name(id, &format!("{name}_compressed"))?;
     let convert = graph.add(NewLayer::convert(from).named(&name), &[tensor])?;
-    graph.set_marks(convert, &Marks::decompression(), Spelling::Both)?;
+    graph.set_marks(convert, &Marks::decompression())?;
     graph.connect_all(consumers.into_iter().map(|input| (convert.output(0), input)))
 }
 

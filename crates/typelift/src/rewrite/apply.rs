@@ -11,7 +11,8 @@ use super::term::{LayerTerm, Side, TermKind};
 use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::shape::{Shape, TensorType};
 
@@ -276,14 +277,20 @@ fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
         }
     }
     if let Some(rule) = index.same {
-        found.extend(same_layers(graph, &order, rule, &mut taken));
+        found.extend(same_layers((graph, model.version()), &order, rule, &mut taken));
     }
     found
 }
 
-/// The layers that compute what an earlier one does.
-fn same_layers(graph: &Graph, order: &[LayerId], rule: usize, taken: &mut FxHashSet<LayerId>) -> Vec<Found> {
-    let mut first = FxHashMap::default();
+/// The layers that compute what an earlier one does, to the same precision or to any.
+fn same_layers(
+    (graph, version): (&Graph, IrVersion),
+    order: &[LayerId],
+    rule: usize,
+    taken: &mut FxHashSet<LayerId>,
+) -> Vec<Found> {
+    // Of each computation, the layers that stay, with the marks of all that they stand for.
+    let mut first = FxHashMap::<_, Vec<(LayerId, Marks)>>::default();
     let mut stands_for = FxHashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
@@ -299,9 +306,12 @@ fn same_layers(graph: &Graph, order: &[LayerId], rule: usize, taken: &mut FxHash
         let attributes: Vec<_> =
             layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect();
         let key = (layer.ty(), layer.version(), attributes, sources);
-        match first.get(&key) {
-            None => drop(first.insert(key, layer.id())),
-            Some(&earlier) => {
+        let own = Marks::of(layer, version);
+        let alike = first.entry(key).or_default();
+        match alike.iter_mut().find_map(|(earlier, marks)| Some((*earlier, marks.union(&own)?, marks))) {
+            None => alike.push((layer.id(), own)),
+            Some((earlier, union, marks)) => {
+                *marks = union;
                 stands_for.insert(layer.id(), earlier);
                 taken.insert(layer.id());
                 let bound = Bindings { layers: [(layer.id(), 0)].into_iter().collect(), ..Bindings::default() };
@@ -369,6 +379,7 @@ impl Sweep<'_> {
         let at = refer(layer);
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
+        let marks = MatchMarks::of(edit, rule, &found.bound);
         let Placed { added, root_stays } = match edit
             .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
         {
@@ -393,6 +404,7 @@ impl Sweep<'_> {
             self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
             return Err(EditError::Other(String::new()));
         }
+        marks.hand_on(edit, added.iter().copied().chain(root_stays.then_some(root)))?;
         let generation = |id: LayerId| self.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
         // Layers that may be used elsewhere stay, so they do not count; the others are consumed.
         let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(rule, at));
@@ -409,6 +421,44 @@ impl Sweep<'_> {
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
         self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
+        Ok(())
+    }
+}
+
+/// The marks of what a rule replaces.
+#[derive(Default)]
+struct MatchMarks {
+    layers: Marks,
+    constants: Marks,
+}
+
+impl MatchMarks {
+    fn of(edit: &Edit<'_>, rule: &Rule, bound: &Bindings) -> Self {
+        let mut marks = Self::default();
+        for &(id, _) in bound.layers.iter().filter(|&&(_, at)| !is_shared(rule, at)) {
+            marks.layers = marks.layers.and(&edit.marks(id));
+        }
+        for tensor in bound.tensors.iter().flatten() {
+            if edit.layer(tensor.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Constant) {
+                marks.constants = marks.constants.and(&edit.marks(tensor.layer));
+            }
+        }
+        marks
+    }
+
+    /// Gives them to what took the place of the match: constants those of constants, others those of layers.
+    fn hand_on(&self, edit: &mut Edit<'_>, new: impl Iterator<Item = LayerId>) -> Result<(), EditError> {
+        for id in new {
+            let marks = match edit.layer(id).map(ops::kind) {
+                None => continue,
+                Some(LayerKind::Constant) => self.constants.clone(),
+                Some(LayerKind::Convert) => self.layers.clone(),
+                Some(_) => self.layers.clone().of_computation(),
+            };
+            if edit.marks(id) != marks {
+                edit.set_marks(id, &marks)?;
+            }
+        }
         Ok(())
     }
 }
@@ -515,6 +565,7 @@ fn replace(
             if let Some(same) = same {
                 let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
                 swap_all(edit, root, (0..count).map(|port| same.output(port)), refusal)?;
+                edit.merge_marks(root, same)?;
             }
             Ok(Placed { added: Vec::new(), root_stays: same.is_none() })
         }

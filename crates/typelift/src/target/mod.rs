@@ -11,6 +11,7 @@ use crate::check::{self, repeated_names};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
+use crate::marks::{Marks, Spelling};
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};
@@ -22,6 +23,8 @@ pub struct Retargeted {
     pub applied: Vec<Site>,
     /// Layers whose operation stayed the same and now names an operation set that the release has.
     pub versions: Vec<LayerRef>,
+    /// Layers whose marks that keep a precision are spelled otherwise now.
+    pub marks: Vec<LayerRef>,
     /// Layers that had the name of another one, and have one of their own now.
     pub names: Vec<LayerRef>,
     /// The version of the format, where it changed.
@@ -71,11 +74,13 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
     let (report, skipped) = model.rewrite_where_possible(&rules).map_err(|error| refusal(target, &error))?;
     done.applied = report.applied;
     done.versions = set_versions(model, target);
+    done.marks = spell_marks(model, target);
+    done.found.extend(lost_marks(model, target));
     if target < Release::WITH_REPEATED_NAMES {
         done.names = separate_names(model);
     }
     if Release::of_format(model.version) > target {
-        done.found = version_10::write(model);
+        done.found.extend(version_10::write(model));
         done.format = Some(model.version);
     }
     demand(model, target);
@@ -144,6 +149,34 @@ fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
         layers.collect()
     };
     edit_layers(model, choose, |graph, id, (ty, version)| graph.set_operation(id, &ty, &version))
+}
+
+/// Spells the marks that keep a precision as the release reads them.
+fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
+    let (version, wanted) = (model.version, Spelling::of(target));
+    let choose = |graph: &Graph| {
+        let marks = graph.layers().map(|layer| (layer.id(), Marks::of(layer, version)));
+        let is_other = |marks: &Marks| marks.spelling().is_some_and(|it| it != wanted && it != Spelling::Both);
+        marks.filter(|(_, marks)| is_other(marks)).map(|(id, marks)| (id, marks.spelled(wanted))).collect()
+    };
+    edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))
+}
+
+/// A warning if layers have marks that the release passes over.
+fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
+    if target >= Release::WITH_PRECISE_LAYERS || Release::of_format(model.version) > target {
+        return None;
+    }
+    let graphs = model.graphs();
+    let layers = graphs.iter().flat_map(|(_, graph)| graph.layers());
+    let marked: Vec<_> = layers.filter(|layer| Marks::of(layer, model.version).keeps_precision()).collect();
+    let first = marked.first()?;
+    let count = if marked.len() == 1 { "1 layer".to_owned() } else { format!("{} layers", marked.len()) };
+    let message = format!("OpenVINO {target} does not keep the precision of {count} with a mark");
+    let place = first.span.unwrap_or_default();
+    let place = crate::xml::locate(&model.source, place, "layer", "name");
+    let found = Diagnostic::new(Code::LostMark, message).at(place, "the first of them");
+    Some(found.help("do not ask its plugins for a narrower precision, or take a release from 2024.0 on"))
 }
 
 /// Gives each layer a name of its own in its graph.

@@ -55,7 +55,7 @@ fn a_mark_is_written_beside_other_metadata() {
     let metadata = r#"<rt_info><attribute name="fused_names" version="0" value="a&amp;b"/><attribute name="precise" version="0"/></rt_info>"#;
     let mut model = model(11, metadata);
     let y = model.graph().find("y").unwrap();
-    model.edit(|graph| graph.set_marks(y, &Marks::precise(), Spelling::Conversions)).unwrap();
+    model.edit(|graph| graph.set_marks(y, &Marks::precise().spelled(Spelling::Conversions))).unwrap();
     let text = xml::write(&model, xml::WriteOptions::default());
     let new = r#"<rt_info><attribute name="fused_names" version="0" value="a&amp;b" /><attribute name="DisablePrecisionConversion" version="0" value="dynamic:f16" /></rt_info>"#;
     assert_eq!(text, model.source().replace(metadata, new));
