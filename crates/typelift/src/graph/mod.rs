@@ -2,6 +2,7 @@
 
 mod build;
 mod change;
+mod compact;
 mod error;
 mod find;
 mod journal;

@@ -25,6 +25,9 @@ use crate::weights::{Content, Weights, byte_size, stored_size};
 /// The number of values that are looked at together: a multiple of what any type packs into whole bytes.
 pub(crate) const CHUNK: u64 = 1 << 16;
 
+/// Any type packs as many values into whole bytes.
+const GROUP: u64 = 64;
+
 /// The values of a constant where the weights have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -50,15 +53,14 @@ impl Stored {
     /// What `look` makes of each chunk of the bytes, in order, and how many values it has; `None` where bytes are missing
     /// or `look` says so.
     pub(crate) fn each_chunk(&self, weights: &Weights, mut look: impl FnMut(&[u8], usize) -> Option<()>) -> Option<()> {
-        (0..self.count.div_ceil(CHUNK)).try_for_each(|chunk| {
-            let (at, length, count) = self.chunk(chunk)?;
+        (0..self.count).step_by(CHUNK as usize).try_for_each(|start| {
+            let (at, length, count) = self.chunk(start)?;
             weights.with(at, length, |bytes| look(bytes, count))?
         })
     }
 
-    /// Where a chunk is, how many bytes it has, and how many values.
-    fn chunk(&self, chunk: u64) -> Option<(u64, usize, usize)> {
-        let start = chunk * CHUNK;
+    /// Where a chunk that begins with this value is, how many bytes it has, and how many values.
+    fn chunk(&self, start: u64) -> Option<(u64, usize, usize)> {
         let count = CHUNK.min(self.count.checked_sub(start)?);
         let at = self.offset.checked_add(u64::try_from(byte_size(self.element_type, start)?).ok()?)?;
         Some((at, stored_size(self.element_type, count)?.try_into().ok()?, count.try_into().ok()?))
@@ -107,9 +109,13 @@ impl Converted {
         self.to
     }
 
-    fn chunk(&self, chunk: u64) -> Option<Vec<u8>> {
-        let (at, length, count) = self.from.chunk(chunk)?;
-        self.weights.with(at, length, |bytes| convert(bytes, count, self.from.element_type, self.to))?
+    /// The bytes of the values of a range, whose ends are multiples of [`GROUP`].
+    fn bytes(&self, values: Range<u64>) -> Option<Vec<u8>> {
+        let Stored { element_type, offset, count } = self.from;
+        let at = offset.checked_add(u64::try_from(byte_size(element_type, values.start)?).ok()?)?;
+        let count = values.end.min(count).checked_sub(values.start)?;
+        let length = usize::try_from(stored_size(element_type, count)?).ok()?;
+        self.weights.with(at, length, |bytes| convert(bytes, count as usize, element_type, self.to))?
     }
 }
 
@@ -119,10 +125,11 @@ impl Content for Converted {
     }
 
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        let size = byte_size(self.to, CHUNK).and_then(|size| u64::try_from(size).ok()).unwrap_or(1);
-        for chunk in range.start / size..range.end.div_ceil(size) {
-            let bytes = self.chunk(chunk).ok_or(io::ErrorKind::UnexpectedEof)?;
-            let start = chunk * size;
+        let group = GROUP * u64::from(self.to.bits()) / 8;
+        let (first, last) = (range.start / group * GROUP, range.end.div_ceil(group) * GROUP);
+        for value in (first..last).step_by(CHUNK as usize) {
+            let bytes = self.bytes(value..last.min(value + CHUNK)).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let start = value / GROUP * group;
             let from = range.start.saturating_sub(start) as usize;
             let to = (range.end - start).min(bytes.len() as u64) as usize;
             look(bytes.get(from..to).ok_or(io::ErrorKind::UnexpectedEof)?)?;

@@ -81,7 +81,7 @@ impl Narrow {
             for (code, value) in codes.iter_mut().zip(values) {
                 let bits = value.clamp(-self.largest, self.largest).to_bits();
                 // The low half is rounded away, to the even one of two; of NaN the high half stays.
-                let rounded = bits + 0x7fff + (bits >> 16 & 1);
+                let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
                 *code = (if value.is_nan() { bits | 1 << 22 } else { rounded } >> 16) as u16;
             }
         }

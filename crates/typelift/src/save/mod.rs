@@ -113,10 +113,20 @@ impl Model {
 
     /// Writes the model as [`save`](Self::save) does, with options.
     ///
+    /// If constants came or went, the `.bin` holds what is used, equal bytes once; otherwise it stays byte for byte.
+    ///
     /// # Errors
     /// [`SaveError`]; an old pair is still there then.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
         let path = path.as_ref();
+        let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
+        if has_changed && options.weights == WeightsMode::Copy {
+            return self.compacted().map_err(SaveError::io(path))?.write_pair(path, options);
+        }
+        self.write_pair(path, options)
+    }
+
+    fn write_pair(&self, path: &Path, options: SaveOptions) -> Result<(), SaveError> {
         let destination = Destination::new(path)?;
         stage::recover(&destination.xml).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;

@@ -1,5 +1,8 @@
 //! The bytes of constants: what the `.bin` has, which is never read whole, and after it what was added.
 
+mod compact;
+
+use std::cmp::Reverse;
 use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -37,6 +40,42 @@ enum Base {
     None,
     File(Arc<Bin>),
     Memory(Arc<[u8]>),
+    Laid(Arc<Layout>),
+}
+
+/// Bytes of other weights in another order.
+struct Layout {
+    of: Weights,
+    /// Without gaps, in order.
+    parts: Vec<Part>,
+}
+
+/// Some bytes of other weights.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where they begin here.
+    start: u64,
+    /// Where they are there.
+    offset: u64,
+    length: u64,
+}
+
+impl Layout {
+    fn len(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.start + part.length)
+    }
+
+    /// Where the bytes of a range are in the other weights; `None` where they are not all in one part.
+    fn find(&self, range: Range<u64>) -> Option<u64> {
+        let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
+        let part = self.parts.get(at)?;
+        (range.end <= part.start + part.length).then(|| part.offset + (range.start - part.start))
+    }
+
+    /// Shows all bytes to `write`, in order, a piece at a time.
+    fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.parts.iter().try_for_each(|part| self.of.each_piece(part.offset, part.length, write))
+    }
 }
 
 /// An open `.bin`.
@@ -272,6 +311,7 @@ impl Weights {
             Base::None => (length == 0).then(|| look(&[])),
             Base::Memory(bytes) => bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(look),
             Base::File(source) => source.with(offset, length, look),
+            Base::Laid(layout) => layout.of.with(layout.find(offset..end)?, length, look),
         }
     }
 
@@ -296,8 +336,16 @@ impl Weights {
                 read_exact_at(&source.file, &mut bytes, 0)?;
                 bytes
             }
+            Base::Laid(layout) => {
+                let mut bytes = Vec::with_capacity(base);
+                layout.write_to(&mut |piece| {
+                    bytes.extend_from_slice(piece);
+                    Ok(())
+                })?;
+                bytes
+            }
         };
-        if self.has_added() {
+        if self.len_of_tail() > 0 {
             bytes.resize(base.next_multiple_of(ALIGNMENT as usize), 0);
             self.tail.write_to(&mut |part| {
                 bytes.extend_from_slice(part);
@@ -317,6 +365,42 @@ impl Weights {
         self.start_of_tail() + self.tail.push(Source::Made(content))
     }
 
+    /// Shows `length` bytes at `offset` to `look`, in order, a piece at a time.
+    pub(crate) fn each_piece(
+        &self,
+        offset: u64,
+        length: u64,
+        look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for start in (0..length).step_by(CHUNK) {
+            let count = (length - start).min(CHUNK as u64) as usize;
+            self.with(offset + start, count, &mut *look).ok_or(io::ErrorKind::UnexpectedEof)??;
+        }
+        Ok(())
+    }
+
+    /// Weights that have the bytes of these ranges, each an offset and a length, and no others: equal ones once, without
+    /// gaps, and each at a multiple of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also
+    /// says where each range is.
+    ///
+    /// # Errors
+    /// Bytes are not there.
+    pub(crate) fn compacted(&self, ranges: &[(u64, u64)]) -> io::Result<(Self, Vec<u64>)> {
+        let same = compact::first_equal(self, ranges)?;
+        let mut order: Vec<_> = (0..ranges.len()).filter(|&at| same[at] == at).collect();
+        let alignment = |at: &usize| ranges[*at].1.trailing_zeros().min(ALIGNMENT.trailing_zeros());
+        order.sort_by_key(|at| Reverse(alignment(at)));
+        let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; ranges.len()], 0);
+        for at in order {
+            let (offset, length) = ranges[at];
+            parts.push(Part { start, offset, length });
+            starts[at] = start;
+            start += length;
+        }
+        let starts = same.into_iter().map(|first| starts[first]).collect();
+        Ok((Self { base: Base::Laid(Arc::new(Layout { of: self.clone(), parts })), tail: Tail::default() }, starts))
+    }
+
     fn start_of_tail(&self) -> u64 {
         self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT)
     }
@@ -324,6 +408,7 @@ impl Weights {
     fn source(&self) -> Option<&Bin> {
         match &self.base {
             Base::File(source) => Some(source),
+            Base::Laid(layout) => layout.of.source(),
             Base::None | Base::Memory(_) => None,
         }
     }
@@ -335,7 +420,7 @@ impl Weights {
 
     /// Whether there are bytes that the file does not have.
     pub(crate) fn has_added(&self) -> bool {
-        self.len_of_tail() > 0
+        self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
     }
 
     /// Whether the file that they are in is the one at `path`, and has all of them.
@@ -359,8 +444,9 @@ impl Weights {
             Base::None => {}
             Base::Memory(bytes) => new.write_all(bytes)?,
             Base::File(source) => copy(&source.file, source.length, new)?,
+            Base::Laid(layout) => layout.write_to(&mut |piece| new.write_all(piece))?,
         }
-        if self.has_added() {
+        if self.len_of_tail() > 0 {
             let base = self.base_len().unwrap_or(0);
             let gap = [0; ALIGNMENT as usize];
             new.write_all(&gap[..(base.next_multiple_of(ALIGNMENT) - base) as usize])?;
@@ -374,6 +460,7 @@ impl Weights {
             Base::None => None,
             Base::File(source) => Some(source.length),
             Base::Memory(bytes) => Some(bytes.len() as u64),
+            Base::Laid(layout) => Some(layout.len()),
         }
     }
 
@@ -395,6 +482,7 @@ impl fmt::Debug for Weights {
             Base::None => "none",
             Base::File(_) => "file",
             Base::Memory(_) => "memory",
+            Base::Laid(_) => "laid out",
         };
         write!(f, "Weights({kind}, {} bytes, {} added)", self.base_len().unwrap_or(0), self.len_of_tail())
     }

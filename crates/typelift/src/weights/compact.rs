@@ -1,0 +1,131 @@
+//! Ranges of bytes that are equal.
+
+use std::hash::Hasher;
+use std::io;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::Weights;
+
+/// For each range, an offset and a length, the position of the first one with equal bytes.
+///
+/// Few bytes of each are looked at first. Those that are alike there are hashed whole, and those of one hash are compared.
+///
+/// # Errors
+/// Bytes are not there.
+pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Result<Vec<usize>> {
+    let mut by_length: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (at, &(_, length)) in ranges.iter().enumerate() {
+        by_length.entry(length).or_default().push(at);
+    }
+    let mut first: Vec<_> = (0..ranges.len()).collect();
+    for group in by_length.into_values().filter(|group| group.len() > 1) {
+        let mut known = Known::default();
+        for at in group {
+            first[at] = known.find(weights, ranges, at)?.unwrap_or(at);
+        }
+    }
+    Ok(first)
+}
+
+/// Ranges of one length, all different.
+#[derive(Default)]
+struct Known {
+    by_offset: FxHashMap<u64, usize>,
+    by_sample: FxHashMap<u64, Vec<usize>>,
+    hashes: FxHashMap<usize, u64>,
+}
+
+impl Known {
+    /// The range with the bytes of this one; if there is none, this one is known from now on.
+    fn find(&mut self, weights: &Weights, ranges: &[(u64, u64)], at: usize) -> io::Result<Option<usize>> {
+        let (offset, length) = ranges[at];
+        if let Some(&known) = self.by_offset.get(&offset) {
+            return Ok(Some(known));
+        }
+        let alike = self.by_sample.entry(sample(weights, offset, length)?).or_default();
+        for &other in alike.iter() {
+            let mut hash_of = |at: usize| -> io::Result<u64> {
+                if let Some(&hash) = self.hashes.get(&at) {
+                    return Ok(hash);
+                }
+                let found = hash(weights, ranges[at].0, length)?;
+                self.hashes.insert(at, found);
+                Ok(found)
+            };
+            if hash_of(other)? == hash_of(at)? && are_equal(weights, [ranges[other].0, offset], length)? {
+                self.by_offset.insert(offset, other);
+                return Ok(Some(other));
+            }
+        }
+        alike.push(at);
+        self.by_offset.insert(offset, at);
+        Ok(None)
+    }
+}
+
+/// A hash of a few of the bytes, at both ends and between.
+fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
+    const PIECE: u64 = 1 << 8;
+    const PIECES: u64 = 16;
+    if length <= PIECE * PIECES {
+        return hash(weights, offset, length);
+    }
+    let mut hasher = FxHasher::default();
+    for piece in 0..PIECES {
+        let start = (length - PIECE) / (PIECES - 1) * piece;
+        weights.each_piece(offset + start, PIECE, &mut |bytes| {
+            hasher.write(bytes);
+            Ok(())
+        })?;
+    }
+    Ok(hasher.finish())
+}
+
+fn hash(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
+    let mut hasher = FxHasher::default();
+    weights.each_piece(offset, length, &mut |bytes| {
+        hasher.write(bytes);
+        Ok(())
+    })?;
+    Ok(hasher.finish())
+}
+
+fn are_equal(weights: &Weights, [a, b]: [u64; 2], length: u64) -> io::Result<bool> {
+    const PIECE: u64 = 1 << 20;
+    for start in (0..length).step_by(PIECE as usize) {
+        let count = (length - start).min(PIECE) as usize;
+        // One look at a time: a second one inside of it could wait for the first for ever.
+        let same = weights.read(a + start, count).and_then(|a| weights.with(b + start, count, |b| a == b));
+        if !same.ok_or(io::ErrorKind::UnexpectedEof)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_bytes_are_there_once_and_each_constant_is_aligned_without_gaps() {
+        let mut bytes: Vec<u8> = (0..30_000_u32).flat_map(u32::to_le_bytes).collect();
+        // Alike in what is looked at first, and different between.
+        bytes.copy_within(0..40_000, 40_000);
+        bytes[40_000 + 2_600] ^= 1;
+        bytes.copy_within(0..40_000, 80_000);
+        let weights = Weights::from_bytes(bytes.clone());
+        let ranges = [(0, 2), (8, 8), (0, 40_000), (40_000, 40_000), (80_000, 40_000), (8, 8), (2, 3)];
+        let (compact, starts) = weights.compacted(&ranges).unwrap();
+        assert_eq!(starts[2], starts[4]);
+        assert_ne!(starts[2], starts[3]);
+        assert_eq!(starts[1], starts[5]);
+        assert_eq!(compact.len(), Some(2 + 8 + 2 * 40_000 + 3));
+        for (&(offset, length), start) in ranges.iter().zip(starts) {
+            assert_eq!(compact.read(start, length as usize), weights.read(offset, length as usize));
+            assert_eq!(start % (1 << length.trailing_zeros().min(6)), 0);
+        }
+        assert_eq!(compact.to_bytes().unwrap().len() as u64, compact.len().unwrap());
+    }
+}
