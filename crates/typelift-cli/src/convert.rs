@@ -26,8 +26,8 @@ use crate::terminal::{self, Page, Terminal};
 /// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
 /// ConvertPromoteTypes in the model and its bodies by the Converts that it means, removes the Converts that do nothing,
 /// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
-/// written. OUT and its .bin are written whole or not at all; what a killed run leaves, .typelift-*.tmp, the next one completes
-/// or removes.
+/// written. OUT and its .bin are written whole or not at all; what a killed run leaves in .typelift-*.tmp, the next one that
+/// writes there completes or removes.
 ///
 /// Several models are converted in parallel into a directory, which is created if it does not exist. A directory as
 /// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is

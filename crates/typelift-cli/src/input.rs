@@ -14,6 +14,7 @@ use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
 use crate::nearest::nearest;
+use crate::remedy;
 
 /// The model to read.
 #[derive(clap::Args)]
@@ -220,12 +221,15 @@ impl Input {
             let file = File::open(path)?;
             if self.on_one_thread { xml::read_bytes(&file, file.metadata()?.len()) } else { xml::read_file(&file) }
         };
-        // A pair that another run is replacing at this moment has no .xml, and one that a killed run has left is completed.
-        let read_again = |error: std::io::Error| match error.kind() {
-            ErrorKind::NotFound if save::recover(path).is_ok() => read(),
-            _ => Err(error),
-        };
-        read().or_else(read_again).map_err(|error| match error.kind() {
+        let mut bytes = read();
+        // A pair that another run is replacing at this moment has no .xml until that is done.
+        if bytes.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            if save::is_half_written(path).unwrap_or(false) {
+                return Err(half_written(path));
+            }
+            bytes = read();
+        }
+        bytes.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
             _ => self.refused(&error),
         })
@@ -251,6 +255,13 @@ impl Input {
         let xml = PathBuf::from(xml);
         if xml.is_file() { failure.help(format!("did you mean `{}`?", xml.display())) } else { failure }
     }
+}
+
+/// A run that was killed left the pair without its graph, and only what writes there may complete it.
+fn half_written(path: &Path) -> Failure {
+    let completes = remedy::command_in_place("infer", path);
+    Failure::new(format!("`{}` is half written: a run that was replacing it was killed", path.display()))
+        .help(format!("`{completes}` completes it, and so does the command that was killed"))
 }
 
 impl InputChanges {

@@ -116,6 +116,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return explain_usage(error, arguments),
     };
     let mut terminal = Terminal::new(cli.color);
+    typelift::save::on_wait(terminal::say_waiting);
     let result = match cli.verb {
         Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
         Verb::Rewrite(Deferred(args)) => rewrite::run(&args, &mut terminal),

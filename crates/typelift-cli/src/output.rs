@@ -115,8 +115,20 @@ fn is_directory(path: &Path) -> bool {
 }
 
 impl Target {
-    /// Where the model goes.
+    /// Where the model goes. One that is written over is completed first, where a killed run has left it half written.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
+        let target = Self::plan(args, input)?;
+        match &target {
+            Some(Self::File(place)) if place.in_place && !place.path.exists() => {
+                save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
+                Self::plan(args, input)
+            }
+            _ => Ok(target),
+        }
+    }
+
+    /// Where the model will go.
+    fn plan(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
         }
@@ -254,7 +266,7 @@ pub(crate) fn check_files(models: &[Input], args: &OutputArgs, report: Option<&P
         files.read.entry(FileId::of(&weights)).or_insert("weights are read from it");
     }
     for model in models {
-        if let Some(Target::File(place)) = Target::new(args, model)? {
+        if let Some(Target::File(place)) = Target::plan(args, model)? {
             files.add_model(&place, model, args)?;
         }
     }

@@ -210,6 +210,11 @@ fn command(verb: &str, option: &str, file: &Path) -> String {
     format!("typelift {verb}{option} {} -o {output}", quoted(&file.display().to_string()))
 }
 
+/// A command that writes over `file`, as it is pasted into a shell.
+pub(crate) fn command_in_place(verb: &str, file: &Path) -> String {
+    format!("typelift {verb} --in-place {}", quoted(&file.display().to_string()))
+}
+
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);

@@ -1,6 +1,7 @@
 //! Where output goes: results to standard output, everything said about them to standard error.
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::path::Path;
 
 use anstream::AutoStream;
 use clap::ColorChoice;
@@ -95,6 +96,11 @@ impl Terminal {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
     }
+}
+
+/// Says what a run waits for, so that it does not seem to hang.
+pub(crate) fn say_waiting(file: &Path) {
+    let _ = writeln!(io::stderr(), "waiting for another run, which is writing `{}`", file.display());
 }
 
 /// What is to be printed for one model, kept until it is its turn.

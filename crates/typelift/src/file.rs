@@ -39,7 +39,7 @@ impl FileId {
             path
         };
         #[cfg(not(unix))]
-        let path = resolve(path);
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
 
@@ -106,17 +106,8 @@ impl Stamp {
 /// As many symbolic links are followed as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// The path behind symbolic links, where nothing need exist.
-pub(crate) fn resolve(path: &Path) -> PathBuf {
-    let path = follow_links(path);
-    match (fs::canonicalize(directory(&path)), path.file_name()) {
-        (Ok(directory), Some(name)) => directory.join(name),
-        _ => path,
-    }
-}
-
 /// The path behind symbolic links of the file itself.
-fn follow_links(path: &Path) -> PathBuf {
+pub(crate) fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {

@@ -94,15 +94,6 @@ fn a_directory_takes_a_model_by_its_name() {
 }
 
 #[test]
-fn what_another_run_left_goes() {
-    let folder = folder();
-    let path = folder.path();
-    fs::write(path.join(".typelift-AbC123.tmp"), "half").unwrap();
-    assert_eq!(run(path, &["convert", "model.xml", "-o", "out.xml"]).status, 0);
-    assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
-}
-
-#[test]
 fn what_is_no_model_is_not_read_to_its_end() {
     let folder = folder();
     let path = folder.path();
@@ -119,11 +110,128 @@ fn what_is_no_model_is_not_read_to_its_end() {
 
 #[cfg(unix)]
 mod unix {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::path::PathBuf;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use super::*;
     use crate::cli::command;
+
+    /// Where a run makes what replaces `out.xml`, and the hash of that name.
+    fn stage(folder: &Path) -> (PathBuf, String) {
+        let user = fs::metadata(folder).unwrap().uid();
+        let hash = b"out.xml"
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        (folder.join(format!(".typelift-{user}.tmp")), format!("{hash:016x}"))
+    }
+
+    /// A directory that somebody else has made says that a pair is half written, and which files belong to it.
+    #[test]
+    fn what_a_stranger_planted_is_not_believed() {
+        let home = folder();
+        fs::write(home.path().join("keys"), "precious").unwrap();
+        let home_before = contents(home.path());
+        let verbs = [
+            &["stats", "out.xml"][..],
+            &["check", "out.xml"],
+            &["show", "out.xml"],
+            &["infer", "out.xml"],
+            &["why", "out.xml", "x"],
+            &["diff", "out.xml", "model.xml"],
+            &["view", "out.xml", "-o", "-"],
+            &["convert", "out.xml", "--dry-run"],
+            &["convert", "out.xml", "-o", "-"],
+        ];
+        for linked in ["", "lock", "xml", "bin", "old"] {
+            let folder = folder();
+            let path = folder.path();
+            let (stage, hash) = stage(path);
+            for stage in [&stage, &path.join(format!(".typelift-{hash}.tmp"))] {
+                fs::create_dir(stage).unwrap();
+                for ending in ["lock", "xml", "bin", "old"] {
+                    let file = stage.join(format!("{hash}.{ending}"));
+                    if ending == linked {
+                        symlink(home.path().join("keys"), file).unwrap();
+                    } else {
+                        fs::write(file, format!("out.xml\0{}", home.path().join("keys").display())).unwrap();
+                    }
+                }
+            }
+            let planted = contents(&stage);
+            for arguments in verbs {
+                let run = run(path, arguments);
+                assert_eq!(run.status, 2, "{arguments:?} {run:?}");
+                assert!(contents(&stage) == planted && entries(path).len() == 4, "{arguments:?}");
+            }
+            for arguments in [
+                &["infer", "--in-place", "out.xml"][..],
+                &["convert", "model.xml", "-o", "other.xml"],
+                &["convert", "model.xml", "-o", "out.xml", "--report", "report.json"],
+            ] {
+                run(path, arguments);
+                assert!(contents(home.path()) == home_before, "{linked} {arguments:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_says_what_it_waits_for() {
+        let folder = folder();
+        let path = folder.path();
+        let (stage, hash) = stage(path);
+        fs::create_dir(&stage).unwrap();
+        let lock = fs::File::create(stage.join(format!("{hash}.lock"))).unwrap();
+        lock.lock().unwrap();
+        let mut child = command(path, &["convert", "model.xml", "-o", "out.xml"]);
+        let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "waiting for another run, which is writing `out.xml`\n");
+        assert!(!path.join("out.xml").exists() && child.try_wait().unwrap().is_none());
+        drop(lock);
+        assert!(child.wait().unwrap().success());
+        assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
+    }
+
+    /// Many processes write different models into one folder, and some of them are killed.
+    #[test]
+    fn processes_that_write_into_one_folder_leave_each_other_alone() {
+        let folder = folder();
+        let path = folder.path();
+        let write = |worker: u32| {
+            for at in 0..20 {
+                let name = format!("out{worker}-{at}.xml");
+                let mut child = command(path, &["convert", "model.xml", "-o", &name]);
+                let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
+                if worker == 0 {
+                    std::thread::sleep(Duration::from_millis(at));
+                    child.kill().unwrap();
+                    child.wait().unwrap();
+                } else {
+                    let run = child.wait_with_output().unwrap();
+                    assert!(run.status.success(), "{name}: {run:?}");
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..5).for_each(|worker| drop(scope.spawn(move || write(worker)))));
+        assert_eq!(run(path, &["convert", "model.xml", "-o", "last.xml"]).status, 0);
+        for worker in 1..5 {
+            for name in (0..20).map(|at| format!("out{worker}-{at}")) {
+                assert!(
+                    path.join(format!("{name}.xml")).exists() && path.join(format!("{name}.bin")).exists(),
+                    "{name}"
+                );
+            }
+        }
+        let (stage, _) = stage(path);
+        // A pair that waits for its graph stays.
+        let left = if stage.exists() { entries(&stage) } else { Vec::new() };
+        assert!(left.iter().all(|name| left.contains(&name.replace("lock", "xml"))), "{left:?}");
+    }
 
     #[test]
     fn weights_that_are_a_pipe_or_a_directory_are_refused_at_once() {
@@ -160,7 +268,8 @@ mod unix {
         ["out.xml", "out.bin"].map(|name| fs::read(folder.join(name)).ok())
     }
 
-    /// What is there: an old pair, a new one, or one without a graph, which the next run that reads it completes.
+    /// What is there: an old pair, a new one, or one without a graph, which a run that only reads says, and one that writes there
+    /// completes.
     #[derive(Debug, PartialEq)]
     enum Left {
         Old,
@@ -173,8 +282,15 @@ mod unix {
             [Some(xml), Some(bin)] if xml == old[0] && bin == old[1] => Left::Old,
             [Some(xml), Some(bin)] if xml == new[0] && bin == new[1] => Left::New,
             [None, Some(bin)] if bin == old[1] || bin == new[1] => {
-                assert_eq!(run(folder, &["check", "out.xml"]).status, 0);
-                assert_eq!(left(folder, old, new), Left::New);
+                let before = contents(folder);
+                let read = run(folder, &["check", "out.xml"]);
+                assert!(
+                    read.status == 2 && read.stderr.contains("`typelift infer --in-place out.xml` completes it"),
+                    "{read:?}"
+                );
+                assert!(contents(folder) == before);
+                assert_eq!(run(folder, &["infer", "--in-place", "out.xml"]).status, 0);
+                assert_ne!(left(folder, old, new), Left::Completed);
                 Left::Completed
             }
             [xml, bin] => panic!("mixed: {:?} {:?}", xml.map(|xml| xml.len()), bin.map(|bin| bin.len())),

@@ -18,7 +18,7 @@ fn sources() -> Vec<PathBuf> {
     while let Some(folder) = pending.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
-                pending.push(path);
+                pending.extend((!path.ends_with("tests")).then_some(path));
             } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs") {
                 sources.push(path);
             }

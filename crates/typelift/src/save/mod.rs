@@ -4,6 +4,11 @@
 //! `docs/architecture.md` says why that holds.
 
 mod attributes;
+#[cfg(unix)]
+mod folder;
+#[cfg(not(unix))]
+#[path = "portable.rs"]
+mod folder;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -17,10 +22,10 @@ use crate::graph::{Graph, Layer, Model};
 use crate::weights::Weights;
 use crate::xml::{self, WriteOptions};
 
-use crate::file::resolve;
+use crate::file::follow_links;
 pub use crate::file::{FileId, Stamp};
-use stage::Stage;
-pub use stage::interrupt;
+use stage::{Pair, Single};
+pub use stage::{interrupt, on_wait};
 
 /// How a model gets its `.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +133,7 @@ impl Model {
 
     fn write_pair(&self, path: &Path, options: SaveOptions) -> Result<(), SaveError> {
         let destination = Destination::new(path)?;
-        stage::recover(&destination.xml).map_err(SaveError::io(path))?;
+        stage::recover(&destination.xml, &destination.bin).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;
         // A file that stays as it is keeps its time.
         let source = self.source().as_bytes();
@@ -141,10 +146,10 @@ impl Model {
         if !weights {
             return replace_one(&destination.xml, write).map_err(SaveError::io(&destination.xml));
         }
-        let mut stage = Stage::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
-        stage.write(&destination.xml, write).map_err(SaveError::io(&destination.xml))?;
-        self.make_weights(&stage, &destination, options.weights)?;
-        stage.replace_both(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))
+        let mut pair = Pair::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
+        self.make_weights(&mut pair, &destination, options.weights)?;
+        pair.write_graph(write).map_err(SaveError::io(&destination.xml))?;
+        pair.replace().map_err(SaveError::io(&destination.xml))
     }
 
     /// Whether the `.bin` is to be written.
@@ -166,14 +171,14 @@ impl Model {
         }
     }
 
-    fn make_weights(&self, stage: &Stage, destination: &Destination, mode: WeightsMode) -> Result<(), SaveError> {
+    fn make_weights(&self, pair: &mut Pair<'_>, destination: &Destination, mode: WeightsMode) -> Result<(), SaveError> {
         match (mode, self.weights.path()) {
             (WeightsMode::Link, Some(from)) => {
                 self.weights_as_read(Weights::is_in_place)?;
-                stage.link_weights(from).map_err(SaveError::io(&destination.bin))
+                pair.link_weights(from).map_err(SaveError::io(&destination.bin))
             }
             _ => {
-                let made = stage.write_weights(&destination.bin, |file| self.weights.write_to(file));
+                let made = pair.write_weights(|file| self.weights.write_to(file));
                 self.weights_as_read(Weights::is_unchanged)?;
                 made.map_err(SaveError::io(&destination.bin))
             }
@@ -192,13 +197,30 @@ impl Model {
 /// Completes a pair whose replacement was killed between its two files, and removes what else a killed run has left of it.
 /// Whether there was something to complete.
 ///
-/// Saving to `path` does it first. A reader that finds no `.xml` can call it: where another process is
-/// replacing the pair at this moment, it waits until that is done.
+/// Where the weights are the new ones, the new graph is put beside them, and otherwise the old one is put back. Saving to `path`
+/// does it first. For whoever is about to write there: a reader asks [`is_half_written`].
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system, and where what lies there is not of a run of this user.
 pub fn recover(path: &Path) -> io::Result<bool> {
-    stage::recover(&resolve(path))
+    stage::recover(&follow_links(path), &follow_links(&path.with_extension("bin")))
+}
+
+/// Whether a pair is one that a killed run has left without its `.xml`, so that [`recover`] completes it. Writes nothing.
+///
+/// Where another process is replacing the pair at this moment, it waits until that is done.
+///
+/// # Errors
+/// As for [`recover`].
+///
+/// # Examples
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// assert!(!typelift::save::is_half_written(&folder.path().join("absent.xml"))?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn is_half_written(path: &Path) -> io::Result<bool> {
+    stage::is_half_written(&follow_links(path), &follow_links(&path.with_extension("bin")))
 }
 
 /// Replaces one file as a whole: `write` gets a file beside it that takes its place, permissions and extended attributes.
@@ -216,14 +238,14 @@ pub fn recover(path: &Path) -> io::Result<bool> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    replace_one(&resolve(path), write)
+    replace_one(&follow_links(path), write)
 }
 
 /// As [`replace`], without following symbolic links.
 fn replace_one(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let mut stage = Stage::of_one(path)?;
-    stage.write_one(path, write)?;
-    stage.replace_one(path)
+    let mut single = Single::new(path)?;
+    single.write(path, write)?;
+    single.replace(path)
 }
 
 /// Where a model goes, behind symbolic links.
@@ -245,14 +267,14 @@ impl Destination {
                 return Err(SaveError::NotAFile(path.to_owned()));
             }
         }
-        Ok(Self { given: path.to_owned(), xml: resolve(path), bin: resolve(&bin) })
+        Ok(Self { given: path.to_owned(), xml: follow_links(path), bin: follow_links(&bin) })
     }
 
     /// Fails where the `.xml` is a link to a graph with weights beside it that are not those to be replaced: it would be new
     /// beside old ones.
     fn refuse_to_part(&self) -> Result<(), SaveError> {
         let beside = self.xml.with_extension("bin");
-        if self.bin != beside && beside.exists() {
+        if beside.exists() && FileId::of(&self.bin) != FileId::of(&beside) {
             return Err(SaveError::LinkedGraph { link: self.given.clone(), graph: self.xml.clone() });
         }
         Ok(())

@@ -1,25 +1,32 @@
-//! What takes the place of files is made beside them in `.typelift-HASH.tmp`, found by the name of the graph: a directory for a
-//! pair, and for a single file the file itself.
+//! What takes the place of files is made beside them, in the directory `.typelift-USER.tmp`, under names that begin with a hash of
+//! the name of the file.
 //!
-//! The `lock` in the directory, or the file, is locked as long as its process runs, so that the next run knows what was left
-//! behind. `new.xml` in a directory says that everything in it is whole and on the disk; until then the graph is called
-//! `half.xml`.
+//! `HASH.lock` is locked as long as its process runs, so that the next run knows what was left behind. What a pair has tells how far
+//! it came, because `HASH.bin` is there before `HASH.xml`, and both are whole before the old graph becomes `HASH.old`.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Write};
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use super::attributes;
+use super::folder::{self, Folder};
 use crate::file::{FileId, directory};
 
+/// The new graph of a pair.
+const GRAPH: &str = "xml";
+/// Its new weights.
+const WEIGHTS: &str = "bin";
+/// The new weights of a graph in another directory.
+const FAR: &str = "far";
+/// The graph that is replaced.
+const OLD: &str = "old";
+/// What takes the place of one file.
+const NEW: &str = "new";
 const LOCK: &str = "lock";
-const HALF: &str = "half.xml";
-const XML: &str = "new.xml";
-const BIN: &str = "new.bin";
-const OLD: &str = "old.xml";
+/// What a place can have, in the order in which it is removed.
+const ENDINGS: [&str; 5] = [GRAPH, WEIGHTS, FAR, OLD, NEW];
 
 /// Whether saves are to end. Whoever begins one, replaces files or cleans up holds it to read, so that many can at a time.
 static INTERRUPTED: RwLock<bool> = RwLock::new(false);
@@ -27,7 +34,8 @@ static INTERRUPTED: RwLock<bool> = RwLock::new(false);
 /// What this process is writing.
 #[derive(Default)]
 struct Running {
-    stages: HashSet<PathBuf>,
+    /// The directory and the hash of each place.
+    places: HashSet<(PathBuf, String)>,
     /// Directories that were searched for what killed runs have left.
     swept: HashSet<PathBuf>,
 }
@@ -38,173 +46,21 @@ fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+static ON_WAIT: OnceLock<fn(&Path)> = OnceLock::new();
+
+/// Has `tell` called with the path of a file before this process waits for another one that is writing it. The first call counts.
+pub fn on_wait(tell: fn(&Path)) {
+    let _first = ON_WAIT.set(tell);
+}
+
 /// Removes what unfinished saves of this process have written so far, and lets no other begin or finish; one that is
 /// replacing files at this moment is waited for. For handlers of signals that end the process.
 pub fn interrupt() {
     *INTERRUPTED.write().unwrap_or_else(PoisonError::into_inner) = true;
-    for stage in running().stages.drain() {
-        let _left_for_the_next_run = remove(&stage);
-    }
-}
-
-pub(super) struct Stage {
-    path: PathBuf,
-    /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
-    replaces: bool,
-    /// Whether it is not to be removed: the next run needs it to complete the pair, or it has become the new file.
-    needed: bool,
-    lock: File,
-}
-
-impl Stage {
-    /// A new stage for a graph and its weights, beside the graph; waits where another process has one. Completes or removes
-    /// what a killed run has left of it, and removes what others have left in the directory.
-    pub(super) fn new(xml: &Path, bin: &Path) -> io::Result<Self> {
-        let names = names(xml, bin)?;
-        let mut stage = Self::begin(xml, |path| {
-            make_directory(path)?;
-            let lock = new_lock(&path.join(LOCK), false);
-            let Some(mut lock) = absent(lock)? else { return Ok(None) };
-            let written = lock.write_all(&names);
-            if written.is_err() {
-                remove(path)?;
-            }
-            written?;
-            Ok(FileId::is_at(&lock, &path.join(LOCK)).then_some(lock))
-        })?;
-        stage.replaces = xml.exists() || bin.exists();
-        Ok(stage)
-    }
-
-    /// A new stage for one file, as [`new`](Self::new) makes one for a pair.
-    pub(super) fn of_one(file: &Path) -> io::Result<Self> {
-        let mut stage = Self::begin(file, |path| {
-            // What takes the place of a file is for its owner alone until it has the permissions of that file.
-            let lock = new_lock(path, file.exists())?;
-            Ok(FileId::is_at(&lock, path).then_some(lock))
-        })?;
-        stage.replaces = file.exists();
-        Ok(stage)
-    }
-
-    fn begin(file: &Path, make: impl Fn(&Path) -> io::Result<Option<File>>) -> io::Result<Self> {
-        let path = place(file);
-        sweep(directory(file));
-        loop {
-            if let Some(lock) = Self::try_to_begin(&path, &make)? {
-                return Ok(Self { path, replaces: true, needed: false, lock });
-            }
-            recover(file)?;
+    for (path, hash) in running().places.drain() {
+        if let Ok(Some(folder)) = Folder::open(&path) {
+            let _left_for_the_next_run = vacate(&folder, &hash, &ENDINGS);
         }
-    }
-
-    /// `None` where there is such a stage already, or another process took the new one for an abandoned one.
-    fn try_to_begin(path: &Path, make: impl Fn(&Path) -> io::Result<Option<File>>) -> io::Result<Option<File>> {
-        let _uninterrupted = uninterrupted()?;
-        step()?;
-        let made = match make(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-            made => made?,
-        };
-        if made.is_some() {
-            running().stages.insert(path.to_owned());
-        }
-        Ok(made)
-    }
-
-    /// Makes the one file that is to take the place of `old`.
-    pub(super) fn write_one(&mut self, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        step()?;
-        Self::fill(&mut self.lock, self.replaces, old, write)
-    }
-
-    /// Makes what is to take the place of the file `old`.
-    pub(super) fn write(&mut self, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        self.make(HALF, old, write)
-    }
-
-    /// Makes the weights that are to take the place of the file `old`.
-    pub(super) fn write_weights(&self, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        self.make(BIN, old, write)
-    }
-
-    /// Makes the weights a link to the file `from`: a hard one, or a symbolic one to another file system.
-    pub(super) fn link_weights(&self, from: &Path) -> io::Result<()> {
-        step()?;
-        let new = self.path.join(BIN);
-        let from = fs::canonicalize(from)?;
-        fs::hard_link(&from, &new).or_else(|refused| symbolic_link(&from, &new, refused))
-    }
-
-    fn make(&self, name: &str, old: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        step()?;
-        Self::fill(&mut File::create_new(self.path.join(name))?, self.replaces, old, write)
-    }
-
-    fn fill(
-        file: &mut File,
-        replaces: bool,
-        old: &Path,
-        write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<()> {
-        write(file)?;
-        step()?;
-        if replaces {
-            attributes::keep(old, file)?;
-            file.sync_all()?;
-        }
-        Ok(())
-    }
-
-    /// Puts the one file that was made in the place of another.
-    pub(super) fn replace_one(mut self, path: &Path) -> io::Result<()> {
-        let _uninterrupted = uninterrupted()?;
-        step()?;
-        fs::rename(&self.path, path)?;
-        self.keep();
-        sync(self.replaces, directory(path))
-    }
-
-    /// Puts the graph and the weights in the places of two files.
-    pub(super) fn replace_both(mut self, xml: &Path, bin: &Path) -> io::Result<()> {
-        let _uninterrupted = uninterrupted()?;
-        step()?;
-        fs::rename(self.path.join(HALF), self.path.join(XML))?;
-        sync(self.replaces, &self.path)?;
-        sync(self.replaces, directory(xml))?;
-        let old = self.path.join(OLD);
-        step()?;
-        let had_old = match fs::rename(xml, &old) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            moved => moved.map(|()| true)?,
-        };
-        if let Err(error) = self.replace_weights(bin, had_old, directory(xml)) {
-            // The old weights are still there, and so the old graph goes back to them.
-            if had_old && fs::rename(&old, xml).is_err() {
-                self.keep();
-            }
-            return Err(error);
-        }
-        self.keep();
-        sync(self.replaces, directory(bin))?;
-        step()?;
-        fs::rename(self.path.join(XML), xml)?;
-        self.needed = false;
-        running().stages.insert(self.path.clone());
-        sync(self.replaces, directory(xml))
-    }
-
-    /// Puts the weights in their place, once it is certain that the old graph is gone from its own.
-    fn replace_weights(&self, bin: &Path, had_old: bool, directory: &Path) -> io::Result<()> {
-        sync(had_old, directory)?;
-        step()?;
-        fs::rename(self.path.join(BIN), bin)
-    }
-
-    /// Leaves the stage to the next run.
-    fn keep(&mut self) {
-        self.needed = true;
-        running().stages.remove(&self.path);
     }
 }
 
@@ -214,70 +70,325 @@ fn uninterrupted() -> io::Result<RwLockReadGuard<'static, bool>> {
     if *interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(interrupted) }
 }
 
-impl Drop for Stage {
+/// Where what replaces one file is made; nobody else is at it while its lock is held.
+struct Place {
+    folder: Folder,
+    hash: String,
+    /// What it may have, in the order in which it is removed: the graph of a pair goes before its weights.
+    has: Vec<&'static str>,
+    /// Whether it stays when this process is done with it: the next run needs it.
+    stays: bool,
+    _lock: File,
+}
+
+impl Place {
+    /// The place of a file; waits where another process has it.
+    fn new(file: &Path) -> io::Result<Self> {
+        loop {
+            if let Some(place) = Self::try_new(file)? {
+                return Ok(place);
+            }
+        }
+    }
+
+    /// `None` where another process had the place, or removed the directory.
+    fn try_new(file: &Path) -> io::Result<Option<Self>> {
+        let uninterrupted = uninterrupted()?;
+        step()?;
+        let (folder, made) = Folder::make(&folder_of(file))?;
+        if !made && sweep(&folder) {
+            return Ok(None);
+        }
+        let hash = hash(file);
+        step()?;
+        let Some(lock) = absent(folder.lock(&name(&hash, LOCK), true))? else { return Ok(None) };
+        step()?;
+        let is_locked = is_locked(&lock)?;
+        if !is_locked && folder.is_at(&name(&hash, LOCK), &lock) {
+            running().places.insert((folder.path().to_owned(), hash.clone()));
+            let has = if made { Vec::new() } else { ENDINGS.to_vec() };
+            return Ok(Some(Self { folder, hash, has, stays: false, _lock: lock }));
+        }
+        drop(uninterrupted);
+        if is_locked {
+            wait(&lock, file)?;
+        }
+        Ok(None)
+    }
+
+    /// The place that a killed run has left of a file, once no process is at it; `None` where there is none.
+    fn left(folder: Folder, file: &Path) -> io::Result<Option<Self>> {
+        let hash = hash(file);
+        let Some(lock) = absent(folder.lock(&name(&hash, LOCK), false))? else { return Ok(None) };
+        if is_locked(&lock)? {
+            wait(&lock, file)?;
+        }
+        let is_there = folder.is_at(&name(&hash, LOCK), &lock);
+        Ok(is_there.then_some(Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
+    }
+
+    fn name(&self, ending: &str) -> String {
+        name(&self.hash, ending)
+    }
+
+    /// Makes a file; where one is replaced, it is on the disk then, and has what that one has.
+    fn make(
+        &mut self,
+        ending: &'static str,
+        replaced: Option<&Path>,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        step()?;
+        self.has.insert(0, ending);
+        let mut file = self.folder.create(&self.name(ending))?;
+        write(&mut file)?;
+        step()?;
+        if let Some(old) = replaced {
+            attributes::keep(old, &file)?;
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// Moves a file out of the place, over what is there.
+    fn give(&mut self, ending: &str, to: &Path) -> io::Result<()> {
+        step()?;
+        self.folder.give(&self.name(ending), to)?;
+        self.has.retain(|has| *has != ending);
+        Ok(())
+    }
+
+    /// Removes what a killed run has left, but for the lock.
+    fn clear(&mut self) -> io::Result<()> {
+        remove(&self.folder, &self.hash, &self.has)?;
+        self.has.clear();
+        Ok(())
+    }
+
+    /// Removes what there is, and the directory where nothing else is in it.
+    fn vacate(&self) -> io::Result<()> {
+        vacate(&self.folder, &self.hash, &self.has)
+    }
+
+    /// What a killed run had still to put in the place of a graph: the new one where the weights are new, else the old one.
+    /// `None` where that is there.
+    fn left_to_do(&self, xml: &Path, bin: &Path) -> Option<&'static str> {
+        if fs::symlink_metadata(xml).is_ok() {
+            return None;
+        }
+        let far =
+            || Folder::open(&folder_of(bin)).ok().flatten().is_some_and(|folder| folder.has(&name(&hash(bin), FAR)));
+        let are_weights_old = self.folder.has(&self.name(WEIGHTS)) || is_far(xml, bin) && far();
+        let ending = if are_weights_old { OLD } else { GRAPH };
+        self.folder.has_file(&self.name(ending)).then_some(ending)
+    }
+
+    /// Does what a killed run had still to do. Whether there was anything.
+    fn settle(&mut self, xml: &Path, bin: &Path) -> io::Result<bool> {
+        let Some(ending) = self.left_to_do(xml, bin) else { return Ok(false) };
+        self.give(ending, xml)?;
+        sync(directory(xml))?;
+        Ok(true)
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
         // A signal must not end the process between the two.
         let _interrupted_or_not = INTERRUPTED.read();
-        running().stages.remove(&self.path);
-        if !self.needed {
+        let is_own = running().places.remove(&(self.folder.path().to_owned(), self.hash.clone()));
+        if is_own && !self.stays {
             // What cannot be removed now is removed by the next run.
-            let _left = step().and_then(|()| remove(&self.path));
+            let _left = self.vacate();
         }
     }
 }
 
-/// Completes or removes what a killed run has left of the replacement of `xml`, once no process is at it any more. Whether it
-/// was completed.
-pub(super) fn recover(xml: &Path) -> io::Result<bool> {
-    let stage = place(xml);
-    let is_pair = match absent(fs::symlink_metadata(&stage))? {
-        Some(found) => found.is_dir(),
-        None => return Ok(false),
-    };
-    let path = if is_pair { stage.join(LOCK) } else { stage.clone() };
-    let lock = open_lock(&path)?;
-    if let Some(lock) = &lock {
-        lock.lock().or_else(unsupported)?;
-        // Its owner may have finished with it.
-        if !FileId::is_at(lock, &path) {
-            return Ok(false);
+/// What takes the place of one file.
+pub(super) struct Single {
+    place: Place,
+    replaces: bool,
+}
+
+impl Single {
+    /// Begins to replace a file; waits where another process does.
+    pub(super) fn new(file: &Path) -> io::Result<Self> {
+        let mut place = Place::new(file)?;
+        place.clear()?;
+        Ok(Self { place, replaces: file.exists() })
+    }
+
+    /// Makes what is to take the place of the file.
+    pub(super) fn write(&mut self, file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        self.place.make(NEW, self.replaces.then_some(file), write)
+    }
+
+    /// Puts it there.
+    pub(super) fn replace(mut self, file: &Path) -> io::Result<()> {
+        let _uninterrupted = uninterrupted()?;
+        self.place.give(NEW, file)?;
+        if self.replaces { sync(directory(file)) } else { Ok(()) }
+    }
+}
+
+/// What takes the place of a graph and its weights.
+pub(super) struct Pair<'a> {
+    xml: &'a Path,
+    bin: &'a Path,
+    graph: Place,
+    /// The place of weights in another directory.
+    far: Option<Place>,
+    /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
+    replaces: bool,
+}
+
+impl<'a> Pair<'a> {
+    /// Begins to replace a pair; waits where another process does. Completes or removes what a killed run has left of it.
+    pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
+        let mut graph = Place::new(xml)?;
+        graph.settle(xml, bin)?;
+        graph.clear()?;
+        let mut far = if is_far(xml, bin) { Some(Place::new(bin)?) } else { None };
+        far.iter_mut().try_for_each(Place::clear)?;
+        Ok(Self { xml, bin, graph, far, replaces: xml.exists() || bin.exists() })
+    }
+
+    /// Where the weights are made, and with which ending.
+    fn weights(&mut self) -> (&mut Place, &'static str) {
+        match &mut self.far {
+            Some(far) => (far, FAR),
+            None => (&mut self.graph, WEIGHTS),
         }
     }
-    let completed = is_pair && is_awaited(&stage, xml) && complete(&stage, xml)?;
-    remove(&stage)?;
+
+    /// Makes the weights, which come first.
+    pub(super) fn write_weights(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        let replaced = self.replaces.then_some(self.bin);
+        let (place, ending) = self.weights();
+        place.make(ending, replaced, write)
+    }
+
+    /// Makes the weights a link to the file `from`: a hard one, or a symbolic one to another file system.
+    pub(super) fn link_weights(&mut self, from: &Path) -> io::Result<()> {
+        step()?;
+        let (place, ending) = self.weights();
+        place.has.insert(0, ending);
+        place.folder.link(&fs::canonicalize(from)?, &place.name(ending))
+    }
+
+    /// Makes the graph.
+    pub(super) fn write_graph(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        self.graph.make(GRAPH, self.replaces.then_some(self.xml), write)
+    }
+
+    /// Puts both in their places.
+    pub(super) fn replace(mut self) -> io::Result<()> {
+        let _uninterrupted = uninterrupted()?;
+        self.sync_all()?;
+        let had_old = self.take_old()?;
+        if let Err(error) = self.replace_weights(had_old) {
+            // The old weights are still there, and so the old graph goes back to them.
+            let is_back = !had_old || self.graph.give(OLD, self.xml).is_ok();
+            self.leave(!is_back);
+            return Err(error);
+        }
+        self.leave(true);
+        self.sync(directory(self.bin))?;
+        self.graph.give(GRAPH, self.xml)?;
+        self.leave(false);
+        self.sync(directory(self.xml))
+    }
+
+    /// Takes the old graph away. Whether there was one.
+    fn take_old(&mut self) -> io::Result<bool> {
+        step()?;
+        match self.graph.folder.take(self.xml, &self.graph.name(OLD)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            taken => {
+                self.graph.has.insert(0, OLD);
+                taken.map(|()| true)
+            }
+        }
+    }
+
+    /// Puts the weights in their place, once it is certain that the old graph is gone from its own.
+    fn replace_weights(&mut self, had_old: bool) -> io::Result<()> {
+        if had_old {
+            sync(directory(self.xml))?;
+        }
+        let bin = self.bin;
+        let (place, ending) = self.weights();
+        place.give(ending, bin)
+    }
+
+    /// Waits until the names of what was made are on the disk.
+    fn sync_all(&self) -> io::Result<()> {
+        step()?;
+        if !self.replaces {
+            return Ok(());
+        }
+        for place in [Some(&self.graph), self.far.as_ref()].into_iter().flatten() {
+            place.folder.sync().or_else(unsupported)?;
+        }
+        sync(directory(self.xml))
+    }
+
+    fn sync(&self, directory: &Path) -> io::Result<()> {
+        if self.replaces { sync(directory) } else { Ok(()) }
+    }
+
+    /// Leaves what was made to the next run, or not.
+    fn leave(&mut self, stays: bool) {
+        self.graph.stays = stays;
+        self.far.iter_mut().for_each(|far| far.stays = stays);
+    }
+}
+
+/// Completes or removes what a killed run has left of a pair, once no process is at it any more. Whether it was completed.
+pub(super) fn recover(xml: &Path, bin: &Path) -> io::Result<bool> {
+    let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
+    sweep(&folder);
+    let Some(mut graph) = Place::left(folder, xml)? else { return Ok(false) };
+    let _uninterrupted = uninterrupted()?;
+    let completed = graph.settle(xml, bin)?;
+    if is_far(xml, bin)
+        && let Some(folder) = Folder::open(&folder_of(bin))?
+        && let Some(far) = Place::left(folder, bin)?
+    {
+        far.vacate()?;
+    }
+    graph.vacate()?;
     Ok(completed)
 }
 
-/// Whether a stage is all that there is of a graph.
-fn is_awaited(stage: &Path, xml: &Path) -> bool {
-    !xml.exists() && is_file(&stage.join(XML))
+/// Whether a pair is one that a killed run has left without its graph. Waits where a process is replacing it.
+pub(super) fn is_half_written(xml: &Path, bin: &Path) -> io::Result<bool> {
+    let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
+    Ok(Place::left(folder, xml)?.is_some_and(|graph| graph.left_to_do(xml, bin).is_some()))
 }
 
-/// Does what a killed run had still to do.
-fn complete(stage: &Path, xml: &Path) -> io::Result<bool> {
-    let names = fs::read(stage.join(LOCK))?;
-    let Some((_, bin)) = split_names(&names) else { return Ok(false) };
-    if is_file(&stage.join(BIN)) {
+/// Removes files of a place.
+fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
+    for ending in endings {
         step()?;
-        fs::rename(stage.join(BIN), directory(xml).join(bin))?;
-        sync(true, directory(xml))?;
+        absent(folder.remove(&name(hash, ending)))?;
     }
+    Ok(())
+}
+
+/// Removes a place that has these files, and the directory where nothing else is in it.
+fn vacate(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
+    remove(folder, hash, endings)?;
+    remove(folder, hash, &[LOCK])?;
+    remove_empty(folder)
+}
+
+fn remove_empty(folder: &Folder) -> io::Result<()> {
     step()?;
-    fs::rename(stage.join(XML), xml)?;
-    sync(true, directory(xml))?;
-    Ok(true)
-}
-
-/// Removes a stage; `new.xml` goes first, because without it the rest counts for nothing.
-fn remove(stage: &Path) -> io::Result<()> {
-    if !fs::symlink_metadata(stage).is_ok_and(|found| found.is_dir()) {
-        return absent(fs::remove_file(stage)).map(drop);
+    match fs::remove_dir(folder.path()) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => absent(removed).map(drop),
     }
-    for name in [XML, HALF, BIN, OLD, LOCK] {
-        absent(fs::remove_file(stage.join(name)))?;
-        step()?;
-    }
-    absent(fs::remove_dir(stage)).map(drop)
 }
 
 /// `None` where nothing is there.
@@ -288,19 +399,19 @@ fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Removes what killed runs have left in a directory, once in the life of this process: it costs as much as the directory is
-/// long. What cannot be removed harms nobody.
-fn sweep(directory: &Path) {
-    if !running().swept.insert(directory.to_owned()) {
-        return;
+/// Removes what killed runs have left of other files, once in the life of this process, and the directory where it is empty then.
+/// Whether it was the time to do it. What cannot be removed harms nobody.
+fn sweep(folder: &Folder) -> bool {
+    if !running().swept.insert(folder.path().to_owned()) {
+        return false;
     }
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.as_encoded_bytes();
-        if name.starts_with(b".typelift-") && name.ends_with(b".tmp") {
-            let _harmless = remove_abandoned(&entry.path());
+    for name in folder.names().unwrap_or_default() {
+        if let Some(hash) = name.strip_suffix(".lock") {
+            let _harmless = remove_abandoned(folder, hash);
         }
     }
+    let _harmless = remove_empty(folder);
+    true
 }
 
 /// Lets every directory be searched again.
@@ -309,21 +420,17 @@ pub(super) fn forget_sweeps() {
     running().swept.clear();
 }
 
-fn remove_abandoned(stage: &Path) -> io::Result<()> {
-    let is_pair = fs::symlink_metadata(stage)?.is_dir();
-    let path = if is_pair { stage.join(LOCK) } else { stage.to_owned() };
-    let lock = open_lock(&path)?;
-    if let Some(lock) = &lock
-        && (is_locked(lock)? || !FileId::is_at(lock, &path))
-    {
-        return Ok(());
-    }
-    let names = if is_pair { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-    let awaited = split_names(&names).is_some_and(|(xml, _)| is_awaited(stage, &directory(stage).join(xml)));
-    if awaited { Ok(()) } else { remove(stage) }
+/// Removes a place whose process is gone, unless a pair waits for it.
+fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
+    let lock = folder.lock(&name(hash, LOCK), false)?;
+    let is_abandoned = lock.try_lock().is_ok() && folder.is_at(&name(hash, LOCK), &lock);
+    let has = |ending| folder.has(&name(hash, ending));
+    let is_awaited = has(FAR) || has(GRAPH) && (has(OLD) || !has(WEIGHTS));
+    if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS) } else { Ok(()) }
 }
 
-/// Whether another process holds a lock; takes it where none does.
+/// Whether another process holds a lock; takes it where none does. Some file systems have no locks: two runs that write one model
+/// at a time are not kept apart there.
 fn is_locked(lock: &File) -> io::Result<bool> {
     match lock.try_lock() {
         Ok(()) => Ok(false),
@@ -332,102 +439,52 @@ fn is_locked(lock: &File) -> io::Result<bool> {
     }
 }
 
-/// The stage of a graph.
-fn place(xml: &Path) -> PathBuf {
-    // FNV-1a: the same in every release, and as short for the longest name that a file can have.
-    let name = xml.file_name().unwrap_or_default().as_encoded_bytes();
-    let hash = name
+/// Waits until no other process holds the lock of a file, and takes it.
+fn wait(lock: &File, file: &Path) -> io::Result<()> {
+    if let Some(tell) = ON_WAIT.get() {
+        tell(file);
+    }
+    lock.lock().or_else(unsupported)
+}
+
+/// The directory in which what replaces a file is made.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    directory(file).join(format!(".typelift-{}.tmp", folder::user()))
+}
+
+/// FNV-1a of the name of a file: the same in every release, and as short for the longest name that a file can have.
+pub(super) fn hash(file: &Path) -> String {
+    let bytes = file.file_name().unwrap_or_default().as_encoded_bytes();
+    let hash = bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    directory(xml).join(format!(".typelift-{hash:016x}.tmp"))
+    format!("{hash:016x}")
 }
 
-/// What the lock says: the name of the graph, and that of the weights or their path where they are elsewhere.
-fn names(xml: &Path, bin: &Path) -> io::Result<Vec<u8>> {
-    let together = directory(xml) == directory(bin);
-    let bin = bin.file_name().filter(|_| together).unwrap_or(bin.as_os_str());
-    let name = xml.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    Ok([name.as_encoded_bytes(), b"\0", bin.as_encoded_bytes()].concat())
+fn name(hash: &str, ending: &str) -> String {
+    format!("{hash}.{ending}")
 }
 
-fn split_names(names: &[u8]) -> Option<(&OsStr, &OsStr)> {
-    let end = names.iter().position(|byte| *byte == 0)?;
-    Some((os_str(&names[..end])?, os_str(&names[end + 1..])?))
+/// Whether the weights of a graph go to another directory, because they are a link to there.
+fn is_far(xml: &Path, bin: &Path) -> bool {
+    let (graph, weights) = (directory(xml), directory(bin));
+    graph != weights && FileId::of(graph) != FileId::of(weights)
 }
 
-#[cfg(unix)]
-fn os_str(bytes: &[u8]) -> Option<&OsStr> {
-    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
-}
-
-#[cfg(not(unix))]
-fn os_str(bytes: &[u8]) -> Option<&OsStr> {
-    std::str::from_utf8(bytes).ok().map(OsStr::new)
-}
-
-/// A directory that nobody else may look into: its files get their permissions only when they are whole.
-fn make_directory(path: &Path) -> io::Result<()> {
-    #[cfg_attr(not(unix), allow(unused_mut, reason = "only Unix has modes"))]
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Makes a file and locks it; one that is `private` is for its owner only.
-fn new_lock(path: &Path, private: bool) -> io::Result<File> {
-    step()?;
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    if private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    #[cfg(not(unix))]
-    let _ = private;
-    let lock = options.open(path)?;
-    lock.lock().or_else(unsupported)?;
-    Ok(lock)
-}
-
-/// The lock of a stage; `None` where it was left without one.
-fn open_lock(path: &Path) -> io::Result<Option<File>> {
-    if is_file(path) { absent(File::open(path)) } else { Ok(None) }
-}
-
-/// Whether there is a file, and not a link to one.
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
-}
-
-/// Some file systems have no locks. Two runs that write one model at a time are not kept apart there.
 fn unsupported(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::Unsupported { Ok(()) } else { Err(error) }
-}
-
-#[cfg(unix)]
-fn symbolic_link(from: &Path, new: &Path, _refused: io::Error) -> io::Result<()> {
-    std::os::unix::fs::symlink(from, new)
-}
-
-#[cfg(not(unix))]
-fn symbolic_link(_from: &Path, _new: &Path, refused: io::Error) -> io::Result<()> {
-    Err(refused)
-}
-
-/// Waits until a directory is on the disk, where it is `wanted` and the system can.
-fn sync(wanted: bool, directory: &Path) -> io::Result<()> {
-    step()?;
-    if wanted && cfg!(unix) {
-        match File::open(directory)?.sync_all() {
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
-            synced => synced?,
-        }
+    match error.kind() {
+        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => Ok(()),
+        _ => Err(error),
     }
-    Ok(())
 }
 
-/// Where tests let the process die or the disk fail; see `tests.rs`.
+/// Waits until a directory is on the disk, where the system can.
+fn sync(directory: &Path) -> io::Result<()> {
+    step()?;
+    if cfg!(unix) { File::open(directory)?.sync_all().or_else(unsupported) } else { Ok(()) }
+}
+
+/// Where tests let the process die or the disk fail; see `tests`.
 fn step() -> io::Result<()> {
     #[cfg(test)]
     super::tests::step()?;

@@ -19,13 +19,23 @@ enum Fault {
     FailFromThen,
 }
 
+/// After how many steps another process does what, in which folder.
+type Other = (usize, fn(PathBuf), PathBuf);
+
 thread_local! {
     /// What is to happen, after this number of steps.
     static FAULT: Cell<Option<(usize, Fault)>> = const { Cell::new(None) };
+    /// What another process does.
+    static OTHER: Cell<Option<Other>> = const { Cell::new(None) };
 }
 
 /// Called before whatever changes the disk.
 pub(super) fn step() -> io::Result<()> {
+    match OTHER.take() {
+        Some((0, other, folder)) => std::thread::spawn(move || other(folder)).join().unwrap(),
+        Some((left, other, folder)) => OTHER.set(Some((left - 1, other, folder))),
+        None => {}
+    }
     match FAULT.get() {
         None => return Ok(()),
         Some((1.., fault)) => {
@@ -80,6 +90,16 @@ fn assert_not_mixed(before: &[Option<String>; 2], after: &[Option<String>; 2]) {
     assert!(whole || after[0].is_none(), "{after:?}");
 }
 
+/// What a run left without a graph becomes the pair whose weights are there.
+fn assert_completed(folder: &Path, before: &[Option<String>; 2], left: &[Option<String>; 2]) {
+    let path = folder.join("out.xml");
+    assert!(is_half_written(&path).unwrap());
+    assert_eq!(pair(folder), *left);
+    assert!(recover(&path).unwrap());
+    assert_eq!(pair(folder), if left[1] == before[1] { before.clone() } else { new_pair() });
+    assert!(!is_half_written(&path).unwrap());
+}
+
 fn save(folder: &Path) -> Result<(), SaveError> {
     model().save(folder.join("out.xml"))
 }
@@ -102,8 +122,7 @@ fn a_disk_that_fails_at_any_step_mixes_nothing() {
                     assert_eq!(after, new_pair());
                 }
                 if fault == Fault::FailOnce && after[0].is_none() && before[0].is_some() {
-                    assert!(recover(&folder.path().join("out.xml")).unwrap(), "{steps}");
-                    assert_eq!(pair(folder.path()), new_pair());
+                    assert_completed(folder.path(), &before, &after);
                 }
                 save(folder.path()).unwrap();
                 assert_eq!(pair(folder.path()), new_pair());
@@ -149,6 +168,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
             let after = pair(folder.path());
             assert_not_mixed(&before, &after);
             let was_missing = after[0].is_none() && before[0].is_some();
+            assert_eq!(was_missing, before[0].is_some() && is_half_written(&folder.path().join("out.xml")).unwrap());
             // What completes it may be killed too.
             for steps in 0..if was_missing { usize::MAX } else { 3 } {
                 let died = dies("recover", steps, folder.path());
@@ -158,7 +178,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
                 }
             }
             if was_missing {
-                assert_eq!(pair(folder.path()), new_pair());
+                assert_eq!(pair(folder.path()), if after[1] == before[1] { before } else { new_pair() });
             }
             save(folder.path()).unwrap();
             assert_eq!(pair(folder.path()), new_pair());
@@ -206,17 +226,19 @@ fn a_single_file_is_the_old_or_the_new_one_whatever_happens_at_any_step() {
 }
 
 #[test]
-fn a_single_file_that_is_being_made_is_waited_for() {
+fn a_file_that_is_being_made_is_waited_for() {
     let folder = folder(&["out.xml"]);
     let path = folder.path().join("out.xml");
-    let mut running = Stage::of_one(&path).unwrap();
-    running.write_one(&path, |file| file.write_all(b"first")).unwrap();
+    let mut running = Single::new(&path).unwrap();
+    running.write(&path, |file| file.write_all(b"first")).unwrap();
     std::thread::scope(|scope| {
         let second = scope.spawn(|| replace(&path, |file| file.write_all(b"second")));
+        let reader = scope.spawn(|| is_half_written(&path));
         std::thread::sleep(std::time::Duration::from_millis(50));
-        assert!(!second.is_finished());
-        running.replace_one(&path).unwrap();
+        assert!(!second.is_finished() && !reader.is_finished());
+        running.replace(&path).unwrap();
         second.join().unwrap().unwrap();
+        assert!(!reader.join().unwrap().unwrap());
     });
     assert_eq!(fs::read_to_string(&path).unwrap(), "second");
     assert_eq!(entries(folder.path()).len(), 1);
@@ -224,33 +246,68 @@ fn a_single_file_that_is_being_made_is_waited_for() {
 
 #[test]
 fn what_a_killed_run_left_goes_and_what_a_running_one_has_stays() {
-    let folder = folder(&[".typelift-0.tmp", "typelift-1.tmp", ".typelift-2"]);
+    let folder = folder(&[".typelift-x.tmp", ".typelift-AbC.tmp"]);
     let path = folder.path();
-    fs::create_dir(path.join(".typelift-3.tmp")).unwrap();
-    fs::write(path.join(".typelift-3.tmp/new.bin"), OLD).unwrap();
-    let running = Stage::new(&path.join("other.xml"), &path.join("other.bin")).unwrap();
-    // A directory is searched once; the one above did it.
-    assert_eq!(entries(path).len(), 3, "{:?}", entries(path));
+    assert!(dies("save", 7, path));
+    let stage = stage::folder_of(&path.join("out.xml"));
+    assert!(entries(&stage).len() > 1, "{:?}", entries(&stage));
+    let running = Single::new(&path.join("running.xml")).unwrap();
+    let left = entries(&stage);
+    assert_eq!(left.len(), 1, "{left:?}");
     stage::forget_sweeps();
-    save(path).unwrap();
-    assert_eq!(entries(path).len(), 5, "{:?}", entries(path));
+    model().save(path.join("other.xml")).unwrap();
+    assert_eq!(entries(&stage), left);
     drop(running);
-    assert_eq!(entries(path).len(), 4);
+    assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
 }
 
 /// Another pair that a kill left without its graph is not thrown away.
 #[test]
 fn what_another_pair_needs_stays() {
-    let folder = folder(&["out.xml", "out.bin"]);
-    let missing = (0..).find(|steps| {
-        assert!(dies("save", *steps, folder.path()));
-        !folder.path().join("out.xml").exists()
-    });
-    assert!(missing.is_some());
-    model().save(folder.path().join("other.xml")).unwrap();
-    assert!(recover(&folder.path().join("out.xml")).unwrap());
-    assert_eq!(pair(folder.path()), new_pair());
-    assert_eq!(entries(folder.path()).len(), 4);
+    let mut found = 0;
+    for steps in 0.. {
+        let folder = folder(&["out.xml", "out.bin"]);
+        let path = folder.path();
+        let before = pair(path);
+        if !dies("save", steps, path) {
+            break;
+        }
+        let left = pair(path);
+        stage::forget_sweeps();
+        model().save(path.join("other.xml")).unwrap();
+        assert_eq!(pair(path), left);
+        if left[0].is_none() {
+            found += 1;
+            assert_completed(path, &before, &left);
+        } else {
+            recover(&path.join("out.xml")).unwrap();
+        }
+        assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
+    }
+    assert!(found > 2);
+}
+
+/// At each step of a run another one, of another model in the same folder, runs from its begin to its end.
+#[test]
+fn runs_that_write_other_models_into_one_folder_leave_each_other_alone() {
+    for old in BEFORE {
+        for steps in 0.. {
+            let folder = folder(old);
+            let other = |folder: PathBuf| {
+                stage::forget_sweeps();
+                model().save(folder.join("other.xml")).unwrap();
+            };
+            OTHER.set(Some((steps, other, folder.path().to_owned())));
+            save(folder.path()).unwrap_or_else(|error| panic!("{steps}: {error}"));
+            let is_over = OTHER.take().is_some();
+            assert_eq!(pair(folder.path()), new_pair());
+            assert_eq!(entries(folder.path()).len(), if is_over { 2 } else { 4 }, "{:?}", entries(folder.path()));
+            if is_over {
+                assert!(steps > 10);
+                break;
+            }
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -332,3 +389,38 @@ fn links_are_followed_as_a_pair_or_not_at_all() {
     assert_eq!(fs::read_to_string(path.join("real/a.bin")).unwrap(), "new");
     assert_eq!(pair(path), new_pair());
 }
+
+/// Weights that are a link to another directory, or to another file system, are replaced there, killed or not.
+#[cfg(unix)]
+#[test]
+fn weights_that_link_elsewhere_are_replaced_there() {
+    use std::os::unix::fs::symlink;
+    let elsewhere = [Path::new("/dev/shm"), Path::new("/tmp")].into_iter().find(|path| path.is_dir()).unwrap();
+    for steps in 0.. {
+        let store = tempfile::tempdir_in(elsewhere).unwrap();
+        let folder = folder(&["out.xml"]);
+        let path = folder.path();
+        fs::write(store.path().join("w"), OLD).unwrap();
+        symlink(store.path().join("w"), path.join("out.bin")).unwrap();
+        let before = pair(path);
+        let died = dies("save", steps, path);
+        let left = pair(path);
+        assert_not_mixed(&before, &left);
+        // What sweeps the other directory leaves what the pair needs.
+        replace(&store.path().join("other"), |file| file.write_all(b"other")).unwrap();
+        if left[0].is_none() {
+            assert_completed(path, &before, &left);
+        }
+        save(path).unwrap();
+        assert_eq!(pair(path), new_pair());
+        assert!(path.join("out.bin").is_symlink());
+        assert_eq!(entries(path).len(), 2, "{:?}", entries(path));
+        assert_eq!(entries(store.path()).len(), 2, "{:?}", entries(store.path()));
+        if !died {
+            break;
+        }
+    }
+}
+
+#[cfg(unix)]
+mod planted;
