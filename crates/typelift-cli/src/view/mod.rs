@@ -2,6 +2,7 @@
 
 mod block;
 mod layout;
+mod outline;
 mod scene;
 
 use std::path::{Path, PathBuf};
@@ -52,11 +53,19 @@ struct Document {
     /// The file that it is compared with.
     before: Option<String>,
     layers: usize,
+    /// Why the page shows an outline, if it does.
+    outline: Option<String>,
     scenes: Vec<scene::Scene>,
     steps: Vec<scene::Step>,
     findings: Vec<Finding>,
+    /// How many more findings there are.
+    more_findings: usize,
     changes: Vec<Change>,
+    more_changes: usize,
 }
+
+/// Limit on findings and on changes that are on the page.
+const MOST: usize = 2000;
 
 /// Something that `check` found.
 #[derive(Serialize)]
@@ -119,19 +128,25 @@ pub(crate) fn draw(
     before: Option<(String, Diff)>,
     found: &[Diagnostic],
 ) -> Result<String, Failure> {
-    let changes = before.iter().flat_map(|(_, diff)| &diff.changes).map(change).collect();
+    let changes = before.as_ref().map_or(&[][..], |(_, diff)| &diff.changes);
+    let outline = outline::instead_of_drawing(model);
+    let drawn = outline.is_none();
+    let title = if model.name().is_empty() { "model" } else { model.name() }.to_owned();
     page(&Document {
         title: match file.file_stem() {
             Some(name) if !input::is_dash(file) => name.to_string_lossy().into_owned(),
             _ => model.name().to_owned(),
         },
         file: file.display().to_string(),
-        before: before.map(|(file, _)| file),
         layers: model.graph().len(),
-        scenes: scene::scenes(model),
-        steps: scene::steps(model),
-        findings: found.iter().map(finding).collect(),
-        changes,
+        scenes: if drawn { scene::scenes(model, title) } else { vec![outline::scene(model.graph(), title)] },
+        steps: if drawn { scene::steps(model) } else { Vec::new() },
+        outline,
+        findings: found.iter().take(MOST).map(finding).collect(),
+        more_findings: found.len().saturating_sub(MOST),
+        changes: changes.iter().take(MOST).map(change).collect(),
+        more_changes: changes.len().saturating_sub(MOST),
+        before: before.map(|(file, _)| file),
     })
 }
 
@@ -157,8 +172,8 @@ fn finding(diagnostic: &Diagnostic) -> Finding {
     Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
-        message: diagnostic.message.clone(),
-        help: remedy::help(diagnostic, None).collect(),
+        message: scene::brief(&diagnostic.message).into_owned(),
+        help: remedy::help(diagnostic, None).map(|help| scene::brief(&help).into_owned()).collect(),
         path,
     }
 }

@@ -291,15 +291,18 @@ function changeItem(change) {
   return make("li", {}, make("span", { class: "sign " + ({ added: "added", removed: "removed" }[change.kind] || "changed") }, sign), reach(change.path, change.at, last(change.path)), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
 }
 
+const more = (count) => count ? [make("div", { class: "faint" }, `and ${count} more`)] : [];
+
 function side() {
   const changes = data.changes.filter((change) => change.kind !== "names"), names = data.changes.length - changes.length;
   const findings = data.findings.filter((finding) => finding.severity !== "note");
   const panel = by("side");
   const items = findings.slice(0, 200).map((finding) => make("li", {}, make("b", { class: finding.severity }, finding.code + " "), finding.path ? reach(finding.path) : finding.message));
   panel.replaceChildren(closing(panel),
-    ...(data.before ? section(`${plural(changes.length, "change")} since ${last(data.before)}`, make("ul", {}, ...changes.slice(0, 1000).map(changeItem)), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])) : []),
-    ...(items.length ? section(plural(findings.length, "finding"), make("ul", {}, ...items)) : []));
-  panel.hidden = !(data.before || items.length);
+    ...(data.outline ? section("Outline", make("p", {}, data.outline)) : []),
+    ...(data.before ? section(`${plural(changes.length + data.more_changes, "change")} since ${last(data.before)}`, make("ul", {}, ...changes.slice(0, 1000).map(changeItem)), ...more(changes.length + data.more_changes - Math.min(changes.length, 1000)), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])) : []),
+    ...(items.length ? section(plural(findings.length + data.more_findings, "finding"), make("ul", {}, ...items), ...more(findings.length + data.more_findings - items.length)) : []));
+  panel.hidden = !(data.outline || data.before || items.length);
 }
 
 function outline() {
@@ -422,5 +425,8 @@ by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
 document.title = data.title + " · Typelift";
 side();
 // A link can name a layer: model.html#decoder/add_3
-const linked = places.get(decodeURIComponent(location.hash.slice(1)));
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+const linked = places.get(decoded(location.hash.slice(1)));
 open(linked?.scene ?? 0, linked);

@@ -1,5 +1,6 @@
 //! The pictures of a model: one of its graph, one of each body, and one of each block that repeats.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
@@ -28,43 +29,43 @@ pub(super) struct Scene {
     pub(super) title: String,
     /// The scene that it opens from.
     pub(super) parent: Option<usize>,
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
 }
 
 /// A box.
 #[derive(Serialize)]
-struct Node {
+pub(super) struct Node {
     /// `None` for a block.
-    id: Option<LayerId>,
-    name: String,
-    path: String,
-    op: String,
+    pub(super) id: Option<LayerId>,
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) op: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    x: f64,
-    y: f64,
-    w: f64,
-    h: f64,
+    pub(super) line: Option<usize>,
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) w: f64,
+    pub(super) h: f64,
     /// Element types and shapes of its outputs.
-    outputs: Vec<(&'static str, String)>,
-    inputs: Vec<Entry>,
+    pub(super) outputs: Vec<(&'static str, String)>,
+    pub(super) inputs: Vec<Entry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attributes: Vec<(String, String)>,
+    pub(super) attributes: Vec<(String, String)>,
     /// From and to which type it converts, and what that can lose; empty where it loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    convert: Option<(String, &'static str, String)>,
+    pub(super) convert: Option<(String, &'static str, String)>,
     /// The scenes inside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    opens: Vec<usize>,
+    pub(super) opens: Vec<usize>,
     /// How many layers a block has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<usize>,
+    pub(super) layers: Option<usize>,
 }
 
 /// What comes into a layer.
 #[derive(Clone, Serialize)]
-struct Entry {
+pub(super) struct Entry {
     /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
     from: Option<String>,
     text: String,
@@ -74,12 +75,15 @@ struct Entry {
 }
 
 #[derive(Serialize)]
-struct Edge {
-    from: usize,
-    to: usize,
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
     #[serde(rename = "type")]
-    element_type: &'static str,
-    shape: String,
+    pub(super) element_type: &'static str,
+    pub(super) shape: String,
+    /// The input of the layer that it leads to.
+    #[serde(skip)]
+    pub(super) input: usize,
 }
 
 /// Why a tensor has its type: one step, which leads to others.
@@ -106,33 +110,29 @@ struct Pending<'a> {
     graph: &'a Graph,
     title: String,
     prefix: String,
-    /// The scene and the layer that it opens from.
-    parent: Option<(usize, String)>,
+    /// The scene that it opens from, and the box there.
+    parent: Option<(usize, usize)>,
 }
 
 /// The pictures of a model, that of its graph first.
-pub(super) fn scenes(model: &Model) -> Vec<Scene> {
+pub(super) fn scenes(model: &Model, title: String) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
     let source = Source { model, lines: Lines::new(model.source().clone()) };
-    let title = if model.name().is_empty() { "model".to_owned() } else { model.name().to_owned() };
     let mut pending = vec![Pending { graph: model.graph(), title, prefix: String::new(), parent: None }];
     while let Some(next) = pending.pop() {
         let boxes = Boxes::new(&source, next.graph, &next.prefix);
-        let parent = next.parent.as_ref().map(|(scene, _)| *scene);
         let first = scenes.len();
-        scenes.extend(boxes.draw(next.title, parent, first));
-        if let Some((scene, path)) = &next.parent
-            && let Some(node) = scenes[*scene].nodes.iter_mut().find(|node| node.path == *path)
-        {
-            node.opens.push(first);
+        scenes.extend(boxes.draw(next.title, next.parent.map(|(scene, _)| scene), first));
+        if let Some((scene, node)) = next.parent {
+            scenes[scene].nodes[node].opens.push(first);
         }
-        for layer in next.graph.layers() {
+        let holders = holders(&scenes[first..], first);
+        let owners = next.graph.layers().filter(|layer| !layer.bodies().is_empty());
+        for layer in owners {
             let path = format!("{}{}", next.prefix, layer.name());
-            let holds = |scene: &usize| scenes[*scene].nodes.iter().any(|node| node.path == path);
-            let holder = (!layer.bodies().is_empty()).then(|| (first..scenes.len()).find(holds)).flatten();
             for body in layer.bodies() {
                 let title = format!("{path}/{}", body.name());
-                let parent = holder.map(|scene| (scene, path.clone()));
+                let parent = holders.get(&path).copied();
                 pending.push(Pending { graph: body.graph(), prefix: format!("{title}/"), title, parent });
             }
         }
@@ -140,10 +140,21 @@ pub(super) fn scenes(model: &Model) -> Vec<Scene> {
     scenes
 }
 
+/// The scene and the box of each layer that is drawn in these scenes, the first of which has the number `first`.
+fn holders(scenes: &[Scene], first: usize) -> HashMap<String, (usize, usize)> {
+    let mut holders = HashMap::new();
+    for (scene, drawn) in (first..).zip(scenes) {
+        for (at, node) in drawn.nodes.iter().enumerate() {
+            holders.entry(node.path.clone()).or_insert((scene, at));
+        }
+    }
+    holders
+}
+
 /// The layers of a graph that get a box, and what is between them.
 struct Boxes {
     nodes: Vec<Node>,
-    arrows: Vec<(usize, usize, &'static str, String)>,
+    arrows: Vec<Edge>,
 }
 
 impl Boxes {
@@ -161,8 +172,8 @@ impl Boxes {
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 match numbers.get(&feed.layer) {
                     Some(&from) => {
-                        let (ty, shape) = (port.element_type().name(), port.shape().to_string());
-                        boxes.arrows.push((from, at, ty, shape));
+                        let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
+                        boxes.arrows.push(Edge { from, to: at, element_type, shape, input: inputs.len() });
                         let from = Some(format!("{prefix}{}", producer.name()));
                         inputs.push(Entry { from, text: format!("{} {port}", producer.name()), stub: false });
                     }
@@ -178,7 +189,7 @@ impl Boxes {
 
     /// The scene, then one for each block in it.
     fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene> {
-        let pairs: Vec<(usize, usize)> = self.arrows.iter().map(|arrow| (arrow.0, arrow.1)).collect();
+        let pairs: Vec<(usize, usize)> = self.arrows.iter().map(|arrow| (arrow.from, arrow.to)).collect();
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         let blocks = block::blocks(&names, &pairs);
         let mut order: Vec<&String> = Vec::new();
@@ -204,27 +215,20 @@ impl Boxes {
             parts[0].0.push(block);
         }
         let mut seen = HashSet::new();
-        for (from, to, element_type, shape) in self.arrows {
-            let ((scene, a), (other, b)) = (places[from], places[to]);
-            let edge = |from, to, shape| Edge { from, to, element_type, shape };
+        for arrow in self.arrows {
+            let ((scene, from), (other, to)) = (places[arrow.from], places[arrow.to]);
             if scene == other {
-                parts[scene].1.push(edge(a, b, shape));
-            } else {
-                let (a, b) =
-                    (if scene == 0 { a } else { own + scene - 1 }, if other == 0 { b } else { own + other - 1 });
-                if other > 0 {
-                    let (_, place) = places[to];
-                    let source = path_at(&parts, places[from]);
-                    for entry in
-                        parts[other].0[place].inputs.iter_mut().filter(|entry| entry.from.as_ref() == Some(&source))
-                    {
-                        entry.stub = true;
-                    }
-                }
-                // One arrow is enough, however many tensors go from block to block.
-                if seen.insert((a, b)) {
-                    parts[0].1.push(edge(a, b, shape));
-                }
+                parts[scene].1.push(Edge { from, to, ..arrow });
+                continue;
+            }
+            if other > 0 {
+                parts[other].0[to].inputs[arrow.input].stub = true;
+            }
+            let outer = |scene: usize, at: usize| if scene == 0 { at } else { own + scene - 1 };
+            let (from, to) = (outer(scene, from), outer(other, to));
+            // One arrow is enough, however many tensors go from block to block.
+            if seen.insert((from, to)) {
+                parts[0].1.push(Edge { from, to, ..arrow });
             }
         }
         let mut scenes = Vec::new();
@@ -236,27 +240,27 @@ impl Boxes {
     }
 }
 
-/// The path of a layer that is drawn there.
-fn path_at(parts: &[(Vec<Node>, Vec<Edge>)], (scene, at): (usize, usize)) -> String {
-    parts[scene].0[at].path.clone()
-}
-
 /// The layers that compute from constants alone: they are part of what uses them.
 fn constants(graph: &Graph) -> HashSet<LayerId> {
     let mut folded = HashSet::new();
+    // How many inputs of a layer come from elsewhere.
+    let mut open = HashMap::<LayerId, usize>::new();
     let mut waiting: Vec<LayerId> =
         graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
     while let Some(id) = waiting.pop() {
+        let Some(layer) = graph.layer(id) else { continue };
+        let outputs = (0..layer.outputs().len()).map(|port| id.output(port));
+        let uses: Vec<LayerId> = outputs.flat_map(|output| graph.consumers(output)).map(|input| input.layer).collect();
         // A constant that is the whole model stays.
-        let is_used = graph.users(id).next().is_some();
-        if is_used && folded.insert(id) {
-            for user in graph.users(id) {
-                let producers = graph.producers(user);
-                let is_end =
-                    graph.layer(user).is_none_or(|layer| layer.start().is_some() || !layer.bodies().is_empty());
-                if !is_end && producers.iter().all(|feed| feed.is_some_and(|feed| folded.contains(&feed.layer))) {
-                    waiting.push(user);
-                }
+        if uses.is_empty() || !folded.insert(id) {
+            continue;
+        }
+        for user in uses.into_iter().filter_map(|user| graph.layer(user)) {
+            let is_end = user.start().is_some() || !user.bodies().is_empty();
+            let left = open.entry(user.id()).or_insert_with(|| user.inputs().len());
+            *left = left.saturating_sub(1);
+            if *left == 0 && !is_end {
+                waiting.push(user.id());
             }
         }
     }
@@ -296,10 +300,19 @@ fn node(source: &Source<'_>, graph: &Graph, layer: &Layer, prefix: &str, inputs:
         h: 58.0,
         outputs,
         inputs,
-        attributes: layer.attributes().iter().map(|a| (a.name().to_owned(), a.value().to_owned())).collect(),
+        attributes: layer.attributes().iter().map(|a| (a.name().to_owned(), brief(a.value()).into_owned())).collect(),
         convert,
         opens: Vec::new(),
         layers: None,
+    }
+}
+
+/// A text of any length, as long as a person reads.
+pub(super) fn brief(text: &str) -> Cow<'_, str> {
+    const LONG: usize = 2000;
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
+        None => text.into(),
     }
 }
 
@@ -308,7 +321,7 @@ fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-fn of_block(name: &str, layers: usize, scene: usize) -> Node {
+pub(super) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
     Node {
         id: None,
         name: name.to_owned(),
@@ -329,23 +342,27 @@ fn of_block(name: &str, layers: usize, scene: usize) -> Node {
 }
 
 /// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
-fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
+pub(super) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);
     let mut users = vec![0; nodes.len()];
     edges.iter().for_each(|edge| users[edge.from] += 1);
     let reach = |edge: &Edge| if users[edge.from] < MANY { FAR } else { NEAR };
     let is_far = |edge: &Edge| ranks[edge.to].saturating_sub(ranks[edge.from]) > reach(edge) && nodes.len() > 4 * FAR;
-    let (far, edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
+    let (far, mut edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
     for edge in &far {
-        let source = nodes[edge.from].path.clone();
-        let text = format!("{} {}{}", nodes[edge.from].name, edge.element_type, edge.shape);
-        let is_it = |entry: &&mut Entry| entry.from.as_ref() == Some(&source);
-        match nodes[edge.to].inputs.iter_mut().find(is_it) {
-            Some(entry) => entry.stub = true,
-            None => nodes[edge.to].inputs.push(Entry { from: Some(source), text, stub: true }),
+        let (source, text) =
+            (nodes[edge.from].path.clone(), format!("{} {}{}", nodes[edge.from].name, edge.element_type, edge.shape));
+        // A block has no inputs of its own.
+        if nodes[edge.to].layers.is_some() {
+            nodes[edge.to].inputs.push(Entry { from: Some(source), text, stub: true });
+        } else {
+            nodes[edge.to].inputs[edge.input].stub = true;
         }
     }
+    // Tensors of one kind between two layers are one arrow.
+    let mut seen = HashSet::new();
+    edges.retain(|edge| seen.insert((edge.from, edge.to, edge.element_type, edge.shape.clone())));
     let mut arrows: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     arrows.sort_unstable();
     arrows.dedup();

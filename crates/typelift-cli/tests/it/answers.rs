@@ -7,25 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::cli::{command, run};
-
-/// What reads a model; `-o` gets a file of its own.
-const VERBS: &[&[&str]] = &[
-    &["check", "model.xml"],
-    &["check", "--all", "--target", "2024.6", "--format", "sarif", "model.xml"],
-    &["check", "--format", "json", "model.xml"],
-    &["convert", "model.xml", "-o", "out.xml"],
-    &["convert", "--align", "openvino", "--promote-unsafe", "--canonical", "model.xml", "-o", "out.xml"],
-    &["convert", "--align", "pytorch", "--target", "2024.6", "model.xml", "-o", "out.xml"],
-    &["convert", "--align", "off", "--eliminate-converts", "model.xml", "-o", "out.xml"],
-    &["rewrite", "--use", "common-subexpressions", "model.xml", "-o", "out.xml"],
-    &["infer", "--format", "json", "model.xml"],
-    &["show", "model.xml"],
-    &["show", "--fold-constants", "--format", "dot", "model.xml"],
-    &["stats", "--format", "json", "model.xml"],
-    &["diff", "model.xml", "model.xml"],
-    &["why", "--all", "model.xml", "*"],
-    &["view", "model.xml", "-o", "page.html"],
-];
+use crate::verbs::VERBS;
 
 /// Far more than any of these takes, also where nothing is optimized and much else runs.
 const ENDLESS: Duration = Duration::from_secs(60);

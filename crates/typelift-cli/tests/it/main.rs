@@ -13,4 +13,5 @@ mod packaging;
 mod schemas;
 mod security;
 mod show;
+mod verbs;
 mod view;

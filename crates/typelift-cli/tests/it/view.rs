@@ -53,3 +53,64 @@ fn a_page_is_not_written_over_a_model() {
     }
     assert_eq!(fs::read(folder.path().join("model.xml")).unwrap(), before);
 }
+
+/// A model of layers with one input and one output, by their types, and edges between their places.
+fn graph(layers: impl Iterator<Item = &'static str>, edges: impl Iterator<Item = (usize, usize)>) -> String {
+    let layer = |(id, ty): (usize, &str)| {
+        let data = if ty == "Parameter" { r#"<data shape="4" element_type="f32"/>"# } else { "" };
+        format!(
+            r#"<layer id="{id}" name="n{id}" type="{ty}" version="opset1">{data}<input><port id="0"/></input><output><port id="1"
+            precision="FP32"><dim>4</dim></port></output></layer>"#
+        )
+    };
+    let edge = |(from, to)| format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{to}" to-port="0"/>"#);
+    let (layers, edges): (String, String) = (layers.enumerate().map(layer).collect(), edges.map(edge).collect());
+    format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
+}
+
+/// The data of the page of a model, drawn on the stack of a small thread.
+fn drawn(text: String) -> (Value, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let [model, page] = ["model.xml", "page.html"].map(|name| folder.path().join(name));
+    fs::write(&model, text).unwrap();
+    let arguments =
+        ["typelift".into(), "view".into(), model.into_os_string(), "-o".into(), page.clone().into_os_string()];
+    let small = std::thread::Builder::new().stack_size(512 << 10);
+    assert!(small.spawn(|| typelift_cli::run(arguments)).unwrap().join().unwrap() < 2);
+    let page = fs::read_to_string(page).unwrap();
+    (data(&page), page.len())
+}
+
+#[test]
+fn a_graph_of_any_shape_is_a_page_of_moderate_size() {
+    const RELU: &str = "ReLU";
+    let sources = |count: usize| std::iter::repeat_n("Parameter", count);
+    let layers = |count: usize| sources(1).chain(std::iter::repeat_n(RELU, count - 1));
+    let many = 30_000;
+    let shapes = [
+        ("a layer that feeds itself", graph([RELU].into_iter(), [(0, 0)].into_iter()), true),
+        ("a circle", graph(layers(500), (1..500).map(|at| (at, at % 499 + 1))), true),
+        ("a chain", graph(layers(5_000), (1..5_000).map(|at| (at - 1, at))), true),
+        ("a long chain", graph(layers(many), (1..many).map(|at| (at - 1, at))), false),
+        (
+            "pairs",
+            graph((0..6_000).map(|at| ["Parameter", RELU][at % 2]), (0..3_000).map(|at| (2 * at, 2 * at + 1))),
+            true,
+        ),
+        (
+            "many pairs",
+            graph((0..many).map(|at| ["Parameter", RELU][at % 2]), (0..many / 2).map(|at| (2 * at, 2 * at + 1))),
+            false,
+        ),
+        ("a hub", graph(layers(5_000), (1..5_000).map(|at| (0, at))), true),
+        ("a large hub", graph(layers(many), (1..many).map(|at| (0, at))), false),
+    ];
+    for (name, text, is_drawn) in shapes {
+        let (data, size) = drawn(text);
+        assert_eq!(data["outline"].is_null(), is_drawn, "{name}");
+        let boxes = data["scenes"][0]["nodes"].as_array().unwrap();
+        assert!(size < 5 << 20, "{name}: {size} bytes");
+        let layers = boxes.iter().map(|node| node["layers"].as_u64().unwrap_or(1)).sum::<u64>();
+        assert_eq!(data["layers"], layers, "{name}: every layer is in a box");
+    }
+}

@@ -404,9 +404,9 @@ impl Operation {
     /// itself.
     pub(crate) fn input_groups(&self, types: &[ElementType]) -> Vec<Vec<usize>> {
         let mut groups = self.ties.groups(types);
-        let alone = (0..types.len()).filter(|input| !groups.iter().any(|group| group.contains(input)));
-        let alone: Vec<_> = alone.map(|input| vec![input]).collect();
-        groups.extend(alone);
+        let mut alone = vec![true; types.len()];
+        groups.iter().flatten().for_each(|&input| alone[input] = false);
+        groups.extend((0..types.len()).filter(|&input| alone[input]).map(|input| vec![input]));
         groups
     }
 

@@ -14,6 +14,7 @@ mod check;
 mod common;
 mod converts;
 mod corpus;
+mod damage;
 mod diagnostics;
 mod edit;
 mod hostile;

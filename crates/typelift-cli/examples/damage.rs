@@ -1,0 +1,130 @@
+//! Damages models and asks every verb about what is left: none may panic, end with another exit status than 0, 1 and 2, or take
+//! longer than ten seconds.
+//!
+//! `cargo run --release -p typelift-cli --example damage -- OUT COUNT SEED FOLDER... > OUT/said` damages `COUNT` times one of the models
+//! in the folders, at most a thousand times: the program leaves what it read to the end of the process. What fails is kept in `OUT`, as is
+//! `model.xml`, the one at hand, should the process be killed.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a tool for tests fails by panicking")]
+
+#[path = "../../typelift/tests/it/damage/mod.rs"]
+mod damage;
+#[path = "../tests/it/verbs.rs"]
+mod verbs;
+
+use std::ffi::OsString;
+use std::fs;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+
+/// How long a verb may take.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Models with longer texts are taken less often, the longer the less.
+const SHORT: u64 = 8 << 10;
+
+/// How many panics there were, those that the program caught included.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+/// Damages models and asks all verbs about each. Returns what failed.
+fn run(out: &Path, count: usize, seed: u64, models: &[PathBuf]) -> Vec<String> {
+    let said = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        said(info);
+    }));
+    let weighted = models.iter().map(|model| {
+        let size = fs::metadata(model).unwrap().len();
+        ((SHORT * 100 / size.max(SHORT)) as u32, Just(model.clone()))
+    });
+    let strategy =
+        (prop::strategy::Union::new_weighted(weighted.collect()), prop::collection::vec(damage::damage(), 1..6));
+    let config = Config { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    let mut failures = Vec::new();
+    for at in 0..count {
+        let (model, damages) = strategy.new_tree(&mut runner).unwrap().current();
+        let mut text = fs::read(&model).unwrap();
+        damages.iter().for_each(|damage| damage.apply(&mut text));
+        fs::write(out.join("model.xml"), &text).unwrap();
+        let weights = model.with_extension("bin");
+        let kept = out.join("model.bin");
+        if weights.exists() {
+            drop(fs::copy(weights, kept))
+        } else {
+            drop(fs::remove_file(kept))
+        }
+        for (number, verb) in verbs::VERBS.iter().enumerate() {
+            if let Some(failure) = ask(out, verb) {
+                let name = format!("{seed}-{at}-{number}.xml");
+                fs::write(out.join(&name), &text).unwrap();
+                failures.push(format!("{name} ({}): {} {failure}", model.display(), verb.join(" ")));
+                fs::write(out.join("failures"), failures.join("\n")).unwrap();
+            }
+        }
+    }
+    failures
+}
+
+/// What is wrong with the answer of the program.
+fn ask(out: &Path, verb: &[&str]) -> Option<String> {
+    let place = |word: &&str| {
+        if word.contains('.') && !word.starts_with("20") { out.join(word).into() } else { OsString::from(word) }
+    };
+    let arguments: Vec<OsString> = std::iter::once("typelift".into()).chain(verb.iter().map(place)).collect();
+    let panics = PANICS.load(Ordering::Relaxed);
+    let (done, waits) = mpsc::channel::<()>();
+    let line = verb.join(" ");
+    let watch = std::thread::spawn(move || {
+        if waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+            // A run cannot be ended from outside, and the model is in its file.
+            println!("{line} takes too long");
+            std::process::abort();
+        }
+    });
+    let status = panic::catch_unwind(AssertUnwindSafe(|| typelift_cli::run(arguments)));
+    drop(done);
+    watch.join().unwrap();
+    match status {
+        _ if PANICS.load(Ordering::Relaxed) > panics => Some("panics".to_owned()),
+        Ok(0..=2) => None,
+        status => Some(format!("ends with {status:?}")),
+    }
+}
+
+/// The models in a folder and those inside it.
+fn models(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "xml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [out, count, seed, folders @ ..] = &arguments[..] else { panic!("OUT COUNT SEED FOLDER...") };
+    let models: Vec<_> = folders.iter().flat_map(|folder| models(Path::new(folder))).collect();
+    let failures = run(Path::new(out), count.parse().unwrap(), seed.parse().unwrap(), &models);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_verb_answers_whatever_is_damaged() {
+    let out = tempfile::tempdir().unwrap();
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let models: Vec<_> = ["models", "fixtures"].iter().flat_map(|folder| models(&testdata.join(folder))).collect();
+    assert_eq!(run(out.path(), 100, 0, &models), Vec::<String>::new());
+}

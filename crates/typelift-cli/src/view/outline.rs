@@ -1,0 +1,102 @@
+//! What a page shows of a model that is too large to draw: runs of layers in the order of the data, one box each.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use typelift::ops::{self, LayerKind};
+use typelift::{Graph, LayerId, Model};
+
+use super::scene::{self, Edge, Node, Scene};
+
+/// Limit on the size of the data of a page that draws every layer, in bytes.
+const MOST_BYTES: usize = 10 << 20;
+/// Into how many runs of layers an outline divides a graph.
+const RUNS: usize = 120;
+/// How many operations the details of a run name.
+const SHOWN: usize = 12;
+/// How many characters of a name stand in that of a run.
+const NAME: usize = 24;
+
+/// What the page says if the model is too large for it to draw all layers. That is decided before anything is drawn.
+pub(super) fn instead_of_drawing(model: &Model) -> Option<String> {
+    (size(model) > MOST_BYTES).then(|| {
+        let layers = model.graph().len();
+        let run = layers.div_ceil(RUNS);
+        format!(
+            "The page would be too large with every layer on it. Each box stands for {run} layers, in the order of the data. \
+             `typelift show --around NAME` prints what is around a layer, and `typelift check` all findings."
+        )
+    })
+}
+
+/// About how many bytes of data a page takes that draws every layer; not more than a little above the limit.
+fn size(model: &Model) -> usize {
+    let mut bytes = 0;
+    let mut pending = vec![(model.graph(), 0)];
+    while let Some((graph, prefix)) = pending.pop() {
+        for layer in graph.layers() {
+            let (name, path) = (layer.name().len(), prefix + layer.name().len());
+            let is_constant = ops::kind(layer) == LayerKind::Constant;
+            // A constant is a line of what uses it, and a reason for its type.
+            bytes += if is_constant { 160 + name + path } else { 330 + name + 2 * path };
+            let attributes = layer.attributes().iter().filter(|_| !is_constant);
+            bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 8).sum::<usize>();
+            bytes += layer.inputs().len() * (130 + prefix);
+            bytes += layer.outputs().len() * 30;
+            for body in layer.bodies() {
+                pending.push((body.graph(), path + body.name().len() + 2));
+            }
+            if bytes > MOST_BYTES {
+                return bytes;
+            }
+        }
+    }
+    bytes
+}
+
+/// The picture of a graph in runs of layers.
+pub(super) fn scene(graph: &Graph, title: String) -> Scene {
+    // Layers that form a circle have no order but that of the file.
+    let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
+    let length = order.len().div_ceil(RUNS).max(1);
+    let run_of: HashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at / length)).collect();
+    let nodes = order.chunks(length).enumerate().map(|(at, run)| node(graph, at * length, run)).collect();
+    let mut seen = HashSet::new();
+    let edges = graph.wires().filter_map(|(from, to)| {
+        let (start, end) = (*run_of.get(&from.layer)?, *run_of.get(&to.layer)?);
+        let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
+        Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), input: 0 })
+    });
+    scene::placed(title, None, nodes, edges.collect())
+}
+
+/// The box of a run of layers, the first of which has this place in the order.
+fn node(graph: &Graph, start: usize, run: &[LayerId]) -> Node {
+    let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    for layer in run.iter().filter_map(|&id| graph.layer(id)) {
+        *operations.entry(layer.ty()).or_default() += 1;
+        layer.outputs().iter().for_each(|port| *types.entry(port.element_type().name()).or_default() += 1);
+    }
+    let most_first =
+        |counts: BTreeMap<&'static str, usize>| by_count(counts).into_iter().map(|(ty, _)| (ty, String::new()));
+    let attributes = by_count(operations).into_iter().take(SHOWN);
+    let name = |id: Option<&LayerId>| -> String {
+        let name = id.and_then(|&id| graph.layer(id)).map_or("", |layer| layer.name());
+        name.chars().take(NAME).collect()
+    };
+    Node {
+        outputs: most_first(types).collect(),
+        attributes: attributes
+            .map(|(operation, count)| (scene::brief(operation).into_owned(), count.to_string()))
+            .collect(),
+        opens: Vec::new(),
+        path: format!("layers {start} to {}", start + run.len() - 1),
+        ..scene::of_block(&format!("{} … {}", name(run.first()), name(run.last())), run.len(), 0)
+    }
+}
+
+/// What occurs most often first.
+fn by_count(counts: BTreeMap<&str, usize>) -> Vec<(&str, usize)> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    counts
+}
