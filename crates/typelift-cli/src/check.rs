@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde_json::Value;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use typelift::ops::Release;
+use typelift::promote::ElementType;
 
 use crate::batch::{Frame, Inputs};
 use crate::explain::find_code;
@@ -29,6 +30,7 @@ use crate::terminal::{self, Page, Terminal};
   typelift check model.xml
   typelift check models --deny warnings
   typelift check --target 2023.3 model.xml
+  typelift check --for f16 model.xml
   typelift check --deny stale-port,unreachable-layer --allow unaligned-constant model.xml
   typelift check --format json model.xml | jq '.diagnostics[].code'
   typelift check --format sarif models > typelift.sarif")]
@@ -47,6 +49,9 @@ pub(crate) struct Args {
     /// Report as errors what this OpenVINO release does not read, such as 2023.3
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
+    /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64
+    #[arg(long = "for", value_name = "TYPE", value_parser = ["f16", "bf16", "i32"])]
+    precision: Option<String>,
     /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
     #[arg(long)]
     all: bool,
@@ -158,6 +163,11 @@ impl Args {
             let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
             let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
             diagnostics.list = typelift::check_after(model, found);
+            if let Some(to) = self.precision.as_deref().and_then(ElementType::from_name) {
+                diagnostics.list.retain(|it| it.code != Code::BeyondI32);
+                diagnostics.list.extend(typelift::check_precision(model, to));
+                diagnostics.list.sort_by_key(|it| std::cmp::Reverse(it.severity));
+            }
             if !input.is_stdin() {
                 refuse_missing_weights(&input.file, &mut diagnostics.list);
             }

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::ops::Release;
 use typelift::passes::Align;
+use typelift::precision::{KeepPattern, TypeMap};
 use typelift::promote::RuleSet;
 use typelift::{Diagnostics, Model};
 
@@ -60,6 +61,17 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
+    /// Change the element types of the whole model, bodies and attributes included, such as f64=f32,i64=i32: one map that
+    /// does not chain. What an operation refuses, it keeps, between Converts
+    #[arg(long, value_name = "FROM=TO,…")]
+    types: Option<TypeMap>,
+    /// Keep the types of inputs and outputs where --types changes others, with a Convert at each
+    #[arg(long, requires = "types")]
+    keep_io: bool,
+    /// Keep the types of these layers, and of their constants: names through bodies (loop/body/add*), type:Softmax,
+    /// type:MVN-6, @FILE with a pattern a line, or auto for those that OpenVINO keeps when it computes in f16; repeatable
+    #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "types")]
+    keep: Vec<KeepPattern>,
     /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
     /// these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
@@ -187,6 +199,9 @@ impl Args {
             set_shapes: set_shape,
             input_types: input_type,
             output_types: output_type,
+            types: self.types.clone().unwrap_or_default(),
+            keep: self.keep.clone(),
+            keep_io: self.keep_io,
             target: self.target,
         }
     }
@@ -205,9 +220,14 @@ impl Args {
     }
 }
 
+fn parse_keep(text: &str) -> Result<KeepPattern, std::convert::Infallible> {
+    text.parse()
+}
+
 fn failure(model: &Model, error: &ConvertError) -> Failure {
     match error {
         ConvertError::Interface(error) => input::refused_name(model, error),
+        ConvertError::Keep(error) => Failure::new(format!("--keep {error}")),
         error => {
             Failure::new(error.to_string()).help("this is a fault of typelift, not of the model; nothing was written")
         }

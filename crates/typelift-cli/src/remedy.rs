@@ -41,6 +41,10 @@ pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl It
             Some("`typelift convert --target` writes the text as the release reads it".to_owned())
         }
         Some(Remedy::ConvertInput) => Some("`--input-type` takes the type and computes what the file does".to_owned()),
+        Some(Remedy::Keep(layers)) => {
+            let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", quoted(layer))).collect();
+            Some(format!("`typelift convert --types` with `{}` leaves them out of it", options.join(" ")))
+        }
         _ => None,
     };
     diagnostic.help.iter().map(ToString::to_string).chain(options).chain(fix.map(Fix::help))

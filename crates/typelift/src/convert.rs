@@ -11,6 +11,7 @@ use crate::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
     Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
+use crate::precision::{KeepError, KeepPattern, Kept, Retyping, TypeMap};
 use crate::shape::Shape;
 use crate::target::Retargeted;
 
@@ -43,6 +44,12 @@ pub struct Conversion {
     pub input_types: Vec<(String, ElementType)>,
     /// Outputs that get another element type around the same computation: [`Model::convert_output`].
     pub output_types: Vec<(String, ElementType)>,
+    /// What becomes of the element types of the whole model: [`Retyping`].
+    pub types: TypeMap,
+    /// The layers that keep their types where others change.
+    pub keep: Vec<KeepPattern>,
+    /// Whether inputs and outputs keep theirs.
+    pub keep_io: bool,
     /// The release that is to read the model: [`Model::retarget`].
     pub target: Option<Release>,
 }
@@ -83,6 +90,9 @@ pub enum ConvertError {
     /// An input or output that is asked for cannot be changed.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
+    /// A pattern of layers to keep matches none.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
     /// A pass failed, which is a fault of this crate.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
@@ -103,6 +113,9 @@ impl Default for Conversion {
             set_shapes: Vec::new(),
             input_types: Vec::new(),
             output_types: Vec::new(),
+            types: TypeMap::default(),
+            keep: Vec::new(),
+            keep_io: false,
             target: None,
         }
     }
@@ -134,7 +147,7 @@ impl Conversion {
         if found.iter().any(Diagnostic::is_error) {
             return Ok(None);
         }
-        let refresh_ports = self.changes_interface() || !changes.is_empty();
+        let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
         changes.extend(self.lower(model, promotions_before)?);
         let promotions_left = promotions(model.graph());
@@ -144,6 +157,7 @@ impl Conversion {
                 return Ok(None);
             }
         }
+        changes.extend(self.retype(model)?);
         for (name, element_type) in &self.output_types {
             changes.extend(model.convert_output(name, *element_type)?);
         }
@@ -200,6 +214,21 @@ impl Conversion {
         // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
         if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
             changes.extend(run(model, tidy)?);
+        }
+        Ok(changes)
+    }
+
+    /// Changes the element types of a typed model, and removes the Converts that do nothing then.
+    fn retype(&self, model: &mut Model) -> Result<Vec<Change>, ConvertError> {
+        if self.types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kept = Kept::find(model, &self.keep)?;
+        let retyping = Retyping { types: self.types.clone(), kept, keep_io: self.keep_io };
+        let changes = retyping.plan(model).apply(model);
+        let mut changes = changes.map_err(|error| ConvertError::Pass { pass: "change-types", error })?;
+        if self.unneeded != Unneeded::Kept {
+            changes.extend(run(model, self.passes().1)?);
         }
         Ok(changes)
     }

@@ -151,7 +151,7 @@ pub mod weights;
 pub mod why;
 pub mod xml;
 
-pub use check::{check, check_after, check_target, unknown_operations};
+pub use check::{check, check_after, check_precision, check_target, unknown_operations};
 pub use convert::Conversion;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;

@@ -449,6 +449,32 @@ pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
         .or_else(|| words.clone().find(first_letters).copied())
 }
 
+/// Whether a name is one that `glob` stands for: `*` is any text, `?` any one letter.
+pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
+    let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
+    let (mut at, mut of_glob) = (0, 0);
+    // Where the latest `*` is, and how much of the name comes before what follows it.
+    let mut star = None;
+    while at < name.len() {
+        match glob.get(of_glob) {
+            Some('*') => {
+                star = Some((of_glob, at));
+                of_glob += 1;
+            }
+            Some(&letter) if letter == '?' || letter == name[at] => {
+                at += 1;
+                of_glob += 1;
+            }
+            _ => {
+                let Some((before, taken)) = star else { return false };
+                star = Some((before, taken + 1));
+                (at, of_glob) = (taken + 1, before + 1);
+            }
+        }
+    }
+    glob[of_glob..].iter().all(|&letter| letter == '*')
+}
+
 /// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
 pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
@@ -477,6 +503,26 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        let cases = [
+            ("add*", "add", true),
+            ("add*", "add_1/x", true),
+            ("*/add", "loop/body/add", true),
+            ("a?d", "and", true),
+            ("a?d", "ad", false),
+            ("a*b*c", "axbxbxc", true),
+            ("a*b*c", "axbxbx", false),
+            ("add", "add_1", false),
+            ("", "", true),
+            ("*", "", true),
+            ("gr\u{fc}?", "gr\u{fc}n", true),
+        ];
+        for (glob, name, matches) in cases {
+            assert_eq!(matches_glob(glob, name), matches, "{glob} {name}");
+        }
+    }
 
     #[test]
     fn misspellings_find_what_was_meant() {

@@ -5,8 +5,10 @@ mod constants;
 mod lints;
 mod order;
 mod ports;
+mod precision;
 mod target;
 
+pub use precision::check_precision;
 pub use target::check_target;
 pub(crate) use target::{repeated_names, unread};
 
@@ -168,6 +170,7 @@ impl<'a> Check<'a> {
         self.find_bare_ampersands(model);
         self.report_required_release(model);
         self.find_legacy_types(model);
+        self.diagnostics.extend(precision::beyond_i32(model));
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
         self.diagnostics.sort_by_key(start);
         self.diagnostics

@@ -179,6 +179,18 @@ codes! {
     DestroyedValues "destroyed-values" Warning;
     /// Version 10 of the format does not hold what the file had.
     Version10Loss "version-10-loss" Warning;
+    /// What keeps a divisor, a negative power or a logarithm off zero becomes zero, or nearly so, in a narrower type.
+    EpsilonLost "epsilon-lost" Warning;
+    /// Exponents that are summed up get beyond the largest number of a narrower type.
+    ExponentOverflow "exponent-overflow" Warning;
+    /// Squares that are summed up get beyond the largest number of a narrower type.
+    SquareOverflow "square-overflow" Warning;
+    /// Two masks add up to what a narrower type makes infinite.
+    MaskOverflow "mask-overflow" Warning;
+    /// Integers go through a narrower floating-point type that does not have them all.
+    IndexRounded "index-rounded" Warning;
+    /// Numbers are counted up further than a narrower type tells them apart.
+    CountRounded "count-rounded" Warning;
     /// A mark that keeps the precision of a layer means nothing to the release that was asked for.
     LostMark "lost-mark" Warning;
 
@@ -188,6 +200,8 @@ codes! {
     RequiredRelease "required-release" Note;
     /// `Core.read_model` converts inputs and outputs of a file of version 10.
     LegacyTypes "legacy-types" Note;
+    /// Integers that are known do not fit into 32 bits, in which OpenVINO's CPU plugin computes i64.
+    BeyondI32 "beyond-i32" Note;
 }
 
 /// The stable word.
@@ -262,6 +276,9 @@ pub enum Remedy {
     /// Converting an input behind its Parameter instead of giving all that follows its type
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
+    /// Letting layers keep their types where the model gets others: their paths, as
+    /// [`KeepPattern`](crate::precision::KeepPattern) takes them.
+    Keep(Vec<String>),
 }
 
 impl Remedy {
@@ -271,6 +288,10 @@ impl Remedy {
             Self::Align | Self::RefreshPorts => None,
             Self::OtherRules(others) => Some(others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
             Self::Retarget => Some("write the model for the release: the text becomes what it reads".to_owned()),
+            Self::Keep(layers) => {
+                let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
+                Some(format!("let {} keep their types", list(layers, "and")))
+            }
             Self::ConvertInput => {
                 Some("convert the input behind its Parameter: what follows computes as before".to_owned())
             }

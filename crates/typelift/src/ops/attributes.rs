@@ -23,6 +23,8 @@ pub(crate) struct Attr {
     pub(crate) kind: AttrKind,
     /// What it says where a file does not; `None` where a file must.
     pub(crate) default: Option<&'static str>,
+    /// Whether it is an element type that an output has.
+    pub(crate) types_output: bool,
 }
 
 /// What kind of value an attribute has, by how OpenVINO's reader parses its text.
@@ -57,7 +59,13 @@ pub(crate) enum AttrKind {
 impl Attr {
     /// An attribute that the file must have.
     pub(crate) const fn new(name: &'static str, kind: AttrKind) -> Self {
-        Self { name, kind, default: None }
+        Self { name, kind, default: None, types_output: matches!(kind, AttrKind::Type) }
+    }
+
+    /// The same, being an element type that no output need have.
+    pub(super) const fn of_rule(mut self) -> Self {
+        self.types_output = false;
+        self
     }
 
     /// The same, saying `default` where the file does not have it.

@@ -2,12 +2,13 @@
 
 use super::common::{attribute_axis, check_rank, check_type, dim_between};
 use super::evaluate::Evaluate::Exact;
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchToSpace", 1, batch_to_space).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4).ties(BLOCKS),
     Operation::new("DepthToSpace", 0, depth_to_space)
+        .spreads_on(&[Spread::Quantized])
         .requires(&["mode"])
         .evaluate(Exact(evaluate::depth_to_space))
         .attributes(DEPTH),
@@ -18,6 +19,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("auto_pad", AttrKind::Enum(&["explicit", "same_lower", "same_upper", "valid"])).default("explicit"),
     ]),
     Operation::new("ShuffleChannels", 0, shuffle_channels)
+        .spreads_on(&[Spread::Quantized])
         .evaluate(Exact(evaluate::shuffle_channels))
         .except(2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),

@@ -4,12 +4,13 @@ use smallvec::SmallVec;
 
 use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, evaluate, is_constant};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Spread, evaluate, is_constant};
 use crate::graph::Layer;
 use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Broadcast", 1, broadcast)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .shaped_by(&[1])
         .until(2)
         .inputs(2, 3)
@@ -19,6 +20,7 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
         ]),
     Operation::new("Broadcast", 3, broadcast)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .shaped_by(&[1])
         .inputs(2, 3)
         .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))

@@ -4,13 +4,14 @@ use typelift_promote::openvino::{self, Options};
 use typelift_promote::{Category, ElementType, Operand};
 
 use super::evaluate::{DATA, Evaluate};
-use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, evaluate};
+use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, Spread, evaluate};
 use crate::diagnostic::Code;
 use crate::graph::OutputPort;
 use crate::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)
+        .spreads_on(&[Spread::Kept, Spread::Range])
         .requires(&["destination_type"])
         .kind(LayerKind::Convert)
         .evaluate(Evaluate::Ends(DATA, evaluate::convert))
@@ -23,7 +24,7 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[
             Attr::new("promote_unsafe", AttrKind::Bool).default("false"),
             Attr::new("pytorch_scalar_promotion", AttrKind::Bool).default("false"),
-            Attr::new("u64_integer_promotion_target", AttrKind::Type).default("f32"),
+            Attr::new("u64_integer_promotion_target", AttrKind::Type).default("f32").of_rule(),
         ]),
 ];
 

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 
 use super::evaluate::DATA;
 use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, PromotedAs, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, PromotedAs, Spread, Ties, evaluate};
 use crate::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| (x + 3.0).clamp(0.0, 6.0) / 6.0))),
     unary("HSwish", 4)
         .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0))),
-    unary("Identity", 16).accepts(Accepts::Any),
+    unary("Identity", 16).spreads_on(&[]).accepts(Accepts::Any),
     float_function("Log", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::ln, f64::trunc))),
     unary("LogicalNot", 1)
         .promoted_as(PromotedAs::Negation)
@@ -53,7 +53,9 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| x * x.exp().ln_1p().tanh())))
         .accepts(Accepts::Real),
     unary("Negative", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], i128::wrapping_neg, |x| -x))),
-    unary("Relu", 0).evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
+    unary("Relu", 0)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
+        .evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
     unary("Round", 5).evaluate(Exact(evaluate::round)).accepts(Accepts::Any).attributes(&[Attr::new(
         "mode",
         AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
@@ -116,12 +118,16 @@ pub(super) const ROWS: &[Operation] = &[
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
     comparison("Equal", 1).commutative().evaluate(FromBounds(evaluate::equal)),
     comparison("Greater", 1)
+        .spreads_on(&[Spread::Range])
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),
     comparison("GreaterEqual", 1)
+        .spreads_on(&[Spread::Range])
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::ge, f64::ge))),
     comparison("Less", 1)
+        .spreads_on(&[Spread::Range])
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::lt, f64::lt))),
     comparison("LessEqual", 1)
+        .spreads_on(&[Spread::Range])
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::le, f64::le))),
     comparison("NotEqual", 1)
         .commutative()
@@ -157,7 +163,7 @@ pub(super) const AUTO_BROADCAST: Attr =
 pub(super) const AXIS: Attr = Attr::new("auto_broadcast.auto_broadcast_axis", AttrKind::Int).default("0");
 
 const fn unary(name: &'static str, revision: u8) -> Operation {
-    Operation::new(name, revision, same).accepts(Accepts::Numeric)
+    Operation::new(name, revision, same).accepts(Accepts::Numeric).spreads_on(&[Spread::Kept])
 }
 
 /// A function that frameworks work out in floating point.
@@ -170,6 +176,7 @@ const fn binary(name: &'static str, revision: u8) -> Operation {
         .inputs(2, 2)
         .ties(Ties::All)
         .accepts(Accepts::Numeric)
+        .spreads_on(&[Spread::Kept])
         .attributes(&[AUTO_BROADCAST, AXIS])
 }
 

@@ -4,11 +4,12 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dims_from, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Pad", 1, pad)
+        .spreads_on(&[Spread::Quantized])
         .shaped_by(&[1, 2])
         .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
@@ -17,13 +18,18 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(Ties::Inputs(&[0, 3]))
         .attributes(PAD_MODE),
     Operation::new("Pad", 12, pad)
+        .spreads_on(&[Spread::Quantized])
         .shaped_by(&[1, 2])
         .requires(&["pad_mode"])
         .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
         .inputs(3, 4)
         .ties(Ties::Inputs(&[0, 3]))
         .attributes(PAD_MODE),
-    Operation::new("Tile", 0, tile).shaped_by(&[1]).evaluate(Evaluate::Ends(DATA, evaluate::tile)).inputs(2, 2),
+    Operation::new("Tile", 0, tile)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
+        .shaped_by(&[1])
+        .evaluate(Evaluate::Ends(DATA, evaluate::tile))
+        .inputs(2, 2),
 ];
 
 const PAD_MODE: &[Attr] =

@@ -5,25 +5,35 @@ use std::borrow::Cow;
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, check_type_in, map_ends};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Interpolate", 0, to_size).shaped_by(&[1]).until(3).inputs(2, 2).attributes(&[
-        Attr::new("axes", AttrKind::Ints).default(""),
-        Attr::new("mode", AttrKind::Text).default("nearest"),
-        Attr::new("align_corners", AttrKind::Bool).default("true"),
-        ANTIALIAS,
-        PADS_BEGIN,
-        PADS_END,
-    ]),
+    Operation::new("Interpolate", 0, to_size)
+        .spreads_on(&[Spread::Quantized])
+        .shaped_by(&[1])
+        .until(3)
+        .inputs(2, 2)
+        .attributes(&[
+            Attr::new("axes", AttrKind::Ints).default(""),
+            Attr::new("mode", AttrKind::Text).default("nearest"),
+            Attr::new("align_corners", AttrKind::Bool).default("true"),
+            ANTIALIAS,
+            PADS_BEGIN,
+            PADS_END,
+        ]),
     Operation::new("Interpolate", 4, to_size_or_scale)
+        .spreads_on(&[Spread::Quantized])
         .shaped_by(&[1, 2])
         .until(10)
         .inputs(3, 4)
         .floats(&[2])
         .attributes(ATTRIBUTES),
-    Operation::new("Interpolate", 11, to_either).shaped_by(&[1]).inputs(2, 3).attributes(ATTRIBUTES),
+    Operation::new("Interpolate", 11, to_either)
+        .spreads_on(&[Spread::Quantized])
+        .shaped_by(&[1])
+        .inputs(2, 3)
+        .attributes(ATTRIBUTES),
 ];
 
 const ATTRIBUTES: &[Attr] = &[

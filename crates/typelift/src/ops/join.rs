@@ -5,23 +5,26 @@ use typelift_promote::ElementType;
 
 use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
 use super::evaluate::{ALL, DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::array::Few;
 use crate::shape::{Dim, Shape, ShapeMismatch};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Concat", 0, concat)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .requires(&["axis"])
         .evaluate(Evaluate::Ends(ALL, evaluate::concat))
         .inputs(1, usize::MAX)
         .ties(Ties::All)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
     Operation::new("Split", 1, split)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .requires(&["num_splits"])
         .evaluate(Evaluate::Ends(DATA, evaluate::split))
         .inputs(2, 2)
         .attributes(&[Attr::new("num_splits", AttrKind::Unsigned).default("0")]),
     Operation::new("VariadicSplit", 1, variadic_split)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .evaluate(Evaluate::Ends(DATA, evaluate::variadic_split))
         .inputs(3, 3),
 ];

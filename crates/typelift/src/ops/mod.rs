@@ -133,6 +133,7 @@ pub struct Operation {
     tied_when_run: bool,
     kind: LayerKind,
     commutative: bool,
+    spreads: &'static [Spread],
     /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
     can_wrap: bool,
     /// Whether it gives something else each time.
@@ -181,6 +182,17 @@ impl Ties {
             }
         }
     }
+}
+
+/// What OpenVINO's plugins decide on the precision of a layer, and of its neighbours with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// It computes in f32.
+    Kept,
+    /// It follows a FakeQuantize, and need not compute in f32.
+    Quantized,
+    /// It works with a range of floating-point numbers, and computes in f32.
+    Range,
 }
 
 /// Which element types an operation takes in its main input.
@@ -252,6 +264,7 @@ impl Operation {
             tied_when_run: false,
             kind: LayerKind::Other,
             commutative: false,
+            spreads: &[],
             can_wrap: false,
             random: false,
             required: &[],
@@ -324,6 +337,12 @@ impl Operation {
     /// The same, giving the same when its two inputs change places.
     const fn commutative(mut self) -> Self {
         self.commutative = true;
+        self
+    }
+
+    /// The same, through which these decisions on precision spread; none where the row does not say.
+    const fn spreads_on(mut self, spreads: &'static [Spread]) -> Self {
+        self.spreads = spreads;
         self
     }
 
@@ -431,6 +450,11 @@ impl Operation {
         self.commutative
     }
 
+    /// Whether a decision on precision spreads through it.
+    pub(crate) fn spreads(&self, what: Spread) -> bool {
+        self.spreads.contains(&what)
+    }
+
     /// How frameworks promote its inputs.
     pub fn promotion(&self) -> PromotedAs {
         self.promoted_as
@@ -492,6 +516,11 @@ impl Operation {
     /// Its attributes that are element types.
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
+    }
+
+    /// Those of them that say the type of an output, and so change with it.
+    pub(crate) fn output_type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
+        self.type_attributes().filter(|attribute| attribute.types_output)
     }
 
     /// Whether its values can be found, where those of its inputs are known.

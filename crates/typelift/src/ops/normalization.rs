@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::evaluate::Evaluate::Exact;
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
@@ -34,18 +34,24 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("bias", AttrKind::Float).default("0"),
         Attr::new("size", AttrKind::Unsigned).default("0"),
     ]),
-    Operation::new("MVN", 0, as_data).wraps().since(2).until(5).attributes(&[
+    Operation::new("MVN", 0, as_data).spreads_on(&[Spread::Kept]).wraps().since(2).until(5).attributes(&[
         EPS,
         Attr::new("across_channels", AttrKind::Bool).default("false"),
         NORMALIZE_VARIANCE,
         Attr::new("reduction_axes", AttrKind::Ints).default(""),
     ]),
-    Operation::new("MVN", 6, mvn).wraps().evaluate(Exact(evaluate::mvn)).inputs(2, 2).attributes(&[
-        EPS,
-        NORMALIZE_VARIANCE,
-        Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
-    ]),
+    Operation::new("MVN", 6, mvn)
+        .spreads_on(&[Spread::Kept])
+        .wraps()
+        .evaluate(Exact(evaluate::mvn))
+        .inputs(2, 2)
+        .attributes(&[
+            EPS,
+            NORMALIZE_VARIANCE,
+            Attr::new("eps_mode", AttrKind::Enum(&["inside_sqrt", "outside_sqrt"])).default("inside_sqrt"),
+        ]),
     Operation::new("NormalizeL2", 0, normalize_l2)
+        .spreads_on(&[Spread::Kept])
         .wraps()
         .requires(&["eps", "eps_mode"])
         .inputs(2, 2)

@@ -2,7 +2,7 @@
 
 use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
-use super::{Attr, AttrKind, Context, Fault, List, Operation};
+use super::{Attr, AttrKind, Context, Fault, List, Operation, Spread};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] =
@@ -22,10 +22,12 @@ pub(super) const ROWS: &[Operation] =
             .requires(&["kernel", "strides", "pads_begin", "pads_end"])
             .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
         Operation::new("MaxPool", 1, pool)
+            .spreads_on(&[Spread::Quantized])
             .requires(&["kernel", "strides", "pads_begin", "pads_end"])
             .until(7)
             .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE]),
         Operation::new("MaxPool", 8, max_pool)
+            .spreads_on(&[Spread::Quantized])
             .requires(&["kernel", "strides", "pads_begin", "pads_end"])
             .until(13)
             .attributes(&[

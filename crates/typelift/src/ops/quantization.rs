@@ -3,11 +3,12 @@
 use super::common::{SINGLE, check_type_in};
 use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
 use super::evaluate::Evaluate::Exact;
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("FakeQuantize", 0, fake_quantize)
+        .spreads_on(&[Spread::Quantized])
         .requires(&["levels"])
         .evaluate(Exact(evaluate::fake_quantize))
         .inputs(5, 5)

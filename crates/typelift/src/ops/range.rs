@@ -5,17 +5,17 @@ use typelift_promote::ElementType;
 
 use super::common::check_rank;
 use super::evaluate::Evaluate;
-use super::{Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use super::{Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::array;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Range", 0, range).until(3).inputs(3, 3).ties(Ties::All).evaluate(Evaluate::Exact(evaluate::range)),
-    Operation::new("Range", 4, range).inputs(3, 3).evaluate(Evaluate::Exact(evaluate::range)).attributes(&[Attr::new(
-        "output_type",
-        AttrKind::Type,
-    )
-    .default("dynamic")]),
+    Operation::new("Range", 4, range)
+        .spreads_on(&[Spread::Range])
+        .inputs(3, 3)
+        .evaluate(Evaluate::Exact(evaluate::range))
+        .attributes(&[Attr::new("output_type", AttrKind::Type).default("dynamic")]),
 ];
 
 fn range(cx: &mut Context) -> Result<(), Fault> {

@@ -4,7 +4,7 @@ use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
 
 use super::common::{check_rank, check_type, checked_axis};
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Operation] = &[
             evaluate::reduce(e, x, &[&[Boolean]], |v| Some(v.iter().any(|&v| v != 0).into()), |_| None)
         }))
         .accepts(Accepts::Boolean),
-    reduction("ReduceMax", 1).evaluate(Evaluate::Ends(DATA, |e, x| {
+    reduction("ReduceMax", 1).spreads_on(&[Spread::Quantized]).evaluate(Evaluate::Ends(DATA, |e, x| {
         evaluate::reduce(
             e,
             x,
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| v.iter().copied().reduce(f64::max),
         )
     })),
-    reduction("ReduceMean", 1).wraps().evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceMean", 1).spreads_on(&[Spread::Kept]).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(
             e,
             x,
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| Some(v.iter().sum::<f64>() / v.len() as f64),
         )
     })),
-    reduction("ReduceMin", 1).evaluate(Evaluate::Ends(DATA, |e, x| {
+    reduction("ReduceMin", 1).spreads_on(&[Spread::Quantized]).evaluate(Evaluate::Ends(DATA, |e, x| {
         evaluate::reduce(
             e,
             x,
@@ -58,7 +58,7 @@ pub(super) const ROWS: &[Operation] = &[
         )
     })),
     reduction("ReduceProd", 1).wraps().evaluate(Evaluate::FromBounds(evaluate::product)),
-    reduction("ReduceSum", 1).wraps().evaluate(Evaluate::Exact(|e, x| {
+    reduction("ReduceSum", 1).spreads_on(&[Spread::Kept]).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(e, x, &[evaluate::COMMON], |v| Some(v.iter().sum()), |v| Some(v.iter().sum()))
     })),
 ];

@@ -4,23 +4,34 @@ use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
 use crate::array::Few;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Reshape", 1, reshape)
+        .spreads_on(&[Spread::Kept, Spread::Quantized, Spread::Range])
         .shaped_by(&[1])
         .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
         .inputs(2, 2)
         .attributes(&[Attr::new("special_zero", AttrKind::Bool).default("false")]),
-    Operation::new("Squeeze", 0, squeeze).evaluate(Evaluate::Ends(DATA, evaluate::reshape)).until(14).inputs(1, 2),
+    Operation::new("Squeeze", 0, squeeze)
+        .spreads_on(&[Spread::Kept, Spread::Quantized, Spread::Range])
+        .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
+        .until(14)
+        .inputs(1, 2),
     Operation::new("Squeeze", 15, squeeze)
         .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
         .inputs(1, 2)
         .attributes(&[Attr::new("allow_axis_skip", AttrKind::Bool).default("false")]),
-    Operation::new("Transpose", 1, transpose).evaluate(Evaluate::Ends(DATA, evaluate::transpose)).inputs(2, 2),
-    Operation::new("Unsqueeze", 0, unsqueeze).evaluate(Evaluate::Ends(DATA, evaluate::reshape)).inputs(2, 2),
+    Operation::new("Transpose", 1, transpose)
+        .spreads_on(&[Spread::Quantized])
+        .evaluate(Evaluate::Ends(DATA, evaluate::transpose))
+        .inputs(2, 2),
+    Operation::new("Unsqueeze", 0, unsqueeze)
+        .spreads_on(&[Spread::Kept, Spread::Quantized, Spread::Range])
+        .evaluate(Evaluate::Ends(DATA, evaluate::reshape))
+        .inputs(2, 2),
 ];
 
 fn reshape(cx: &mut Context) -> Result<(), Fault> {

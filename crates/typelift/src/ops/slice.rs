@@ -4,14 +4,18 @@ use smallvec::SmallVec;
 
 use super::common::{check_rank, check_type, checked_axis, dim_between};
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Spread, evaluate};
 use crate::array::Few;
 use crate::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Slice", 8, slice).evaluate(Evaluate::Ends(DATA, evaluate::slice)).inputs(4, 5),
+    Operation::new("Slice", 8, slice)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
+        .evaluate(Evaluate::Ends(DATA, evaluate::slice))
+        .inputs(4, 5),
     Operation::new("SliceScatter", 15, slice_scatter).inputs(5, 6),
     Operation::new("StridedSlice", 1, strided_slice)
+        .spreads_on(&[Spread::Kept, Spread::Quantized])
         .shaped_by(&[1, 2, 3])
         .evaluate(Evaluate::FromBounds(evaluate::strided_slice))
         .inputs(3, 4)

@@ -5,7 +5,7 @@ use typelift_promote::{ElementType, Kind};
 
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
-use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
+use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
 use crate::array::Array;
 use crate::diagnostic::{About, Code, Help, Owner};
 use crate::number::integer_prefix;
@@ -18,6 +18,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("element_type", AttrKind::Type).default("dynamic"),
     ]),
     Operation::new("Constant", 0, constant)
+        .spreads_on(&[Spread::Kept])
         .kind(LayerKind::Constant)
         .inputs(0, 0)
         .evaluate(Evaluate::Source(constant_values))

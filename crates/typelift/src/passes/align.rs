@@ -313,7 +313,7 @@ impl Converter {
 }
 
 /// The name, or with a number behind it the first one that no layer has.
-fn unique(name: String, taken: &mut HashSet<String>) -> String {
+pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
     taken.insert(free.clone());

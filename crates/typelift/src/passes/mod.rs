@@ -16,6 +16,7 @@ use serde::ser::SerializeStruct;
 use thiserror::Error;
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
+pub(crate) use self::align::unique;
 pub use self::align::{Align, infer_aligned};
 use self::eliminate_converts::Elimination;
 use self::lower_promote_types::Lowering;
@@ -445,6 +446,16 @@ impl Changes {
         change.come_from(Some(source));
         if ops::is_constant(source) {
             change.look_at(source, &self.weights);
+        }
+    }
+
+    /// Records that a Convert is new, between layers whose types change.
+    pub(crate) fn add_border(&mut self, graph: &Graph, convert: LayerId, types: [ElementType; 2], reason: String) {
+        let source = graph.producer(convert.input(0)).and_then(|source| graph.layer(source.layer));
+        let Some(layer) = graph.layer(convert) else { return };
+        self.add(Action::Inserted, layer, types, reason);
+        if let Some(change) = self.list.last_mut() {
+            change.come_from(source);
         }
     }
 

@@ -1,12 +1,12 @@
 //! Which constants OpenVINO compresses.
 
-use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::ElementType;
 
+use super::Kept;
 use super::optimized::is_optimized;
 use super::plan::{Action, Constant, Loss, Plan, Reason};
 use super::shape_paths;
-use crate::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::graph::{Graph, Layer, Model, Place};
 use crate::kernel::{Audit, Stored};
 use crate::marks::Marks;
 use crate::ops;
@@ -38,15 +38,15 @@ pub struct Compression {
     pub to: ElementType,
     /// Whose rules say which constants are compressed.
     pub like: Like,
-    /// Layers that keep their constants, and those from which alone their inputs are computed.
-    pub kept: HashSet<(Place, LayerId)>,
+    /// The constants that stay, with the layers that take them.
+    pub kept: Kept,
 }
 
 impl Compression {
     /// By OpenVINO's rules of today.
     #[must_use]
     pub fn to(to: ElementType) -> Self {
-        Self { to, like: Like::default(), kept: HashSet::default() }
+        Self { to, like: Like::default(), kept: Kept::default() }
     }
 }
 
@@ -59,7 +59,6 @@ impl Plan {
         let shape_paths = shape_paths::find(model);
         let mut constants = Vec::new();
         for (place, graph) in model.graphs() {
-            let kept = kept_constants(graph, |id| compression.kept.contains(&(place.clone(), id)));
             for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
                 let Some(mut constant) = Constant::of(model, &place, graph, layer, compression.to) else { continue };
                 if ![ElementType::F32, ElementType::F64].contains(&constant.from) {
@@ -71,7 +70,7 @@ impl Plan {
                     Some(Reason::ShapePath)
                 } else if Marks::of(layer, model.version()).keeps_precision() {
                     Some(Reason::Marked)
-                } else if kept.contains(&layer.id()) {
+                } else if compression.kept.covers(&place, layer.id()) {
                     Some(Reason::Kept)
                 } else if constant.loss.n == 0 {
                     Some(Reason::Empty)
@@ -133,26 +132,4 @@ impl Like {
             Self::OpenVino2026 => too_many(rejected + audit.inexact).then_some(Reason::ShareOutOfRange),
         }
     }
-}
-
-/// The constants of a graph that are kept, or from which alone an input of a kept layer is computed.
-fn kept_constants(graph: &Graph, is_kept: impl Fn(LayerId) -> bool) -> HashSet<LayerId> {
-    let mut constant_only = HashSet::default();
-    for id in graph.topological_order().unwrap_or_default() {
-        let Some(layer) = graph.layer(id) else { continue };
-        let mut sources = graph.sources(id).peekable();
-        let computes = layer.operation().is_some_and(|operation| operation.is_repeatable()) && sources.peek().is_some();
-        if ops::is_constant(layer) || computes && sources.all(|source| constant_only.contains(&source)) {
-            constant_only.insert(id);
-        }
-    }
-    let kept: Vec<_> = graph.unordered().map(Layer::id).filter(|&id| is_kept(id)).collect();
-    let mut found: HashSet<_> = kept.iter().copied().collect();
-    let mut pending: Vec<_> = kept.iter().flat_map(|&id| graph.sources(id)).collect();
-    while let Some(id) = pending.pop() {
-        if constant_only.contains(&id) && found.insert(id) {
-            pending.extend(graph.sources(id));
-        }
-    }
-    found
 }

@@ -15,15 +15,29 @@
 //! assert_eq!(compressed.attribute("element_type"), Some("f16"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A [`Retyping`] changes the element types of the whole graph, with the attributes that name types; [`Kept`] says which layers
+//! keep theirs, and [`risks`] what would go wrong in a narrower type.
 
 mod apply;
+mod automatic;
 mod compress;
 mod constant;
 mod decompress;
+mod keep;
+mod look;
+mod map;
 mod optimized;
 mod plan;
+mod retype;
+mod risks;
 mod shape_paths;
+mod types;
 
 pub use self::compress::{Compression, Like};
+pub use self::keep::{KeepError, KeepPattern, Kept};
+pub use self::map::{TypeMap, TypeMapError};
 pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
+pub use self::risks::{Risk, RiskRule, risks};
+pub use self::types::{Border, Exception, Retyping, RetypingPlan};
 pub use crate::kernel::Audit;

@@ -1,0 +1,53 @@
+//! What would go wrong in a narrower type, as findings.
+
+use typelift_promote::ElementType;
+
+use crate::diagnostic::{Code, Diagnostic, Remedy, Severity};
+use crate::graph::Model;
+use crate::precision::{Risk, RiskRule, risks};
+use crate::xml;
+
+/// What would go wrong in a model that was [inferred](crate::infer()), if it computed in f16 or bf16 in place of f32 and f64,
+/// or in i32 in place of i64: a warning for each [risk](risks), in the order of the file.
+///
+/// # Examples
+/// ```
+/// use typelift::promote::ElementType;
+/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// assert_eq!(typelift::infer(&mut model), []);
+/// assert_eq!(typelift::check_precision(&model, ElementType::F16), []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn check_precision(model: &Model, to: ElementType) -> Vec<Diagnostic> {
+    let mut found: Vec<_> = risks(model, to).into_iter().map(|risk| finding(model, risk, to)).collect();
+    found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
+    found
+}
+
+/// Notes on integers that OpenVINO's CPU plugin, which computes i64 as i32, does not have.
+pub(super) fn beyond_i32(model: &Model) -> impl Iterator<Item = Diagnostic> {
+    let found = check_precision(model, ElementType::I32).into_iter();
+    found.map(|found| Diagnostic { severity: Severity::Note, ..found })
+}
+
+fn finding(model: &Model, risk: Risk, to: ElementType) -> Diagnostic {
+    let Risk { rule, layer, detail, keep, span } = risk;
+    let name = &layer.name;
+    let (code, message) = match rule {
+        RiskRule::EpsilonLost => (Code::EpsilonLost, format!("what keeps `{name}` off zero is lost in {to}")),
+        RiskRule::ExponentOverflow => (Code::ExponentOverflow, format!("the results of `{name}` can overflow {to}")),
+        RiskRule::SquareOverflow => {
+            (Code::SquareOverflow, format!("the squares that go into `{name}` can overflow {to}"))
+        }
+        RiskRule::MaskOverflow => (Code::MaskOverflow, format!("`{name}` can add two masks, which overflows {to}")),
+        RiskRule::IndexRounded => (Code::IndexRounded, format!("`{name}` makes integers of what {to} rounds")),
+        RiskRule::CountRounded => (Code::CountRounded, format!("`{name}` counts further than {to} does")),
+        RiskRule::BeyondI32 => {
+            (Code::BeyondI32, format!("`{name}` is beyond i32, in which OpenVINO's CPU plugin computes i64"))
+        }
+    };
+    let span = xml::locate(model.source(), span, "layer", "name");
+    let finding = Diagnostic { layer: Some(layer), ..Diagnostic::new(code, message) }.at(span, detail);
+    Diagnostic { severity: Severity::Warning, remedy: Some(Remedy::Keep(keep)), ..finding }
+}

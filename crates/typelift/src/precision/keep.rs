@@ -1,0 +1,225 @@
+//! Which layers keep their element types.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use thiserror::Error;
+
+use super::{automatic, shape_paths};
+use crate::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::ops::{self, LayerKind, Operation};
+use crate::spelling::{self, matches_glob};
+
+/// What says which layers keep their types.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::KeepPattern;
+/// assert_eq!("type:MVN-6".parse(), Ok(KeepPattern::Operation("MVN-6".to_owned())));
+/// assert_eq!("loop/body/add*".parse(), Ok(KeepPattern::Name("loop/body/add*".to_owned())));
+/// assert_eq!("auto".parse(), Ok(KeepPattern::Automatic));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeepPattern {
+    /// Layers by their names, with those of the bodies around them: `loop/body/add*`. `*` is any text, `?` any letter.
+    Name(String),
+    /// Layers of an operation, `Softmax`, or of one revision of it, `MVN-6`; `*` and `?` as in names. Case does not matter.
+    Operation(String),
+    /// The layers that OpenVINO's plugins keep in f32 where they compute in f16.
+    Automatic,
+}
+
+impl FromStr for KeepPattern {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.strip_prefix("type:") {
+            Some(operation) => Self::Operation(operation.to_owned()),
+            None if text == "auto" => Self::Automatic,
+            None => Self::Name(text.to_owned()),
+        })
+    }
+}
+
+/// A pattern that matches no layer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{pattern}` matches no layer{}", .near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+#[non_exhaustive]
+pub struct KeepError {
+    /// The pattern, as `--keep` takes it.
+    pub pattern: String,
+    /// A pattern like it that matches a layer.
+    pub near: Option<String>,
+}
+
+/// The layers that keep their types, and the constants from which alone something comes into them.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::Kept;
+/// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let kept = Kept::find(&model, &["type:Multiply".parse()?])?;
+/// let (place, scale) = model.find("scale")?;
+/// assert!(kept.contains(&place, scale), "its constant stays with it");
+/// assert!(Kept::find(&model, &["scaledd".parse()?]).unwrap_err().to_string().ends_with("did you mean `scaled`?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    layers: BTreeMap<Place, HashSet<LayerId>>,
+}
+
+impl Kept {
+    /// The layers of a typed model that these patterns match.
+    ///
+    /// # Errors
+    /// [`KeepError`] for the first pattern that matches nothing; [`KeepPattern::Automatic`] may match nothing.
+    pub fn find(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
+        let mut kept = Self::default();
+        let paths = paths(model);
+        for pattern in patterns {
+            if *pattern == KeepPattern::Automatic {
+                for (place, layers) in automatic::find(model) {
+                    kept.layers.entry(place).or_default().extend(layers);
+                }
+                shape_paths::find(model).iter().for_each(|(place, layer)| kept.insert(place, *layer));
+                continue;
+            }
+            let matching = paths.iter().filter(|(path, _, layer)| pattern.matches(path, layer));
+            let mut is_unused = true;
+            for (_, place, layer) in matching {
+                is_unused = false;
+                kept.insert(place, layer.id());
+            }
+            if is_unused {
+                return Err(pattern.unmatched(&paths));
+            }
+        }
+        kept.add_constants(model);
+        Ok(kept)
+    }
+
+    /// Whether a layer of the graph at `place` keeps its types. One in a body of a layer that does is not asked about.
+    #[must_use]
+    pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
+        self.layers.get(place).is_some_and(|layers| layers.contains(&layer))
+    }
+
+    /// Lets a layer keep its types, whatever its constants do.
+    pub fn insert(&mut self, place: &Place, layer: LayerId) {
+        self.layers.entry(place.clone()).or_default().insert(layer);
+    }
+
+    /// Whether no layer keeps its types.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layers.values().all(HashSet::is_empty)
+    }
+
+    /// Each layer that keeps its types, constants included.
+    pub fn iter(&self) -> impl Iterator<Item = (&Place, LayerId)> {
+        self.layers.iter().flat_map(|(place, layers)| layers.iter().map(move |&layer| (place, layer)))
+    }
+
+    /// Whether the layer, or one in whose bodies it is, keeps its types.
+    #[must_use]
+    pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
+        let around = place.steps().iter().enumerate();
+        let mut around = around.map(|(depth, &(owner, _))| (place.steps()[..depth].iter().copied().collect(), owner));
+        self.contains(place, layer) || around.any(|(place, owner): (Place, _)| self.contains(&place, owner))
+    }
+
+    /// Adds the constants, and what is computed from constants alone, that lead to a layer of each graph.
+    fn add_constants(&mut self, model: &Model) {
+        for (place, layers) in &mut self.layers {
+            let Some(graph) = model.graph_at(place) else { continue };
+            let mut known = HashMap::default();
+            let mut pending: Vec<_> = layers.iter().flat_map(|&layer| graph.sources(layer)).collect();
+            while let Some(layer) = pending.pop() {
+                if is_computed_from_constants(graph, layer, &mut known) && layers.insert(layer) {
+                    pending.extend(graph.sources(layer));
+                }
+            }
+        }
+    }
+}
+
+impl KeepPattern {
+    fn matches(&self, path: &str, layer: &Layer) -> bool {
+        match self {
+            Self::Name(glob) => matches_glob(glob, path),
+            Self::Operation(glob) => {
+                let glob = glob.to_ascii_lowercase();
+                names_of_operation(layer).iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase()))
+            }
+            Self::Automatic => false,
+        }
+    }
+
+    /// The error for a pattern that matches none of these layers.
+    fn unmatched(&self, paths: &[(String, Place, &Layer)]) -> KeepError {
+        let (pattern, near) = match self {
+            Self::Name(name) => {
+                let inside = paths.iter().find(|(path, ..)| path.ends_with(&format!("/{name}")));
+                let all = || spelling::nearest(name, paths.iter().map(|(path, ..)| path.as_str()));
+                (name.clone(), inside.map(|(path, ..)| path.clone()).or_else(|| all().map(str::to_owned)))
+            }
+            Self::Operation(name) => {
+                let operations: Vec<_> = paths.iter().flat_map(|(.., layer)| names_of_operation(layer)).collect();
+                let near = spelling::nearest(name, operations.iter().map(String::as_str));
+                (format!("type:{name}"), near.map(|near| format!("type:{near}")))
+            }
+            Self::Automatic => ("auto".to_owned(), None),
+        };
+        KeepError { pattern, near }
+    }
+}
+
+/// Each layer of a model and of its bodies, with its path and the place of its graph.
+fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
+    let mut paths = Vec::new();
+    for (place, graph) in model.graphs() {
+        let around = model.path_of(&place);
+        let separator = if around.is_empty() { "" } else { "/" };
+        let path = |layer: &Layer| format!("{around}{separator}{}", layer.name());
+        paths.extend(graph.layers().map(|layer| (path(layer), place.clone(), layer)));
+    }
+    paths
+}
+
+/// What the operation of a layer is called: by the operation sets, with its revision, and in the file.
+fn names_of_operation(layer: &Layer) -> Vec<String> {
+    let known = layer.operation().map(|row| [row.name().to_owned(), format!("{}-{}", row.name(), row.revision())]);
+    known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()
+}
+
+/// Whether a layer gives the same in every run because it is a constant, or computed from constants alone.
+fn is_computed_from_constants(graph: &Graph, layer: LayerId, known: &mut HashMap<LayerId, bool>) -> bool {
+    let mut pending = vec![layer];
+    while let Some(&id) = pending.last() {
+        let Some(layer) = graph.layer(id).filter(|_| !known.contains_key(&id)) else {
+            pending.pop();
+            continue;
+        };
+        let sources: Vec<_> = graph.sources(id).collect();
+        let is_source = sources.is_empty() || ops::kind(layer) == LayerKind::ReadValue;
+        let is_repeatable = layer.operation().is_some_and(Operation::is_repeatable);
+        let answer = if ops::is_constant(layer) {
+            Some(true)
+        } else if is_source || !is_repeatable || sources.iter().any(|source| known.get(source) == Some(&false)) {
+            Some(false)
+        } else {
+            sources.iter().all(|source| known.contains_key(source)).then_some(true)
+        };
+        match answer {
+            Some(answer) => {
+                known.insert(id, answer);
+                pending.pop();
+            }
+            None => pending.extend(sources.into_iter().filter(|source| !known.contains_key(source))),
+        }
+    }
+    known.get(&layer).copied().unwrap_or(false)
+}

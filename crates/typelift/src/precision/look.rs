@@ -1,0 +1,71 @@
+//! Looking at one graph of a typed model: which operations feed which, and the values of constants.
+
+use rustc_hash::FxHashSet as HashSet;
+use typelift_promote::ElementType;
+
+use crate::graph::{Graph, IrVersion, Layer, LayerId, Model};
+use crate::ops::{self, LayerKind, Spread};
+use crate::weights::Weights;
+
+/// Constants of more values are not looked through.
+const MOST_VALUES: u64 = 1 << 24;
+
+/// A graph, with what its constants hold.
+pub(super) struct Look<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) weights: &'a Weights,
+    pub(super) version: IrVersion,
+    /// Each layer after those that feed it.
+    pub(super) order: Vec<LayerId>,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(model: &'a Model, graph: &'a Graph) -> Self {
+        let order = graph.topological_order().unwrap_or_default();
+        Self { graph, weights: model.weights(), version: model.version(), order }
+    }
+
+    pub(super) fn layer(&self, id: LayerId) -> Option<&'a Layer> {
+        self.graph.layer(id)
+    }
+
+    pub(super) fn spreads(&self, id: LayerId, what: Spread) -> bool {
+        self.layer(id).and_then(Layer::operation).is_some_and(|operation| operation.spreads(what))
+    }
+
+    pub(super) fn is_of(&self, id: LayerId, names: &[&str]) -> bool {
+        self.layer(id).and_then(Layer::operation).is_some_and(|operation| names.contains(&operation.name()))
+    }
+
+    /// The layers that feed inputs of floating-point numbers.
+    pub(super) fn float_sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
+        let feeds = self.graph.feeds(id).into_iter().flatten();
+        feeds.filter(|(layer, port)| is_float(layer, *port)).map(|(layer, _)| layer.id())
+    }
+
+    /// Whether a layer that takes floating-point numbers of this one is in a set.
+    pub(super) fn feeds_floats_to(&self, id: LayerId, set: &HashSet<LayerId>) -> bool {
+        let Some(layer) = self.layer(id) else { return false };
+        let ports = (0..layer.outputs().len()).filter(|&port| is_float(layer, port));
+        ports.flat_map(|port| self.graph.consumers(id.output(port))).any(|input| set.contains(&input.layer))
+    }
+
+    pub(super) fn source(&self, id: LayerId, input: usize) -> Option<LayerId> {
+        self.graph.producer(id.input(input)).map(|output| output.layer)
+    }
+
+    /// The values of a constant, or of one that a Convert converts; `None` for other layers, and for very many values.
+    pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
+        let layer = self.layer(id)?;
+        let constant = if ops::kind(layer) == LayerKind::Convert { self.layer(self.source(id, 0)?)? } else { layer };
+        let count = constant.outputs().first()?.shape().element_count()?;
+        if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
+    }
+}
+
+pub(super) fn is_float(layer: &Layer, port: usize) -> bool {
+    layer
+        .outputs()
+        .get(port)
+        .is_some_and(|port| port.element_type().is_float() && port.element_type() != ElementType::Nf4)
+}

@@ -1,0 +1,121 @@
+//! Which element types become which.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use typelift_promote::{ElementType, fidelity};
+
+use crate::spelling;
+
+/// A simultaneous map of element types: `f64=f32,f32=f16` makes f64 into f32, not into f16.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::TypeMap;
+/// use typelift::promote::ElementType;
+/// let map: TypeMap = "f64=f32,f32=f16".parse()?;
+/// assert_eq!(map.of(ElementType::F64), ElementType::F32);
+/// assert_eq!(map.of(ElementType::I64), ElementType::I64);
+/// assert_eq!("f32=half".parse::<TypeMap>().unwrap_err().to_string(), "`half` is not an element type; did you mean f16?");
+/// # Ok::<(), typelift::precision::TypeMapError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeMap(Vec<(ElementType, ElementType)>);
+
+/// Why a text is not a [`TypeMap`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TypeMapError {
+    /// A part of it is not `FROM=TO`.
+    #[error("`{0}` is not of the form FROM=TO, as f64=f32")]
+    NotAPair(String),
+    /// There is no such element type.
+    #[error("`{name}` is not an element type{}", .meant.map(|ty| format!("; did you mean {ty}?")).unwrap_or_default())]
+    UnknownType {
+        /// What is written.
+        name: String,
+        /// The type that is probably meant.
+        meant: Option<ElementType>,
+    },
+    /// One type would become two.
+    #[error("{from} is mapped twice, to {} and to {}", .to[0], .to[1])]
+    Twice {
+        /// The type.
+        from: ElementType,
+        /// What it would become.
+        to: [ElementType; 2],
+    },
+    /// These are not two types of numbers.
+    #[error("{from} cannot become {to}: only types of numbers have a precision")]
+    NotNumbers {
+        /// The type that would change.
+        from: ElementType,
+        /// What it would become.
+        to: ElementType,
+    },
+}
+
+impl TypeMap {
+    /// A map of these pairs, each the type that there is and the one that it becomes.
+    ///
+    /// # Errors
+    /// [`TypeMapError::Twice`], and [`TypeMapError::NotNumbers`] for boolean, string and dynamic.
+    pub fn new(pairs: impl IntoIterator<Item = (ElementType, ElementType)>) -> Result<Self, TypeMapError> {
+        let mut map = Self::default();
+        for (from, to) in pairs {
+            let is_number = |ty| ty != ElementType::Boolean && fidelity(ty, ElementType::F64).is_some();
+            if !is_number(from) || !is_number(to) {
+                return Err(TypeMapError::NotNumbers { from, to });
+            }
+            match map.0.iter().find(|(known, _)| *known == from) {
+                None => map.0.push((from, to)),
+                Some((_, known)) if *known == to => {}
+                Some((_, known)) => return Err(TypeMapError::Twice { from, to: [*known, to] }),
+            }
+        }
+        map.0.retain(|(from, to)| from != to);
+        Ok(map)
+    }
+
+    /// What a type becomes: itself where the map does not name it.
+    #[must_use]
+    pub fn of(&self, ty: ElementType) -> ElementType {
+        self.0.iter().find(|(from, _)| *from == ty).map_or(ty, |(_, to)| *to)
+    }
+
+    /// Whether no type changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each type that changes, with what it becomes.
+    pub fn iter(&self) -> impl Iterator<Item = (ElementType, ElementType)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromStr for TypeMap {
+    type Err = TypeMapError;
+
+    fn from_str(text: &str) -> Result<Self, TypeMapError> {
+        let ty = |name: &str| {
+            let meant = || ElementType::from_port_name(name).or_else(|| spelling::element_type(name));
+            ElementType::from_name(name)
+                .ok_or_else(|| TypeMapError::UnknownType { name: name.to_owned(), meant: meant() })
+        };
+        let pair = |part: &str| {
+            let (from, to) = part.split_once('=').ok_or_else(|| TypeMapError::NotAPair(part.to_owned()))?;
+            Ok((ty(from.trim())?, ty(to.trim())?))
+        };
+        Self::new(text.split(',').map(|part| pair(part.trim())).collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+impl fmt::Display for TypeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs = self.iter().map(|(from, to)| format!("{from}={to}"));
+        f.write_str(&pairs.collect::<Vec<_>>().join(","))
+    }
+}

@@ -1,0 +1,123 @@
+//! Carrying out a change of element types: attributes, constants, and the Converts between layers of different types.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use typelift_promote::ElementType;
+
+use super::RetypingPlan;
+use super::apply::store;
+use super::types::{Border, GraphPlan};
+use crate::edit::Edit;
+use crate::graph::{EditError, IrVersion, Layer, LayerId, Model, NewLayer, Output};
+use crate::kernel::Stored;
+use crate::ops::{self, LayerKind};
+use crate::passes::{Action, Change, Changes, PassError, unique};
+use crate::weights::Weights;
+
+impl RetypingPlan {
+    /// Carries the plan out on the model that it was made for, and infers its types and shapes. Returns what was done to
+    /// inputs, constants and attributes, and the Converts that are new; one serves all that take a tensor in a type. A
+    /// Convert before an output of the model takes the tensor's names over.
+    ///
+    /// # Errors
+    /// [`PassError`]: an edit was refused, and the model is as it was; or what is left has errors, which is a fault of this
+    /// crate, and the model should not be used.
+    pub fn apply(&self, model: &mut Model) -> Result<Vec<Change>, PassError> {
+        let mut changes = Changes::of(model.weights());
+        let (version, weights) = (model.version(), Arc::new(model.weights().clone()));
+        model.edit(|edit| {
+            for plan in &self.graphs {
+                let mut graph = changes.enter(edit, &plan.place)?;
+                self.retype_layers(&mut graph, plan, &weights, &mut changes)?;
+                Borders::new(&graph, version).convert(&mut graph, &plan.borders, &mut changes)?;
+            }
+            Ok(())
+        })?;
+        model.graph().verify().map_err(PassError::Invalid)?;
+        let errors: Vec<_> = crate::infer::infer(model).into_iter().filter(|found| found.is_error()).collect();
+        if errors.is_empty() { Ok(changes.list) } else { Err(PassError::IllTyped(errors)) }
+    }
+
+    /// Gives constants their new values, and attributes the types that they say then.
+    fn retype_layers(
+        &self,
+        graph: &mut Edit<'_>,
+        plan: &GraphPlan,
+        weights: &Arc<Weights>,
+        changes: &mut Changes,
+    ) -> Result<(), EditError> {
+        for &(id, attribute, to) in &plan.attributes {
+            let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
+            let from = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
+            let reason = format!("the types of the model change by {}", self.types);
+            match ops::kind(layer) {
+                LayerKind::Constant => {
+                    changes.add_converted(layer, [from, to], reason);
+                    let values = Stored::of(layer).and_then(|stored| stored.converted(to, weights));
+                    store(graph, id, values.ok_or(EditError::NoWeights)?)?;
+                    continue;
+                }
+                LayerKind::Parameter => changes.add(Action::Retyped, layer, [from, to], reason),
+                _ => changes.add(Action::Corrected, layer, [from, to], reason),
+            }
+            graph.set_attribute(id, attribute, to.name())?;
+        }
+        Ok(())
+    }
+}
+
+/// The Converts of one graph that stand between layers of different types.
+struct Borders {
+    version: IrVersion,
+    names: HashSet<String>,
+    made: HashMap<(Output, ElementType), Output>,
+}
+
+impl Borders {
+    fn new(graph: &Edit<'_>, version: IrVersion) -> Self {
+        let names = graph.unordered().map(|layer| layer.name().to_owned()).collect();
+        Self { version, names, made: HashMap::default() }
+    }
+
+    fn convert(&mut self, graph: &mut Edit<'_>, borders: &[Border], changes: &mut Changes) -> Result<(), EditError> {
+        let mut wires = Vec::with_capacity(borders.len());
+        for border in borders {
+            let &Border { tensor, input, to, .. } = border;
+            let made = match self.made.get(&(tensor, to)) {
+                Some(&made) => made,
+                None => self.add(graph, border, changes)?,
+            };
+            self.made.insert((tensor, to), made);
+            let is = |id, wanted| graph.layer(id).is_some_and(|layer: &Layer| ops::kind(layer) == wanted);
+            if is(input.layer, LayerKind::Result) && !is(tensor.layer, LayerKind::Parameter) {
+                self.move_names(graph, tensor, made)?;
+            }
+            wires.push((made, input));
+        }
+        graph.connect_all(wires)
+    }
+
+    fn add(&mut self, graph: &mut Edit<'_>, border: &Border, changes: &mut Changes) -> Result<Output, EditError> {
+        let &Border { tensor, from, to, .. } = border;
+        let producer = graph.layer(tensor.layer).ok_or(EditError::NoLayer(tensor.layer))?;
+        let port = if producer.outputs().len() > 1 { format!(".{}", tensor.port) } else { String::new() };
+        let name = unique(format!("{}{port}/to_{to}", producer.name()), &mut self.names);
+        let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
+        changes.add_border(graph, convert, [from, to], format!("a layer keeps its types, and takes or makes {to}"));
+        Ok(convert.output(0))
+    }
+
+    /// Lets the output of the model that a Convert stands before keep its names.
+    fn move_names(&self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
+        graph.move_names(tensor, made)?;
+        // In version 10, the name of an output is that of the layer before the Result.
+        if self.version == IrVersion::V10 && tensor.port == 0 {
+            let name = |id: LayerId| graph.layer(id).map_or_else(String::new, |layer| layer.name().to_owned());
+            let (old, new) = (name(tensor.layer), name(made.layer));
+            graph.set_name(tensor.layer, &new)?;
+            graph.set_name(made.layer, &old)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,448 @@
+//! What would go wrong in a narrower type, found without running the model.
+
+use std::fmt;
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet as HashSet;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+use typelift_promote::ElementType;
+
+use super::look::{Look, is_float};
+use crate::array::{self, Array};
+use crate::diagnostic::LayerRef;
+use crate::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
+use crate::infer::Probe;
+use crate::ops::evaluate::Bounds;
+use crate::ops::{self, LayerKind, Spread, Surroundings as _};
+use crate::span::Span;
+
+/// What a narrower type would do to a layer, and which layers have to keep theirs so that it does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Risk {
+    /// What kind of risk it is.
+    pub rule: RiskRule,
+    /// The layer in which it happens.
+    pub layer: LayerRef,
+    /// What happens, a clause.
+    pub detail: String,
+    /// The paths of the layers to keep, as [`KeepPattern`](super::KeepPattern) takes them.
+    pub keep: Vec<String>,
+    /// Where the file has the layer.
+    pub(crate) span: Span,
+}
+
+/// A kind of risk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RiskRule {
+    /// What keeps a divisor, a negative power or a logarithm away from zero becomes zero, or nearly so.
+    EpsilonLost,
+    /// Exponents that are summed up get beyond the largest number.
+    ExponentOverflow,
+    /// Squares that are summed up get beyond the largest number.
+    SquareOverflow,
+    /// Two masks of very large numbers add up to an infinite one.
+    MaskOverflow,
+    /// Integers are no longer themselves on their way through a floating-point type.
+    IndexRounded,
+    /// Numbers that are counted up are no longer apart from each other.
+    CountRounded,
+    /// Integers get beyond 32 bits.
+    BeyondI32,
+}
+
+impl RiskRule {
+    /// Its stable name: `epsilon-lost`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EpsilonLost => "epsilon-lost",
+            Self::ExponentOverflow => "exponent-overflow",
+            Self::SquareOverflow => "square-overflow",
+            Self::MaskOverflow => "mask-overflow",
+            Self::IndexRounded => "index-rounded",
+            Self::CountRounded => "count-rounded",
+            Self::BeyondI32 => "beyond-i32",
+        }
+    }
+}
+
+impl fmt::Display for RiskRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Risk {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Risk", 4)?;
+        fields.serialize_field("rule", self.rule.name())?;
+        fields.serialize_field("layer", &self.layer)?;
+        fields.serialize_field("detail", &self.detail)?;
+        fields.serialize_field("keep", &self.keep)?;
+        fields.end()
+    }
+}
+
+/// What would go wrong in a typed model and its bodies if it computed in `to`: f16 or bf16 in place of f32 and f64, or i32 in
+/// place of i64. Other types have no risks here. What depends on the values that a model is given is reported where no value
+/// that is known rules it out.
+///
+/// # Examples
+/// ```
+/// use typelift::promote::ElementType;
+/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// assert_eq!(typelift::infer(&mut model), []);
+/// assert_eq!(typelift::precision::risks(&model, ElementType::F16), []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    for (place, graph) in model.graphs() {
+        let mut search =
+            Search { look: Look::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() };
+        match to {
+            ElementType::F16 => search.in_f16(),
+            ElementType::Bf16 => search.in_short_floats(),
+            ElementType::I32 => search.in_i32(),
+            _ => return risks,
+        }
+        let path = model.path_of(&place);
+        let reference = |id: LayerId| {
+            let name = graph.layer(id).map_or_else(String::new, |layer| layer.name().to_owned());
+            LayerRef { id, name, path: path.clone() }
+        };
+        risks.extend(search.found.into_iter().map(|Found { rule, layer, detail, keep }| {
+            let keep = keep.into_iter().map(|id| reference(id).full_name()).collect();
+            let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();
+            Risk { rule, layer: reference(layer), detail, keep, span }
+        }));
+    }
+    risks
+}
+
+/// A risk in the graph that is looked at.
+struct Found {
+    rule: RiskRule,
+    layer: LayerId,
+    detail: String,
+    keep: Vec<LayerId>,
+}
+
+struct Search<'a> {
+    look: Look<'a>,
+    probe: Probe,
+    to: ElementType,
+    found: Vec<Found>,
+}
+
+/// Where what got large, or lost its last digits, becomes ordinary again.
+const SCALING: &[&str] = &["Divide", "Sqrt", "Power", "Log", "Softmax", "LogSoftmax"];
+/// What makes numbers of a fixed range of any numbers.
+const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoftmax"];
+
+impl Search<'_> {
+    fn in_f16(&mut self) {
+        for id in self.look.order.clone() {
+            self.epsilon(id);
+            self.exponent(id);
+            self.square(id);
+        }
+        self.masks();
+        self.in_short_floats();
+    }
+
+    /// What also happens in a type with the range of f32.
+    fn in_short_floats(&mut self) {
+        let small = self.small_integers();
+        for id in self.look.order.clone() {
+            self.count(id);
+            self.index(id, &small);
+        }
+    }
+
+    /// The integers that Converts take, all of which the type has.
+    fn small_integers(&mut self) -> HashSet<Output> {
+        let converts = self.look.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
+        let tensors: Vec<_> = converts.filter_map(|layer| self.look.graph.producer(layer.id().input(0))).collect();
+        let (last, graph) = (self.last_integer(), self.look.graph);
+        let within = |values: &Array| values.to_floats().iter().all(|value| value.abs() <= last);
+        let is_small = |tensor: &Output| {
+            let ty = graph.output(*tensor).map_or(ElementType::Dynamic, OutputPort::element_type);
+            let is_within = |bounds: Rc<Bounds>| within(&bounds.lower) && within(bounds.upper());
+            ty.bits() <= 8 || self.probe.bounds(graph, *tensor).is_some_and(is_within)
+        };
+        tensors.into_iter().filter(is_small).collect()
+    }
+
+    fn add(&mut self, rule: RiskRule, layer: LayerId, detail: String, keep: Vec<LayerId>) {
+        self.found.push(Found { rule, layer, detail, keep });
+    }
+
+    /// The number up to which the type has every integer.
+    fn last_integer(&self) -> f64 {
+        if self.to == ElementType::F16 { 2048.0 } else { 256.0 }
+    }
+
+    /// Adds or takes the maximum with a number that f16 does not have, and divides by that, or takes a negative power or the
+    /// logarithm of it.
+    fn epsilon(&mut self, id: LayerId) {
+        let look = &self.look;
+        let is_negative = |values: Vec<f64>| values.iter().all(|&value| value < 0.0);
+        let base = if look.is_of(id, &["Divide"]) {
+            look.source(id, 1)
+        } else if look.is_of(id, &["Log"]) {
+            look.source(id, 0)
+        } else if look.is_of(id, &["Power"]) {
+            let exponent = look.source(id, 1).and_then(|exponent| look.constant(exponent));
+            look.source(id, 0).filter(|_| exponent.is_some_and(is_negative))
+        } else {
+            None
+        };
+        let Some(base) = base.filter(|&base| takes_floats(look, base)) else { return };
+        let mut keep = vec![id];
+        let sum = if look.is_of(base, &["Sqrt"]) {
+            keep.push(base);
+            look.source(base, 0)
+        } else {
+            Some(base)
+        };
+        let Some(sum) = sum.filter(|&sum| look.is_of(sum, &["Add", "Maximum"])) else { return };
+        keep.push(sum);
+        let smallest = |input| {
+            let values = look.constant(look.source(sum, input)?)?;
+            values.into_iter().filter(|&value| value > 0.0).reduce(f64::min)
+        };
+        let Some(epsilon) = [0, 1].into_iter().filter_map(smallest).next() else { return };
+        let (least, normal) = (2_f64.powi(-25), 2_f64.powi(-14));
+        let name = name(look.graph, sum);
+        let written = epsilon as f32;
+        let detail = match epsilon {
+            epsilon if epsilon <= least => format!("{written:e} in `{name}` becomes 0 in f16"),
+            epsilon if epsilon < normal => {
+                format!("{written:e} in `{name}` is subnormal in f16: it loses digits, or becomes 0")
+            }
+            _ => return,
+        };
+        self.add(RiskRule::EpsilonLost, id, detail, keep);
+    }
+
+    /// An Exp whose results are summed up, if no maximum was taken from what it gets.
+    fn exponent(&mut self, id: LayerId) {
+        let look = &self.look;
+        if !look.is_of(id, &["Exp"]) || !takes_floats(look, id) || self.is_shifted(id) {
+            return;
+        }
+        let keep = self.downstream(&[id], SCALING);
+        let sum = keep.iter().copied().find(|&layer| look.is_of(layer, &["ReduceSum", "ReduceMean"]));
+        if let Some(sum) = sum {
+            let detail =
+                format!("`{}` sums up its results, of which f16 has none for more than 11.09", name(look.graph, sum));
+            self.add(RiskRule::ExponentOverflow, id, detail, keep);
+        }
+    }
+
+    /// Whether an Exp gets what is left after the largest value was subtracted.
+    fn is_shifted(&self, exp: LayerId) -> bool {
+        let mut pending: Vec<_> = self.look.source(exp, 0).into_iter().collect();
+        let subtract = pending.pop().filter(|&source| self.look.is_of(source, &["Subtract"]));
+        let mut subtrahend = subtract.and_then(|subtract| self.look.source(subtract, 1));
+        while let Some(id) = subtrahend {
+            if self.look.is_of(id, &["ReduceMax"]) {
+                return true;
+            }
+            let passes = self.look.is_of(id, &["Reshape", "Unsqueeze", "Squeeze", "Broadcast"]);
+            subtrahend = self.look.source(id, 0).filter(|_| passes);
+        }
+        false
+    }
+
+    /// A sum or mean of squares.
+    fn square(&mut self, id: LayerId) {
+        let look = &self.look;
+        if !look.is_of(id, &["ReduceSum", "ReduceMean"]) || !takes_floats(look, id) {
+            return;
+        }
+        let Some(square) = look.source(id, 0) else { return };
+        let is_two =
+            || look.source(square, 1).and_then(|exponent| look.constant(exponent)).is_some_and(|it| it == [2.0]);
+        let squares = look.is_of(square, &["SquaredDifference"])
+            || look.is_of(square, &["Multiply"])
+                && look.graph.producer(square.input(0)) == look.graph.producer(square.input(1))
+            || look.is_of(square, &["Power"]) && is_two();
+        if squares {
+            let detail =
+                format!("`{}` makes squares, of which f16 has none for more than 255.9", name(look.graph, square));
+            let keep = [vec![square], self.downstream(&[id], SCALING)].concat();
+            self.add(RiskRule::SquareOverflow, id, detail, keep);
+        }
+    }
+
+    /// Sums of two tensors that both have numbers beyond half of what f16 has.
+    fn masks(&mut self) {
+        let look = &self.look;
+        let half = 32752.0;
+        let mut masks = HashSet::<LayerId>::default();
+        let mut sums = Vec::new();
+        for &id in &look.order {
+            let Some(layer) = look.layer(id).filter(|layer| is_float(layer, 0)) else { continue };
+            if ops::is_constant(layer) {
+                if look.constant(id).is_some_and(|values| values.iter().any(|&value| value < -half)) {
+                    masks.insert(id);
+                }
+                continue;
+            }
+            let passes = look.spreads(id, Spread::Quantized)
+                || look.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"]);
+            let masked: Vec<_> = look.float_sources(id).filter(|source| masks.contains(source)).collect();
+            if passes && !masked.is_empty() {
+                masks.insert(id);
+            }
+            if look.is_of(id, &["Add"]) && masked.len() == 2 {
+                sums.push(id);
+            }
+        }
+        for id in sums {
+            let detail = "both inputs can be below -32752, and f16 makes their sum infinite".to_owned();
+            let keep = self.downstream(&[id], SCALING);
+            self.add(RiskRule::MaskOverflow, id, detail, keep);
+        }
+    }
+
+    /// A range or a running sum of more numbers than the type tells apart.
+    fn count(&mut self, id: LayerId) {
+        let look = &self.look;
+        let Some(layer) = look.layer(id).filter(|layer| is_float(layer, 0)) else { return };
+        let last = self.last_integer();
+        let number = |input: usize| {
+            look.source(id, input).and_then(|source| look.constant(source)).and_then(|it| it.first().copied())
+        };
+        let is_short = if look.is_of(id, &["Range"]) {
+            let ends = [number(0), number(1), number(2)];
+            ends.iter().all(|end| end.is_some_and(|end| end.abs() <= last && end.fract() == 0.0))
+        } else if look.is_of(id, &["CumSum"]) {
+            let axis = number(1).filter(|axis| axis.fract() == 0.0).map(|axis| axis as i64);
+            axis.and_then(|axis| length(&layer.outputs()[0], axis)).is_some_and(|length| length as f64 <= last)
+        } else {
+            return;
+        };
+        if !is_short {
+            let detail = format!("{} has no odd numbers beyond {last}, so that steps of 1 get lost", self.to);
+            let keep = self.downstream(&[id], BOUNDING);
+            self.add(RiskRule::CountRounded, id, detail, keep);
+        }
+    }
+
+    /// A Convert to integers of what was made of integers, or holds some that the type does not have.
+    fn index(&mut self, id: LayerId, small: &HashSet<Output>) {
+        let look = &self.look;
+        let Some(layer) = look.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert) else { return };
+        let is_integer = layer.outputs().first().is_some_and(|port| port.element_type().is_integer());
+        if !is_integer || !takes_floats(look, id) {
+            return;
+        }
+        let (mut pending, mut seen, mut origin) =
+            (look.float_sources(id).collect::<Vec<_>>(), HashSet::default(), None);
+        while let Some(source) = pending.pop().filter(|_| seen.len() < FARTHEST) {
+            let Some(layer) = look.layer(source).filter(|_| seen.insert(source)) else { continue };
+            let feeds: Vec<_> = look.float_sources(source).collect();
+            if ops::is_constant(layer) {
+                let lost = |value: &f64| value.fract() == 0.0 && array::round(self.to, *value) != *value;
+                let lost = look.constant(source).and_then(|values| values.into_iter().find(lost));
+                origin = origin.or_else(|| lost.map(|lost| format!("`{}` holds {lost}", layer.name())));
+            } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
+                let is_small = look.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
+                origin = origin.or_else(|| (!is_small).then(|| format!("`{}` makes them of integers", layer.name())));
+            } else if look.spreads(source, Spread::Kept) || look.spreads(source, Spread::Quantized) {
+                pending.extend(feeds);
+            }
+        }
+        if let Some(origin) = origin {
+            let detail = format!("{} has not every integer beyond {}, and {origin}", self.to, self.last_integer());
+            let on_the_way =
+                |id: &&LayerId| seen.contains(id) && look.layer(**id).is_some_and(|it| !ops::is_constant(it));
+            let keep = look.order.iter().filter(on_the_way).copied().chain([id]).collect();
+            self.add(RiskRule::IndexRounded, id, detail, keep);
+        }
+    }
+
+    /// Values that are known and that i32 does not have, where they first appear. The least and the largest i64 are not
+    /// among them: they stand for an end that is not given, and so do those of i32.
+    fn in_i32(&mut self) {
+        let mut beyond = HashSet::default();
+        for id in self.look.order.clone() {
+            let Some(value) = self.beyond_i32(id).filter(|_| beyond.insert(id)) else { continue };
+            if self.look.graph.sources(id).any(|source| beyond.contains(&source)) {
+                continue;
+            }
+            let detail = format!("it is {value}, which i32 does not have");
+            let keep = self.downstream(&[id], &[]);
+            self.add(RiskRule::BeyondI32, id, detail, keep);
+        }
+    }
+
+    /// A value of the first output of a layer that i32 does not have.
+    fn beyond_i32(&mut self, id: LayerId) -> Option<i64> {
+        let tensor = id.output(0);
+        let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
+        let layer = self.look.layer(id).filter(|layer| layer.outputs().first().is_some_and(is_long))?;
+        let is_beyond = |value: &i64| i32::try_from(*value).is_err() && ![i64::MIN, i64::MAX].contains(value);
+        if ops::is_constant(layer) {
+            let values = self.look.constant(id)?;
+            return values.into_iter().map(|value| value as i64).find(is_beyond);
+        }
+        let bounds = self.probe.bounds(self.look.graph, tensor).filter(|bounds| bounds.is_exact())?;
+        bounds.lower.to_integers().iter().copied().find(is_beyond)
+    }
+
+    /// These layers and what follows them through operations that compute element by element, move or sum up values, as far
+    /// as to the first of those named, and to outputs of the model.
+    fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
+        let look = &self.look;
+        let (mut pending, mut seen) = (from.to_vec(), HashSet::default());
+        while let Some(id) = pending.pop() {
+            let Some(layer) = look.layer(id) else { continue };
+            if seen.len() == FARTHEST || !seen.insert(id) || look.is_of(id, last) {
+                continue;
+            }
+            let goes_on = |user: &LayerId| {
+                look.spreads(*user, Spread::Kept)
+                    || look.spreads(*user, Spread::Quantized)
+                    || look.is_of(*user, last)
+                    || look.is_of(*user, &["Gather", "Select", "Result"])
+            };
+            let keeps_type = layer.outputs().iter().any(|port| self.changes(port.element_type()));
+            pending.extend(look.graph.users(id).filter(goes_on).filter(|_| keeps_type));
+        }
+        look.order.iter().copied().filter(|id| seen.contains(id)).collect()
+    }
+
+    /// Whether values of a type would be computed in the other one.
+    fn changes(&self, ty: ElementType) -> bool {
+        match self.to {
+            ElementType::I32 => ty == ElementType::I64,
+            _ => ty == ElementType::F32 || ty == ElementType::F64,
+        }
+    }
+}
+
+/// How many layers belong to one risk at most.
+const FARTHEST: usize = 64;
+
+fn takes_floats(look: &Look, id: LayerId) -> bool {
+    look.float_sources(id).next().is_some()
+}
+
+fn name(graph: &Graph, id: LayerId) -> &str {
+    graph.layer(id).map_or("", Layer::name)
+}
+
+/// The length of an axis, which counts from the end where it is negative.
+fn length(port: &OutputPort, axis: i64) -> Option<i64> {
+    let dims = port.shape().dims()?;
+    let at = if axis < 0 { axis.checked_add(i64::try_from(dims.len()).ok()?)? } else { axis };
+    dims.get(usize::try_from(at).ok()?)?.value()
+}

@@ -1,0 +1,371 @@
+//! Changing the element types of a whole model: what each layer takes and makes then.
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use smallvec::SmallVec;
+use typelift_promote::{ElementType, fidelity};
+
+use super::{Kept, TypeMap};
+use crate::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::infer::Probe;
+use crate::marks::Marks;
+use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
+
+/// Which element types of a model become which others, and what keeps those that it has.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::Retyping;
+/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// assert_eq!(typelift::infer(&mut model), []);
+/// let retyping = Retyping { types: "f32=f16".parse()?, ..Retyping::default() };
+/// let plan = retyping.plan(&model);
+/// assert_eq!(plan.exceptions().count(), 0);
+/// plan.apply(&mut model)?;
+/// let y = model.graph().tensor("y")?;
+/// assert_eq!(model.graph().output(y).unwrap().to_string(), "f16[?,4]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Retyping {
+    /// What becomes of each type.
+    pub types: TypeMap,
+    /// The layers that keep theirs.
+    pub kept: Kept,
+    /// Whether the inputs and outputs of the model keep theirs, and the variables whose type the file declares.
+    pub keep_io: bool,
+}
+
+/// Why a layer keeps types that others lose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exception {
+    /// It was asked for, or it is a constant of a layer for which it was.
+    Kept,
+    /// It is an input or output of the model, or a variable, and these keep their types.
+    Interface,
+    /// A constant that is marked to keep its precision.
+    Marked,
+    /// Its operation refuses the new types, or makes others.
+    Refused(String),
+    /// It rounds values to a narrower type, which would no longer happen.
+    Rounds,
+    /// Nothing is known of its operation.
+    Unknown,
+}
+
+/// What a [`Retyping`] does to a model.
+#[derive(Clone, Debug, Default)]
+pub struct RetypingPlan {
+    pub(super) types: TypeMap,
+    pub(super) graphs: Vec<GraphPlan>,
+}
+
+/// What becomes of the layers of one graph.
+#[derive(Clone, Debug)]
+pub(super) struct GraphPlan {
+    pub(super) place: Place,
+    /// The attributes that say another type then; of a constant, also what its values become.
+    pub(super) attributes: Vec<(LayerId, &'static str, ElementType)>,
+    /// The inputs that take another type than the tensor has that feeds them.
+    pub(super) borders: Vec<Border>,
+    exceptions: Vec<(LayerId, Exception)>,
+}
+
+/// An input that takes a tensor in another type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Border {
+    /// The tensor.
+    pub tensor: Output,
+    /// The input that it feeds.
+    pub input: Input,
+    /// The type that the tensor has.
+    pub from: ElementType,
+    /// The type that the input takes.
+    pub to: ElementType,
+}
+
+/// What a layer takes and makes.
+#[derive(Debug)]
+struct LayerPlan {
+    /// The type of each input; `None` where it takes any.
+    takes: SmallVec<[Option<ElementType>; 3]>,
+    makes: SmallVec<[ElementType; 2]>,
+    attributes: SmallVec<[(&'static str, ElementType); 1]>,
+    exception: Option<Exception>,
+}
+
+impl Retyping {
+    /// Finds out what becomes of each layer of a typed model, in which every ConvertPromoteTypes is
+    /// [lowered](crate::passes::LOWER_PROMOTE_TYPES).
+    ///
+    /// An operation whose rule refuses the new types takes and makes those that it had.
+    #[must_use]
+    pub fn plan(&self, model: &Model) -> RetypingPlan {
+        let mut plan = RetypingPlan { types: self.types.clone(), graphs: Vec::new() };
+        if self.types.is_empty() {
+            return plan;
+        }
+        let variables = self.kept_variables(model);
+        let mut whole = Vec::<(Place, LayerId)>::new();
+        for (place, graph) in model.graphs() {
+            if whole.iter().any(|(outer, owner)| place.is_inside(outer, *owner)) {
+                continue;
+            }
+            let probe = Probe::new(model.weights());
+            let mut planner = Planner { retyping: self, model, graph, place: &place, variables: &variables, probe };
+            let layers = graph.layers().filter_map(|layer| Some((layer.id(), planner.plan(layer)?)));
+            let mut layers = layers.collect();
+            leave_borders(graph, &mut layers);
+            let owners = graph.owners().filter(|owner| self.kept.contains(&place, owner.id()));
+            whole.extend(owners.map(|owner| (place.clone(), owner.id())));
+            plan.graphs.push(GraphPlan::new(graph, place, layers));
+        }
+        plan
+    }
+
+    /// The variables that keep their type.
+    fn kept_variables(&self, model: &Model) -> HashSet<String> {
+        let mut variables = HashSet::default();
+        for (place, graph) in model.graphs() {
+            for layer in graph.unordered() {
+                let declares = || layer.operation().is_some_and(|row| row.type_attributes().next().is_some());
+                let is_kept = self.kept.covers(&place, layer.id()) || self.keep_io && declares();
+                let name = layer.attribute("variable_id").filter(|_| is_kept && is_of_variable(layer));
+                variables.extend(name.map(str::to_owned));
+            }
+        }
+        variables
+    }
+}
+
+impl RetypingPlan {
+    /// The layers that keep types which others lose, each with the place of its graph and why.
+    pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
+        let graphs = self.graphs.iter();
+        graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
+    }
+
+    /// Where a tensor goes through a Convert then, with the place of the graph.
+    pub fn borders(&self) -> impl Iterator<Item = (&Place, &Border)> {
+        self.graphs.iter().flat_map(|graph| graph.borders.iter().map(|border| (&graph.place, border)))
+    }
+}
+
+impl GraphPlan {
+    /// Of a graph in which the layers that are not here take and make what they did.
+    fn new(graph: &Graph, place: Place, layers: Vec<(LayerId, LayerPlan)>) -> Self {
+        let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
+        let border = |(tensor, input): (Output, Input)| {
+            let was = graph.output(tensor)?.element_type();
+            let from = by_id.get(&tensor.layer).map_or(Some(was), |plan| plan.makes.get(tensor.port).copied())?;
+            let to = by_id.get(&input.layer).map_or(Some(was), |plan| plan.takes.get(input.port).copied().flatten())?;
+            let is_known = from != ElementType::Dynamic && to != ElementType::Dynamic;
+            (is_known && from != to).then_some(Border { tensor, input, from, to })
+        };
+        let borders = graph.wires().filter_map(border).collect();
+        let attributes = layers.iter().flat_map(|(id, plan)| plan.attributes.iter().map(|&(name, ty)| (*id, name, ty)));
+        let attributes = attributes.collect();
+        let exceptions = layers.into_iter().filter_map(|(id, plan)| Some((id, plan.exception?))).collect();
+        Self { place, attributes, borders, exceptions }
+    }
+}
+
+fn is_of_variable(layer: &Layer) -> bool {
+    [LayerKind::ReadValue, LayerKind::Assign].contains(&ops::kind(layer))
+}
+
+/// Finds out what becomes of the layers of one graph.
+struct Planner<'a> {
+    retyping: &'a Retyping,
+    model: &'a Model,
+    graph: &'a Graph,
+    place: &'a Place,
+    variables: &'a HashSet<String>,
+    probe: Probe,
+}
+
+/// The types of inputs and outputs.
+type Types = SmallVec<[ElementType; 3]>;
+
+impl Planner<'_> {
+    /// What becomes of a layer; `None` where it has no type that changes.
+    fn plan(&mut self, layer: &Layer) -> Option<LayerPlan> {
+        let takes: Types = self.graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect();
+        let makes: Types = layer.outputs().iter().map(OutputPort::element_type).collect();
+        if takes.iter().chain(&makes).all(|&ty| self.retyping.types.of(ty) == ty) {
+            return None;
+        }
+        let exception = self.exception(layer, &takes);
+        if let Some(exception) = exception {
+            let mut plan = same(&takes, &makes, Some(exception));
+            // What comes in is exact in the type that it had, so it need not be converted to that first.
+            let is_widened = takes.first().is_some_and(|&ty| is_exact(self.retyping.types.of(ty), ty));
+            if ops::kind(layer) == LayerKind::Convert && is_widened {
+                plan.takes.fill(None);
+            }
+            return Some(plan);
+        }
+        let attributes = self.attributes(layer);
+        let mapped = |types: &Types| types.iter().map(|&ty| self.retyping.types.of(ty)).collect::<Types>();
+        let plan = LayerPlan {
+            takes: mapped(&takes).into_iter().map(Some).collect(),
+            makes: mapped(&makes).into_iter().collect(),
+            attributes,
+            exception: None,
+        };
+        Some(match ops::kind(layer) {
+            LayerKind::Convert => LayerPlan { takes: plan.takes.iter().map(|_| None).collect(), ..plan },
+            LayerKind::Other if layer.bodies().is_empty() => self.ask(layer, &takes, &makes, plan),
+            _ => plan,
+        })
+    }
+
+    /// Why a layer keeps its types, where that needs no question to its operation.
+    fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
+        let Retyping { types, kept, keep_io } = self.retyping;
+        let is_of_model = self.place.is_model();
+        if kept.contains(self.place, layer.id()) && (is_of_model || !is_end_of_body(layer)) {
+            return Some(Exception::Kept);
+        }
+        match ops::kind(layer) {
+            LayerKind::Parameter | LayerKind::Result if *keep_io && is_of_model => Some(Exception::Interface),
+            LayerKind::ReadValue | LayerKind::Assign => {
+                let variable = layer.attribute("variable_id").filter(|name| self.variables.contains(*name));
+                variable.map(|_| Exception::Interface)
+            }
+            LayerKind::Constant if self.is_marked(layer) => Some(Exception::Marked),
+            LayerKind::Convert => {
+                let to = layer.outputs().first()?.element_type();
+                rounds(*takes.first()?, to, types.of(to)).then_some(Exception::Rounds)
+            }
+            _ if layer.operation().is_none() && layer.bodies().is_empty() => Some(Exception::Unknown),
+            _ => None,
+        }
+    }
+
+    /// Whether a constant of floating-point numbers would lose a precision that a mark keeps.
+    fn is_marked(&self, constant: &Layer) -> bool {
+        let Some(from) = constant.outputs().first().map(OutputPort::element_type) else { return false };
+        let to = self.retyping.types.of(from);
+        to.is_float() && !is_exact(from, to) && Marks::of(constant, self.model.version()).keeps_precision()
+    }
+
+    /// The attributes that say a type which becomes another one, or do not say it because it is the usual one.
+    fn attributes(&self, layer: &Layer) -> SmallVec<[(&'static str, ElementType); 1]> {
+        let rows = layer.operation().into_iter().flat_map(Operation::output_type_attributes);
+        let changed = rows.filter_map(|row| {
+            let written = layer.attribute(row.name).or(row.default)?;
+            let from = ElementType::from_name(written.trim())?;
+            let to = self.retyping.types.of(from);
+            (to != from).then_some((row.name, to))
+        });
+        changed.collect()
+    }
+
+    /// What a layer takes and makes of what is planned: all of it, only its inputs or only its attributes, or nothing.
+    fn ask(&mut self, layer: &Layer, takes: &Types, makes: &Types, plan: LayerPlan) -> LayerPlan {
+        let new: Types = plan.takes.iter().copied().flatten().collect();
+        let attempts = [(&new, &plan.attributes[..]), (&new, &[]), (takes, &plan.attributes[..])];
+        let mut refusal = None;
+        for (takes, attributes) in attempts {
+            if attributes.is_empty() && (refusal.is_some() || takes != &new) {
+                continue;
+            }
+            match self.outputs(layer, takes, attributes) {
+                Ok(outputs) => {
+                    let made: SmallVec<[ElementType; 2]> = outputs.iter().map(|output| output.element_type).collect();
+                    let differs = made.iter().zip(&plan.makes).any(|(made, wanted)| made != wanted);
+                    let exception = refusal
+                        .map(Exception::Refused)
+                        .or_else(|| differs.then(|| Exception::Refused(format!("it makes {}", list_types(&made)))));
+                    let takes = takes.iter().copied().map(Some).collect();
+                    return LayerPlan { takes, makes: made, attributes: attributes.into(), exception };
+                }
+                Err(reason) => refusal = refusal.or(Some(reason)),
+            }
+        }
+        same(takes, makes, refusal.map(Exception::Refused))
+    }
+
+    /// What the rule of a layer gives for inputs of these types and with these attributes.
+    ///
+    /// # Errors
+    /// Why it refuses.
+    fn outputs(
+        &mut self,
+        layer: &Layer,
+        takes: &Types,
+        attributes: &[(&'static str, ElementType)],
+    ) -> Result<Outputs, String> {
+        let operation = layer.operation().ok_or_else(|| "nothing is known of it".to_owned())?;
+        let layer = with_attributes(layer, attributes);
+        let tensors = self.graph.tensors(layer.id());
+        let ports: Vec<_> =
+            tensors.iter().zip(takes).map(|(port, &ty)| OutputPort::new(ty, port.shape().clone())).collect();
+        let mut values = AttributeValues::default();
+        for finding in values.read(&layer, operation) {
+            if let Finding::Refused(fault) = finding {
+                return Err(fault.message.into());
+            }
+        }
+        let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
+        self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).map_err(|fault| fault.message.into())
+    }
+}
+
+/// Leaves Converts as they are that would do nothing, where all that takes them keeps the type that they make: they are the
+/// borders of an earlier change.
+fn leave_borders(graph: &Graph, layers: &mut Vec<(LayerId, LayerPlan)>) {
+    let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
+    let is_border = |id: LayerId| {
+        let convert = graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert)?;
+        let (source, old) = (graph.producer(id.input(0))?, convert.outputs().first()?.element_type());
+        let new = by_id.get(&id)?.makes.first().copied()?;
+        let made = by_id.get(&source.layer).and_then(|plan| plan.makes.get(source.port).copied());
+        let is_noop = new != old && made.or_else(|| Some(graph.output(source)?.element_type()))? == new;
+        let takes_old = |input: Input| {
+            by_id.get(&input.layer).is_some_and(|plan| plan.takes.get(input.port).copied().flatten() == Some(old))
+        };
+        (is_noop && graph.consumers(id.output(0)).all(takes_old)).then_some(id)
+    };
+    let borders: HashSet<_> = layers.iter().filter_map(|(id, _)| is_border(*id)).collect();
+    layers.retain(|(id, _)| !borders.contains(id));
+}
+
+/// A layer that takes and makes what it did.
+fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan {
+    LayerPlan {
+        takes: takes.iter().copied().map(Some).collect(),
+        makes: makes.iter().copied().collect(),
+        attributes: SmallVec::new(),
+        exception,
+    }
+}
+
+/// Whether a layer is where a tensor enters or leaves a body.
+fn is_end_of_body(layer: &Layer) -> bool {
+    [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
+}
+
+/// Whether a Convert to `to` loses something that one to `new` keeps, of which all values of `to` are values.
+fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {
+    new != to && !is_exact(from, to) && is_exact(to, new)
+}
+
+/// Whether every value of one type is one of another.
+fn is_exact(from: ElementType, to: ElementType) -> bool {
+    fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact())
+}
+
+/// A layer with other attributes.
+fn with_attributes(layer: &Layer, attributes: &[(&'static str, ElementType)]) -> Layer {
+    let is_other = |name: &str| attributes.iter().any(|(other, _)| *other == name);
+    let mut changed = layer.clone();
+    changed.attributes = layer.attributes().iter().filter(|attribute| !is_other(attribute.name())).cloned().collect();
+    attributes.iter().fold(changed, |layer, (name, ty)| layer.with_attribute(name, ty.name()))
+}
+
+fn list_types(types: &[ElementType]) -> String {
+    types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
