@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
     /// Rules that come with typelift; repeatable
-    #[arg(long = "use", value_name = "NAME", value_parser = library::SETS.iter().map(|set| set.name).collect::<Vec<_>>())]
+    #[arg(long = "use", value_name = "NAME", value_parser = set_names())]
     library: Vec<String>,
     /// Say why each rule matches at this layer or not, and write nothing
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
@@ -54,6 +54,13 @@ pub(crate) struct Args {
     /// Write what is done to this file as JSON, or - for standard output; for several models an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+/// The name of all sets that do not write operations out.
+const ALL: &str = "all";
+
+fn set_names() -> Vec<&'static str> {
+    library::SETS.iter().map(|set| set.name).chain([ALL]).collect()
 }
 
 /// What was done to a model, as JSON has it.
@@ -117,8 +124,17 @@ impl Args {
             let place = if self.statements.is_empty() { format!("line {line}: ") } else { String::new() };
             Failure::new(format!("{place}{error}"))
         })?;
-        let sets = self.library.iter().filter_map(|name| library::get(name));
-        Ok(script.with_rules(sets.flat_map(|set| set.rules())))
+        let mut sets: Vec<&library::Set> = Vec::new();
+        for name in &self.library {
+            let named = library::SETS.iter().filter(|set| set.name == name);
+            let all = library::all().filter(|_| name == ALL);
+            for set in named.chain(all) {
+                if !sets.iter().any(|known| known.name == set.name) {
+                    sets.push(set);
+                }
+            }
+        }
+        Ok(script.with_rules(sets.into_iter().flat_map(|set| set.rules())))
     }
 
     /// Rewrites one model.

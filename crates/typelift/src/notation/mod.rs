@@ -30,4 +30,4 @@ pub(crate) use lex::{Cursor, Quoted};
 pub(crate) use listing::{attribute_value, element_type, shape, tensor_type, word};
 pub use print::{Line, body_line};
 pub(crate) use suggest::closest;
-pub(crate) use value::{Literal, print as print_values};
+pub(crate) use value::{Literal, number, print as print_values};

@@ -124,6 +124,17 @@ impl Literal {
         }
     }
 
+    /// A whole number.
+    pub(crate) fn whole(number: i128, span: Range<usize>) -> Self {
+        Self { numbers: vec![Number::Int(number)], dims: Vec::new(), span }
+    }
+
+    /// Whether it is this one number.
+    pub(crate) fn is_number(&self, number: f64) -> bool {
+        let own = self.numbers.first().filter(|_| self.dims.is_empty()).map(|own| own.to_float());
+        own.is_some_and(|own| own == number || own as f32 == number as f32)
+    }
+
     /// Whether all its numbers are whole.
     pub(crate) fn is_whole(&self) -> bool {
         self.numbers.iter().all(|number| matches!(number, Number::Int(_)))

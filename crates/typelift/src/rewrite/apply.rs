@@ -6,9 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
-use super::matching::{self, Bindings, Look, Subject};
+use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{Match, New, Replacement, Report, RewriteError, Right, Rule, Site};
+use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
@@ -42,7 +42,6 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rewrite(&mut self, rules: &[Rule]) -> Result<Report, RewriteError> {
-        check(rules)?;
         if !may_match(self, rules) {
             return Ok(Report::default());
         }
@@ -65,7 +64,6 @@ impl Model {
     /// # Errors
     /// As [`rewrite`](Self::rewrite).
     pub fn rewritten(mut self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
-        check(rules)?;
         if !may_match(&self, rules) {
             return Ok((self, Report::default()));
         }
@@ -74,28 +72,28 @@ impl Model {
     }
 }
 
-fn check(rules: &[Rule]) -> Result<(), RewriteError> {
-    let unfinished = rules.iter().find(|rule| matches!(rule.replacement, Right::None));
-    unfinished.map_or(Ok(()), |rule| Err(RewriteError::NoReplacement(rule.name().to_owned())))
-}
-
-/// The rules by the operation of their roots.
+/// The rules by the operations of their roots.
 pub(super) struct Index<'r> {
     rules: &'r [Rule],
     by_operation: FxHashMap<&'r str, Vec<usize>>,
     same: Option<usize>,
+    known: Option<usize>,
 }
 
 impl<'r> Index<'r> {
-    pub(super) fn new(rules: &'r [Rule]) -> Self {
+    pub(super) fn new(rules: &'r [Rule], is_possible: impl Fn(&Pattern) -> bool) -> Self {
         let mut by_operation = FxHashMap::<_, Vec<_>>::default();
-        for (at, rule) in rules.iter().enumerate() {
-            if let Some(root) = root_of(rule) {
-                by_operation.entry(root.operation.as_str()).or_default().push(at);
+        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| is_possible(&rule.pattern)) {
+            let mut operations = root_operations(&rule.pattern);
+            operations.sort_unstable();
+            operations.dedup();
+            for operation in operations {
+                by_operation.entry(operation).or_default().push(at);
             }
         }
         let same = rules.iter().position(|rule| matches!(rule.replacement, Right::Same));
-        Self { rules, by_operation, same }
+        let known = rules.iter().position(|rule| matches!(rule.replacement, Right::Known));
+        Self { rules, by_operation, same, known }
     }
 
     /// The rules whose patterns can match at a layer.
@@ -110,59 +108,107 @@ pub(super) fn operation_of(layer: &Layer) -> &str {
     row.map_or(layer.ty(), |row| row.name())
 }
 
-/// The operations that every match of a rule has.
-fn operations(rule: &Rule) -> impl Iterator<Item = &str> {
-    let mut pending = rule.pattern.roots.clone();
-    std::iter::from_fn(move || {
-        while let Some(at) = pending.pop() {
-            let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { continue };
-            if !term.optional {
-                pending.extend_from_slice(&term.inputs);
-                return Some(term.operation.as_str());
+/// The operations that a layer can have at which a pattern matches.
+pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut pending = pattern.side.roots.clone();
+    while let Some(at) = pending.pop() {
+        match &pattern.side.terms[at].kind {
+            TermKind::Layer(term) => {
+                found.push(term.operation.as_str());
+                pending.extend(term.inputs.first().filter(|_| term.optional));
             }
-            pending.extend(term.inputs.first());
+            TermKind::Chain(chain) => {
+                found.extend(normal::operations(chain.kind));
+                let required = chain.factors.iter().filter(|factor| !factor.optional);
+                if chain.literal.is_none() && required.clone().count() <= 1 {
+                    pending.extend(required.map(|factor| factor.term));
+                }
+            }
+            TermKind::Either(branches) => pending.extend(branches.iter().map(|branch| branch.term)),
+            TermKind::Name { name, .. } => {
+                pending.extend(pattern.names[*name].definition.as_ref().map(|definition| definition.term));
+            }
+            _ => {}
         }
-        None
-    })
+    }
+    found
 }
 
-pub(super) fn root_of(rule: &Rule) -> Option<&LayerTerm> {
-    match rule.pattern.roots.first().map(|&root| &rule.pattern.terms[root].kind) {
+/// Of each of these lists, every match has one of the operations.
+fn operations<'p>(pattern: &'p Pattern, term: usize) -> Vec<Vec<&'p str>> {
+    let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
+    match &pattern.side.terms[term].kind {
+        TermKind::Layer(layer) if layer.optional => all(&mut layer.inputs.first().copied().into_iter()),
+        TermKind::Layer(layer) => {
+            let certain = layer.inputs.len() - layer.optional_inputs.min(layer.inputs.len());
+            let mut found: Vec<_> = all(&mut layer.inputs[..certain].iter().copied());
+            found.push(vec![layer.operation.as_str()]);
+            found
+        }
+        TermKind::Chain(chain) => {
+            all(&mut chain.factors.iter().filter(|factor| !factor.optional).map(|factor| factor.term))
+        }
+        TermKind::Either(branches) => {
+            let firsts = branches.iter().map(|branch| operations(pattern, branch.term).into_iter().next());
+            firsts.collect::<Option<Vec<_>>>().map(|lists| vec![lists.concat()]).unwrap_or_default()
+        }
+        TermKind::Name { name, .. } => match &pattern.names[*name].definition {
+            Some(definition) => operations(pattern, definition.term),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
+    match pattern.side.roots.first().map(|&root| &pattern.side.terms[root].kind) {
         Some(TermKind::Layer(layer)) => Some(layer),
         _ => None,
     }
 }
 
+/// Whether a pattern can match in a model that has these operations.
+fn is_possible(pattern: &Pattern, present: &FxHashSet<&str>) -> bool {
+    let Some(&root) = pattern.side.roots.first() else { return false };
+    operations(pattern, root).iter().all(|any| any.iter().any(|name| present.contains(name)))
+}
+
+/// The operations that a model has.
+fn present(model: &Model) -> FxHashSet<&str> {
+    model.graphs().iter().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
+}
+
 /// Whether any rule can match, as far as that can be seen without types and shapes.
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
-    let index = Index::new(rules);
+    let present = present(model);
+    let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs = model.graphs();
     // Most rules that match nowhere ask for an operation that is nowhere.
-    let present: FxHashSet<&str> = graphs.iter().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect();
-    let possible: Vec<_> = rules.iter().map(|rule| operations(rule).all(|name| present.contains(name))).collect();
     index.same.is_some()
+        || index.known.is_some()
         || graphs.iter().any(|(_, graph)| {
             let subject = Subject::new(graph, model.weights());
             let fits = |layer: &Layer| {
-                let mut rules = index.of(layer).filter(|&at| possible[at]).map(|at| &rules[at]);
-                rules.any(|rule| matching::at(&subject, rule, layer, Look::Structure).is_some())
+                let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
+                patterns.any(|pattern| matching::at(&subject, pattern, layer, Look::Structure).is_some())
             };
-            possible.contains(&true) && graph.unordered().any(fits)
+            !index.by_operation.is_empty() && graph.unordered().any(fits)
         })
 }
 
 /// A match that will be applied.
-struct Found {
-    rule: usize,
-    bound: Bindings,
+pub(super) struct Found {
+    pub(super) rule: usize,
+    pub(super) bound: Bindings,
     /// Of layers that compute the same, the one that stays.
-    same: Option<LayerId>,
+    pub(super) same: Option<LayerId>,
 }
 
 /// What happens to the other replacements when one is refused. A caller that skips it also accepts one with fewer known
 /// dims.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OnRefusal {
+pub(super) enum OnRefusal {
     Fails,
     Skips,
 }
@@ -187,23 +233,22 @@ fn apply_all(
     rules: &[Rule],
     refusal: OnRefusal,
 ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
-    let index = Index::new(rules);
     let known: HashSet<_> = errors(&crate::infer(model)).into_iter().collect();
     let mut report = Report::default();
-    let mut generations = FxHashMap::<(Place, LayerId), u32>::default();
+    let mut all_skipped = Vec::new();
+    let mut memory = Memory::default();
     let first_size = size(model);
     // Where in the report each sweep begins.
     let mut sweeps = Vec::new();
     loop {
-        let found: Vec<_> =
-            model.graphs().into_iter().rev().map(|(place, graph)| (place, find(model, graph, &index))).collect();
+        let found = find_all(model, rules, &memory);
         if found.iter().all(|(_, found)| found.is_empty()) {
-            return Ok((report, Vec::new()));
+            return Ok((report, all_skipped));
         }
         let mut sweep = Sweep {
             rules,
             refusal,
-            generations: &mut generations,
+            memory: &mut memory,
             sites: Vec::new(),
             constants: Added::default(),
             failure: None,
@@ -221,7 +266,16 @@ fn apply_all(
         if let Err(error) = result {
             return Err(sweep.failure.unwrap_or_else(|| breaks(&sites, error.to_string())));
         }
-        let Some(last) = sites.last() else { return Ok((report, skipped)) };
+        report.skipped.extend(skipped.iter().filter_map(RewriteError::to_skipped));
+        let only_skips = !skipped.is_empty();
+        all_skipped.extend(skipped);
+        let Some(last) = sites.last() else {
+            // What was skipped is not tried again; another rule may fit there.
+            if only_skips {
+                continue;
+            }
+            return Ok((report, all_skipped));
+        };
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
             // Rules that feed each other may take turns.
             let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
@@ -235,6 +289,23 @@ fn apply_all(
         sweeps.push(report.applied.len());
         report.applied.extend(sites);
     }
+}
+
+/// What one sweep must know of those before it.
+#[derive(Default)]
+struct Memory {
+    /// How many times over a layer was made from what rules made.
+    generations: FxHashMap<(Place, LayerId), u32>,
+    /// The layers at which a rule, by its position, is not tried again.
+    settled: FxHashSet<(Place, LayerId, usize)>,
+}
+
+/// The matches in all graphs, innermost first.
+fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
+    let present = present(model);
+    let index = Index::new(rules, |pattern| is_possible(pattern, &present));
+    let graphs = model.graphs().into_iter().rev();
+    graphs.map(|(place, graph)| (place.clone(), find(model, graph, &index, &place, memory))).collect()
 }
 
 fn size(model: &Model) -> usize {
@@ -259,7 +330,7 @@ fn errors(diagnostics: &[Diagnostic]) -> Vec<(Code, Option<LayerId>, String)> {
 }
 
 /// The matches in one graph that do not overlap, those nearest to the outputs first.
-fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
+fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
     let Ok(order) = graph.topological_order() else { return Vec::new() };
     let subject = Subject::new(graph, model.weights());
     let mut taken = FxHashSet::default();
@@ -267,7 +338,10 @@ fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
     for &id in order.iter().rev() {
         let Some(layer) = graph.layer(id).filter(|layer| !taken.contains(&layer.id())) else { continue };
         for rule in index.of(layer) {
-            let Some(bound) = matching::at(&subject, &index.rules[rule], layer, Look::Whole) else { continue };
+            if !memory.settled.is_empty() && memory.settled.contains(&(place.clone(), id, rule)) {
+                continue;
+            }
+            let Some(bound) = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole) else { continue };
             if bound.layers.iter().any(|(layer, _)| taken.contains(layer)) {
                 continue;
             }
@@ -275,6 +349,10 @@ fn find(model: &Model, graph: &Graph, index: &Index) -> Vec<Found> {
             found.push(Found { rule, bound, same: None });
             break;
         }
+    }
+    if let Some(rule) = index.known {
+        let is_settled = |id| memory.settled.contains(&(place.clone(), id, rule));
+        found.extend(known::layers(model, graph, rule, &mut taken, is_settled));
     }
     if let Some(rule) = index.same {
         found.extend(same_layers((graph, model.version()), &order, rule, &mut taken));
@@ -326,8 +404,7 @@ fn same_layers(
 struct Sweep<'s> {
     rules: &'s [Rule],
     refusal: OnRefusal,
-    /// How many times over a layer was made from what rules made.
-    generations: &'s mut FxHashMap<(Place, LayerId), u32>,
+    memory: &'s mut Memory,
     sites: Vec<Site>,
     /// The constants that were added to the graph at hand.
     constants: Added,
@@ -361,9 +438,13 @@ impl Sweep<'_> {
     }
 
     fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
+        let root = found.bound.layers.first().map(|&(root, _)| root);
+        let rule = found.rule;
+        let skips = self.refusal == OnRefusal::Skips || self.rules[rule].tries;
         match edit.attempt(|edit| self.replace(edit, place, path, found)) {
-            Err(_) if self.refusal == OnRefusal::Skips && self.failure.is_some() => {
+            Err(_) if skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
+                self.memory.settled.extend(root.map(|root| (place.clone(), root, rule)));
                 // Some of them may be gone.
                 self.constants = Added::default();
                 Ok(())
@@ -379,7 +460,7 @@ impl Sweep<'_> {
         let at = refer(layer);
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
-        let marks = MatchMarks::of(edit, rule, &found.bound);
+        let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
         let Placed { added, root_stays } = match edit
             .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
         {
@@ -405,13 +486,16 @@ impl Sweep<'_> {
             return Err(EditError::Other(String::new()));
         }
         marks.hand_on(edit, added.iter().copied().chain(root_stays.then_some(root)))?;
-        let generation = |id: LayerId| self.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
+        let generation = |id: LayerId| self.memory.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
         // Layers that may be used elsewhere stay, so they do not count; the others are consumed.
-        let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(rule, at));
+        let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(&rule.pattern, at));
         let generation = consumed.map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
         self.oldest = self.oldest.max(generation);
         for &id in added.iter().chain([&root]) {
-            self.generations.insert((place.clone(), id), generation);
+            self.memory.generations.insert((place.clone(), id), generation);
+            if rule.once {
+                self.memory.settled.insert((place.clone(), id, found.rule));
+            }
         }
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
@@ -433,12 +517,12 @@ struct MatchMarks {
 }
 
 impl MatchMarks {
-    fn of(edit: &Edit<'_>, rule: &Rule, bound: &Bindings) -> Self {
+    fn of(edit: &Edit<'_>, pattern: &Pattern, bound: &Bindings) -> Self {
         let mut marks = Self::default();
-        for &(id, _) in bound.layers.iter().filter(|&&(_, at)| !is_shared(rule, at)) {
+        for &(id, _) in bound.layers.iter().filter(|&&(_, at)| !is_shared(pattern, at)) {
             marks.layers = marks.layers.and(&edit.marks(id));
         }
-        for tensor in bound.tensors.iter().flatten() {
+        for tensor in bound.names.iter().flatten().filter_map(Bound::tensor) {
             if edit.layer(tensor.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Constant) {
                 marks.constants = marks.constants.and(&edit.marks(tensor.layer));
             }
@@ -451,6 +535,8 @@ impl MatchMarks {
         for id in new {
             let marks = match edit.layer(id).map(ops::kind) {
                 None => continue,
+                // It widens a constant as the one did that it was made for.
+                Some(LayerKind::Convert) if edit.marks(id).is_decompression() && widens_constant(edit, id) => continue,
                 Some(LayerKind::Constant) => self.constants.clone(),
                 Some(LayerKind::Convert) => self.layers.clone(),
                 Some(_) => self.layers.clone().of_computation(),
@@ -463,13 +549,19 @@ impl MatchMarks {
     }
 }
 
+/// Whether a layer is fed by a constant.
+fn widens_constant(graph: &Graph, id: LayerId) -> bool {
+    let source = graph.producer(id.input(0)).and_then(|source| graph.layer(source.layer));
+    source.is_some_and(|layer| ops::kind(layer) == LayerKind::Constant)
+}
+
 /// Whether a term of the pattern may be used outside of the match.
-fn is_shared(rule: &Rule, at: usize) -> bool {
-    matches!(rule.pattern.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
+fn is_shared(pattern: &Pattern, at: usize) -> bool {
+    matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
 
 /// Whether a layer is what the model takes, gives or keeps, and so stays.
-fn is_own(layer: &Layer) -> bool {
+pub(super) fn is_own(layer: &Layer) -> bool {
     matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
 }
 
@@ -542,10 +634,10 @@ fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
 }
 
 /// What took the place of a match.
-struct Placed {
-    added: Vec<LayerId>,
+pub(super) struct Placed {
+    pub(super) added: Vec<LayerId>,
     /// Whether the root does something else now; otherwise other tensors replace its own.
-    root_stays: bool,
+    pub(super) root_stays: bool,
 }
 
 /// Puts the right side of a rule in the place of a match.
@@ -558,7 +650,6 @@ fn replace(
     refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
-        Right::None => Ok(Placed { added: Vec::new(), root_stays: true }),
         Right::Same => {
             // It may have gone with what another rule removed; then the next sweep finds one that is there.
             let same = found.same.filter(|&same| edit.layer(same).is_some());
@@ -570,7 +661,7 @@ fn replace(
             Ok(Placed { added: Vec::new(), root_stays: same.is_none() })
         }
         Right::Code(code) => {
-            let matched = Match::new(edit, edit.weights(), rule, &found.bound);
+            let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
             let mut new = New { edit, added: Vec::new() };
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
@@ -578,15 +669,17 @@ fn replace(
             match replacement {
                 Replacement::Layer(draft) => edit.morph(root, draft.new, &draft.inputs)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal)?,
+                Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal)?,
             }
             Ok(Placed { added, root_stays })
         }
         Right::Written(write) => {
-            let matched = Match::new(edit, edit.weights(), rule, &found.bound);
+            let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
             let side = rule.written(write, &matched)?;
             build(edit, rule, &side, found, root, constants, refusal)
         }
         Right::Side(side) => build(edit, rule, side, found, root, constants, refusal),
+        Right::Known => known::replace(edit, &found.bound, root, constants, refusal),
     }
 }
 
@@ -602,20 +695,27 @@ fn build(
 ) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
     let matched = found.bound.layers.iter().filter_map(|&(id, at)| {
-        let TermKind::Layer(term) = &rule.pattern.terms[at].kind else { return None };
+        let TermKind::Layer(term) = &rule.pattern.side.terms[at].kind else { return None };
         let inputs = edit.producers(id).into_iter().flatten().collect();
-        Some(Matched { at, term, layer: edit.layer(id)?.clone(), inputs })
+        Some(Matched { at, term, layer: edit.layer(id)?.clone(), inputs, is_root: id == root })
     });
     let matched: Vec<_> = matched.collect();
-    let (tensors, variables) = (&found.bound.tensors[..], &found.bound.variables[..]);
-    // Text that code wrote repeats what it uses twice.
-    let shared = matches!(rule.replacement, Right::Written(_)).then(Vec::new);
-    let mut build = Build { edit, side, tensors, variables, matched: &matched, constants, added: Vec::new(), shared };
+    let mut build = Build {
+        edit,
+        side,
+        names: &rule.pattern.names,
+        bound: &found.bound.names,
+        variables: &found.bound.variables,
+        matched: &matched,
+        constants,
+        added: Vec::new(),
+        shared: Vec::new(),
+    };
     if let &[term] = &side.roots[..] {
         let tensor = build.build_root(term, root, expected)?;
         let added = build.added;
         if let Some(tensor) = tensor {
-            let own = root_of(rule).map_or(0, |term| term.output);
+            let own = root_of(&rule.pattern).map_or(0, |term| term.output);
             swap(edit, root.output(own), tensor, refusal)?;
         }
         return Ok(Placed { added, root_stays: tensor.is_none() });
@@ -638,7 +738,7 @@ fn swap_all(
 }
 
 /// Redirects the consumers of `old` to `new`, whose type and shape must be at least as well known.
-fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
+pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
         && (was != is && was != ElementType::Dynamic || !refusal.allows(&shape, &new_shape))

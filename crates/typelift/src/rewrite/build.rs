@@ -3,15 +3,18 @@
 use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
-use super::constant::{compute, default_type};
-use super::matching::{same_value, self_describe};
+use super::constant::default_type;
+use super::evaluate::{Evaluator, Lack};
+use super::matching::{Bound, same_value, self_describe};
 use super::parse::rows_of;
-use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Rest, Side, TermKind};
-use crate::array::Array;
+use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Name, Rest, Side, TermKind};
+use super::values;
+use crate::array::{Array, Data};
 use crate::edit::Edit;
 use crate::graph::{EditError, Layer, LayerId, NewLayer, Output};
-use crate::notation::Literal;
-use crate::ops::{self, LayerKind};
+use crate::notation::number;
+use crate::ops::{self, AttrKind, LayerKind};
+use crate::shape::Shape;
 
 /// Constants of more elements are not looked up among those that were added.
 const MOST_SHARED: usize = 64;
@@ -20,8 +23,9 @@ const MOST_SHARED: usize = 64;
 pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
     pub(super) side: &'b Side,
+    pub(super) names: &'b [Name],
     /// By name.
-    pub(super) tensors: &'b [Option<Output>],
+    pub(super) bound: &'b [Option<Bound>],
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     /// The layers that were matched.
     pub(super) matched: &'b [Matched<'b>],
@@ -29,8 +33,8 @@ pub(super) struct Build<'b, 'm> {
     pub(super) constants: &'b mut Added,
     /// The layers that were added.
     pub(super) added: Vec<LayerId>,
-    /// What they were made from, where terms that say the same share a layer.
-    pub(super) shared: Option<Vec<(Ready, LayerId)>>,
+    /// What they were made from: terms that say the same share a layer.
+    pub(super) shared: Vec<(Ready, LayerId)>,
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
@@ -43,6 +47,7 @@ pub(super) struct Matched<'b> {
     pub(super) term: &'b LayerTerm,
     pub(super) layer: Layer,
     pub(super) inputs: Vec<Output>,
+    pub(super) is_root: bool,
 }
 
 /// A layer with its inputs, which is not in the graph yet.
@@ -51,6 +56,28 @@ pub(super) struct Ready {
     /// The revisions to try, the best first.
     revisions: Vec<NewLayer>,
     inputs: Vec<Output>,
+}
+
+/// A constant in a graph; if it is shared, the one that was added before.
+pub(super) fn constant(
+    edit: &mut Edit<'_>,
+    constants: &mut Added,
+    array: &Array,
+    share: bool,
+) -> Result<Output, EditError> {
+    let dims: Vec<_> = array.dims.iter().map(|&dim| dim as u64).collect();
+    let bytes = array
+        .encode()
+        .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
+    let key = (array.element_type, dims, bytes);
+    if let Some(&known) = constants.get(&key).filter(|known| share && edit.layer(known.layer).is_some()) {
+        return Ok(known);
+    }
+    let output = edit.constant(key.0, &key.1, &key.2)?;
+    if share {
+        constants.insert(key, output);
+    }
+    Ok(output)
 }
 
 impl Build<'_, '_> {
@@ -81,31 +108,38 @@ impl Build<'_, '_> {
     /// The tensor of a term, with what it takes to make it.
     pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         match &self.side.terms[term].kind {
-            TermKind::Name { name, .. } => {
-                self.tensors[*name].ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
+            TermKind::Name { name, .. } | TermKind::Else { name, .. }
+                if matches!(self.bound[*name], Some(Bound::Tensor(_))) =>
+            {
+                let tensor = self.bound[*name].as_ref().and_then(Bound::tensor);
+                tensor.ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
             }
+            TermKind::Else { name, otherwise } if self.bound[*name].is_none() => self.build_input(*otherwise, expected),
             TermKind::Layer(layer) => {
-                let ready = self.ready(layer, None, false)?;
+                let mut ready = self.ready(layer, None, false)?;
+                let term = &self.side.terms[term];
+                if let (true, Some(&ty)) = (rows_of(layer).is_empty(), term.element_types.first()) {
+                    let shape = term.shape.clone().unwrap_or_else(Shape::dynamic);
+                    for new in &mut ready.revisions {
+                        *new = new.clone().with_output(ty, shape.clone());
+                    }
+                }
                 Ok(self.build_layer(ready)?.output(layer.output))
             }
-            TermKind::Literal(_) | TermKind::Compute(..) => {
+            _ => {
                 let array = self.array(term, expected)?;
-                self.put(&array, false)
+                self.put_like(term, &array, false)
             }
-            TermKind::Any => Err(EditError::Other("`_` is any tensor".to_owned())),
         }
     }
 
     /// A layer, of those that say the same one for all.
     fn build_layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
-        if self.shared.is_none() {
-            return self.add(ready);
-        }
-        if let Some(&(_, id)) = self.shared.iter().flatten().find(|(known, _)| *known == ready) {
+        if let Some(&(_, id)) = self.shared.iter().find(|(known, _)| *known == ready) {
             return Ok(id);
         }
         let id = self.add(ready.clone())?;
-        self.shared.iter_mut().for_each(|shared| shared.push((ready.clone(), id)));
+        self.shared.push((ready, id));
         Ok(id)
     }
 
@@ -115,41 +149,99 @@ impl Build<'_, '_> {
         Ok(id)
     }
 
+    /// The same without factors and parts of a sum that stand for nothing in this match.
+    fn simplest(&self, mut term: usize) -> usize {
+        let is_absent = |term: usize| match &self.side.terms[term].kind {
+            TermKind::Name { name, .. } => self.bound[*name].is_none() && self.names[*name].neutral.is_some(),
+            _ => false,
+        };
+        while let TermKind::Compute(Function::Multiply | Function::Add, of) = &self.side.terms[term].kind {
+            let (left, right) = (self.simplest(of[0]), self.simplest(of[1]));
+            term = match (is_absent(left), is_absent(right)) {
+                (false, true) => left,
+                (true, false) => right,
+                _ => return term,
+            };
+        }
+        term
+    }
+
     /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.
     fn build_input(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        let term = self.simplest(term);
+        let evaluator = self.evaluator();
+        let is_value = match &self.side.terms[term].kind {
+            TermKind::Layer(_) | TermKind::Any => false,
+            TermKind::Name { name, .. } => !matches!(self.bound[*name], Some(Bound::Tensor(_))),
+            TermKind::Else { name, otherwise } => match self.bound[*name] {
+                Some(Bound::Tensor(_)) => false,
+                Some(_) => true,
+                None => evaluator.is_free(*otherwise),
+            },
+            _ => true,
+        };
+        if !is_value {
+            return self.build_tensor(term, expected);
+        }
+        let array = self.array(term, expected)?;
+        self.put_like(term, &array, array.len() <= MOST_SHARED)
+    }
+
+    fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator {
+            graph: self.edit,
+            weights: self.edit.weights(),
+            side: self.side,
+            names: self.names,
+            names_bound: self.bound,
+            variables: self.variables,
+            plain: false,
+        }
+    }
+
+    /// A constant, stored as narrowly as the compressed constant that it is computed from.
+    fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
+        let Some((convert, narrow)) = self.compressed_in(term, array).filter(|_| array.len() > 1) else {
+            return self.put(array, share);
+        };
+        let Some(stored) = array.converted(narrow) else { return self.put(array, share) };
+        let stored = self.put(&stored, share)?;
+        let id = self.edit.add(NewLayer::convert(array.element_type), &[stored])?;
+        self.edit.copy_metadata(convert, id)?;
+        self.added.push(id);
+        Ok(id.output(0))
+    }
+
+    /// The Convert that widens a constant which a term is computed from, and the type that is stored.
+    fn compressed_in(&self, term: usize, array: &Array) -> Option<(LayerId, ElementType)> {
         match &self.side.terms[term].kind {
-            TermKind::Literal(_) | TermKind::Compute(..) => {
-                let array = self.array(term, expected)?;
-                self.put(&array, array.len() <= MOST_SHARED)
+            TermKind::Compute(_, of) => of.iter().find_map(|&term| self.compressed_in(term, array)),
+            TermKind::Name { name, .. } | TermKind::Else { name, .. } => {
+                let tensor = self.bound[*name].as_ref()?.tensor()?;
+                let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
+                let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
+                let is_stored =
+                    self.edit.layer(narrow.layer).is_some_and(|from| ops::kind(from) == LayerKind::Constant);
+                let (from, to) = (self.type_of(Some(narrow)), self.type_of(Some(tensor)));
+                let widens = from.is_float() && to == array.element_type && from.bits() < to.bits();
+                (is_stored && widens).then_some((layer.id(), from))
             }
-            _ => self.build_tensor(term, expected),
+            _ => None,
         }
     }
 
     fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
-        let dims: Vec<_> = array.dims.iter().map(|&dim| dim as u64).collect();
-        let bytes = array
-            .encode()
-            .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
-        let key = (array.element_type, dims, bytes);
-        if let Some(&known) = self.constants.get(&key).filter(|known| share && self.edit.layer(known.layer).is_some()) {
-            return Ok(known);
-        }
-        let output = self.edit.constant(key.0, &key.1, &key.2)?;
+        let output = constant(self.edit, self.constants, array, share)?;
         self.added.push(output.layer);
-        if share {
-            self.constants.insert(key, output);
-        }
         Ok(output)
     }
 
     /// The inputs of a layer first, literals last: they take their type from the others.
     fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>, is_root: bool) -> Result<Ready, EditError> {
-        let is_literal = |at: usize| matches!(self.side.terms[at].kind, TermKind::Literal(_)) || self.is_free(at);
-        let later: Vec<bool> = term.inputs.iter().map(|&at| is_literal(at)).collect();
-        let mut inputs = vec![None; term.inputs.len()];
-        for (input, &at) in
-            inputs.iter_mut().zip(&term.inputs).zip(&later).filter(|(_, later)| !**later).map(|(pair, _)| pair)
+        let given = self.given(term)?;
+        let later: Vec<bool> = given.iter().map(|&at| self.evaluator().is_free(at)).collect();
+        let mut inputs = vec![None; given.len()];
+        for (input, &at) in inputs.iter_mut().zip(given).zip(&later).filter(|(_, later)| !**later).map(|(pair, _)| pair)
         {
             *input = Some(self.build_input(at, None)?);
         }
@@ -157,7 +249,7 @@ impl Build<'_, '_> {
         for at in 0..inputs.len() {
             if later[at] {
                 let ty = self.type_for(term, at, &types, expected)?;
-                inputs[at] = Some(self.build_input(term.inputs[at], Some(ty))?);
+                inputs[at] = Some(self.build_input(given[at], Some(ty))?);
                 types[at] = ty;
             }
         }
@@ -168,20 +260,19 @@ impl Build<'_, '_> {
         Ok(Ready { revisions: self.revisions(term, inputs.len(), is_root)?, inputs })
     }
 
+    /// The inputs of a layer up to the first that stands for nothing in this match.
+    fn given<'t>(&self, term: &'t LayerTerm) -> Result<&'t [usize], EditError> {
+        let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
+        let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
+        if term.inputs[count..].iter().all(|&at| is_absent(at)) {
+            return Ok(&term.inputs[..count]);
+        }
+        Err(EditError::Other(format!("an input of {} is missing, and there are others after it", term.operation)))
+    }
+
     /// The layer that `...` is about, if it was matched.
     fn matched_by(&self, rest: Rest) -> Option<&Matched<'_>> {
         self.matched.iter().find(|matched| rest == Rest::Of(matched.at))
-    }
-
-    /// Whether a term is arithmetic on literals alone.
-    fn is_free(&self, at: usize) -> bool {
-        match &self.side.terms[at].kind {
-            TermKind::Literal(_) => true,
-            TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
-            TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
-            TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
-            TermKind::Any | TermKind::Name { .. } | TermKind::Layer(_) => false,
-        }
     }
 
     fn type_of(&self, output: Option<Output>) -> ElementType {
@@ -199,7 +290,7 @@ impl Build<'_, '_> {
         let rows = rows_of(term);
         let known = |ty: &ElementType| *ty != ElementType::Dynamic;
         let row = rows.iter().find(|row| row.input_counts().contains(&types.len())).or(rows.first());
-        let whole = self.is_whole(term.inputs[at]);
+        let whole = self.evaluator().is_whole(term.inputs[at]);
         let Some(row) = row else { return Ok(types.iter().copied().find(known).unwrap_or(default_type(whole))) };
         let groups = row.tied_inputs().groups(types);
         let tied = groups.iter().find(|group| group.contains(&at));
@@ -215,15 +306,6 @@ impl Build<'_, '_> {
         })
     }
 
-    fn is_whole(&self, at: usize) -> bool {
-        match &self.side.terms[at].kind {
-            TermKind::Literal(literal) => literal.is_whole(),
-            TermKind::Compute(Function::Divide | Function::Sqrt | Function::Exp, _) => false,
-            TermKind::Compute(_, of) => of.iter().all(|&at| self.is_whole(at)),
-            TermKind::Any | TermKind::Name { .. } | TermKind::Layer(_) => false,
-        }
-    }
-
     /// The matched layer that a new one takes its other attributes from: what neither side of the rule says stays as it is.
     fn source_of_attributes(&self, term: &LayerTerm, is_root: bool) -> Result<Option<&Matched<'_>>, EditError> {
         if term.more_attributes != Rest::None {
@@ -232,7 +314,7 @@ impl Build<'_, '_> {
         let mut same = self.matched.iter().filter(|matched| matched.term.operation == term.operation);
         let Some(first) = same.next() else { return Ok(None) };
         // The root is the first of all.
-        if is_root && self.matched.first().is_some_and(|root| root.at == first.at) {
+        if is_root && first.is_root {
             return Ok(Some(first));
         }
         let open = first.open_attributes(term);
@@ -265,12 +347,13 @@ impl Build<'_, '_> {
         let ty = rows.first().map_or(term.operation.as_str(), |row| ops::file_spelling(row.name()));
         let written = term.attributes.iter().map(|attribute| {
             let value = match &attribute.value {
-                AttributeValue::Text(text) => text.as_str(),
-                AttributeValue::Variable(at) => self.variables[*at].as_deref().unwrap_or_default(),
+                AttributeValue::Text(text) => text.clone(),
+                AttributeValue::Variable(at) => self.variables[*at].as_deref().unwrap_or_default().to_owned(),
+                AttributeValue::Term(at) => self.attribute_text(&rows, &attribute.name, *at)?,
             };
-            (attribute.name.as_str(), value)
+            Ok((attribute.name.as_str(), value))
         });
-        let written: Vec<_> = written.collect();
+        let written: Vec<_> = written.collect::<Result<_, EditError>>()?;
         let source = self.source_of_attributes(term, is_root)?;
         let new = |version: &String| {
             let row = ops::lookup(ty, version);
@@ -282,7 +365,8 @@ impl Build<'_, '_> {
                 return Err(format!("{ty}-{version} does not have `{name}`"));
             }
             let taken = source.map_or(Ok(Vec::new()), |source| source.attributes_for(term, row))?;
-            let attributes = taken.into_iter().chain(written.iter().copied());
+            let written = written.iter().map(|(name, value)| (*name, value.as_str()));
+            let attributes = taken.into_iter().chain(written);
             Ok(attributes.fold(NewLayer::new(ty, version), |new, (name, value)| new.with_attribute(name, value)))
         };
         let (mut fitting, mut fault) = (Vec::new(), None);
@@ -314,50 +398,32 @@ impl Build<'_, '_> {
         Err(refusal.unwrap_or_else(|| EditError::Other("it has no revision".to_owned())))
     }
 
-    fn type_named_by(&self, variable: usize) -> Result<ElementType, EditError> {
-        let name = self.variables[variable].as_deref().unwrap_or_default();
-        ElementType::from_name(name).ok_or_else(|| EditError::Other(format!("`{name}` is not an element type")))
-    }
-
     /// The values of a constant term.
     fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, EditError> {
-        match &self.side.terms[term].kind {
-            TermKind::Literal(literal) => literal_array(literal, expected),
-            TermKind::Name { name, .. } => {
-                let layer = self.tensors[*name].and_then(|tensor| self.edit.layer(tensor.layer));
-                let layer = layer.filter(|layer| ops::kind(layer) == LayerKind::Constant);
-                let values = |layer: &Layer| {
-                    let (element_type, dims) = layer.stored_as()?;
-                    layer.values(self.edit.weights(), element_type, dims)
-                };
-                let array = layer.and_then(values);
-                array.ok_or_else(|| {
-                    let name = layer.map_or("it", Layer::name);
-                    EditError::Other(format!("the values of the constant `{name}` are not known, or not numbers"))
-                })
-            }
-            TermKind::Compute(function, of) => {
-                // A literal takes the type of what it is computed with.
-                let first = of.iter().find(|&&at| !self.is_free(at)).map(|&at| self.array(at, None)).transpose()?;
-                let wanted = first.as_ref().map(|array| array.element_type).or(expected);
-                let indices = matches!(function, Function::Transpose | Function::Reshape);
-                let of = of.iter().enumerate().map(|(position, &at)| match position {
-                    1.. if indices => self.array(at, Some(ElementType::I64)),
-                    _ => self.array(at, wanted),
-                });
-                let of = of.collect::<Result<Vec<_>, _>>()?;
-                let function = match (*function, expected) {
-                    (Function::Convert(None), Some(to)) => Function::Convert(Some(to)),
-                    (Function::ConvertTo(variable), _) => Function::Convert(Some(self.type_named_by(variable)?)),
-                    (function, _) => function,
-                };
-                compute(function, &of).map_err(EditError::Other)
-            }
-            TermKind::Any | TermKind::Layer(_) => {
-                Err(EditError::Other("only constants can be computed with".to_owned()))
-            }
-        }
+        self.evaluator().array(term, expected).map_err(refusal)
     }
+
+    /// The numbers of a term as an attribute has them.
+    fn attribute_text(&self, rows: &[&ops::Operation], name: &str, term: usize) -> Result<String, EditError> {
+        let array = Evaluator { plain: true, ..self.evaluator() }.array(term, None).map_err(refusal)?;
+        let kind = rows.iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);
+        let is_list = matches!(kind, Some(AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Floats));
+        if array.len() != 1 && !is_list {
+            return Err(EditError::Other(format!("`{name}` is one number, and there are {}", array.len())));
+        }
+        let texts: Vec<String> = match &array.data {
+            Data::Ints(values) => values.iter().map(|value| value.to_string()).collect(),
+            Data::Floats(values) => values.iter().map(|&value| number(ElementType::F32, value as f32 as f64)).collect(),
+        };
+        Ok(texts.join(", "))
+    }
+}
+
+fn refusal(lack: Lack) -> EditError {
+    EditError::Other(match lack {
+        Lack::Absent => "a name of the rule stands for nothing in this match".to_owned(),
+        Lack::Reason(reason) => reason,
+    })
 }
 
 impl Matched<'_> {
@@ -405,11 +471,4 @@ impl Matched<'_> {
 
 fn is_in(attributes: &[AttributeTerm], name: &str) -> bool {
     attributes.iter().any(|attribute| attribute.name == name)
-}
-
-fn literal_array(literal: &Literal, expected: Option<ElementType>) -> Result<Array, EditError> {
-    let ty = expected.unwrap_or_else(|| default_type(literal.is_whole()));
-    let array = literal.to_array(ty, &literal.dims);
-    array
-        .ok_or_else(|| EditError::Other(format!("a number of the rule is needed as {ty} here, which does not hold it")))
 }

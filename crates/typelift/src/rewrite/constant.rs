@@ -24,6 +24,28 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
             transpose(x, &order.map_err(|_| "the order of axes must not be negative".to_owned())?)
         }
         (Function::Reshape, [x, dims]) => reshape(x, &dims.to_integers()),
+        (Function::Gather, [x, indices]) => pick(x, indices.to_integers().into_iter()),
+        (Function::Slice, [x, at]) => {
+            let at = at.first_integer().unwrap_or(0);
+            pick(x, at..at + 1).map(|x| x.reshaped(x.dims[1..].into()).unwrap_or(x))
+        }
+        (Function::Slice, [x, from, to]) => slice(x, from.first_integer(), to.first_integer()),
+        (Function::Product, [x]) => {
+            let product = x.to_floats().iter().product();
+            Ok(Array::scalar(x.element_type, product))
+        }
+        (Function::Concat, all) => concat(all),
+        (Function::Power, [x, y]) if x.element_type.is_float() => elementwise(function, x, y),
+        (Function::Power, [x, _]) => Err(format!("a power of {} may not be exact", x.element_type)),
+        (
+            Function::Equal
+            | Function::NotEqual
+            | Function::Less
+            | Function::LessEqual
+            | Function::Greater
+            | Function::GreaterEqual,
+            [x, y],
+        ) => compare(function, x, y),
         (_, [x, y]) => elementwise(function, x, y),
         _ => Err("it takes other operands".to_owned()),
     }
@@ -45,6 +67,7 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
         Function::Add => a + b,
         Function::Subtract => a - b,
         Function::Multiply => a * b,
+        Function::Power => a.powf(b),
         _ => a / b,
     };
     let int = |a: i128, b: i128| match function {
@@ -56,6 +79,60 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
     let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::array::wrap(ty, value) == value);
     let computed = x.zip(&y, exact, float);
     computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))
+}
+
+/// The elements at these places of the first axis, negative ones counted from its end.
+fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
+    let length = *x.dims.first().ok_or("one number has no elements")?;
+    let place = |index: i64| usize::try_from(if index < 0 { index + length as i64 } else { index }).ok();
+    let places = indices.map(place).collect::<Option<Vec<_>>>();
+    let found = places.and_then(|places| x.take(0, places.into_iter()));
+    found.ok_or_else(|| format!("an index is outside of {length} elements"))
+}
+
+fn slice(x: &Array, from: Option<i64>, to: Option<i64>) -> Result<Array, String> {
+    let length = x.dims.first().map_or(0, |&length| length as i64);
+    let place = |at: i64| (if at < 0 { at + length } else { at }).clamp(0, length);
+    pick(x, place(from.unwrap_or(0))..place(to.unwrap_or(length)))
+}
+
+fn concat(all: &[Array]) -> Result<Array, String> {
+    let ty = all.first().map_or(ElementType::I64, |first| first.element_type);
+    if all.iter().any(|part| part.dims.len() > 1 || part.element_type != ty) {
+        return Err("lists of one element type can be joined, and nothing else".to_owned());
+    }
+    let dims: Few<usize> = [all.iter().map(Array::len).sum()].into_iter().collect();
+    Ok(if ty.is_float() {
+        Array::floats(ty, dims, all.iter().flat_map(Array::to_floats).collect())
+    } else {
+        Array::ints(ty, dims, all.iter().flat_map(Array::to_integers).map(i128::from))
+    })
+}
+
+/// Whether two constants are equal, or each element of one is less than that of the other, and so on. Lists of other
+/// lengths are not equal.
+fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
+    let truth = |holds| Array::booleans(Few::new(), [holds]);
+    let is_alone = x.len() == 1 || y.len() == 1;
+    let equality = matches!(function, Function::Equal | Function::NotEqual);
+    let Some(dims) = broadcast(&x.dims, &y.dims).filter(|_| x.len() == y.len() || is_alone) else {
+        return if equality { Ok(truth(function == Function::NotEqual)) } else { Err("lengths differ".to_owned()) };
+    };
+    let (x, y) = (stretch(x, &dims), stretch(y, &dims));
+    let by = |a: f64, b: f64| match function {
+        Function::Equal => a == b,
+        Function::NotEqual => a != b,
+        Function::Less => a < b,
+        Function::LessEqual => a <= b,
+        Function::Greater => a > b,
+        _ => a >= b,
+    };
+    let all: Vec<_> = x.to_floats().iter().zip(y.to_floats()).map(|(&a, b)| by(a, b)).collect();
+    Ok(match function {
+        Function::NotEqual => truth(all.contains(&true)),
+        Function::Equal => truth(!all.contains(&false)),
+        _ => Array::booleans(dims, all),
+    })
 }
 
 fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::Rule;
-use super::apply::{operation_of, root_of};
+use super::apply::{operation_of, root_of, root_operations};
 use super::matching::{self, Miss, Subject};
 use crate::diagnostic::LayerRef;
 use crate::graph::{FindError, Graph, Layer, Model, Place};
@@ -62,18 +62,21 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self, rule: &Rule, layer: Option<&str>) -> Result<Explanation, FindError> {
-        let root = root_of(rule);
-        let head = root.map_or(0..rule.text.len(), |root| root.head.clone());
-        let operation = root.map_or("", |root| root.operation.as_str());
+        let text = rule.text.clone();
+        let head = root_of(&rule.pattern).map_or(0..rule.pattern.text.len(), |root| root.head.clone());
+        let operations = root_operations(&rule.pattern);
         let look = |place: &Place, graph: &Graph, layer: &Layer| {
-            let miss =
-                matching::miss(&Subject::new(graph, self.weights()).in_body(!place.steps().is_empty()), rule, layer);
+            let miss = matching::miss(
+                &Subject::new(graph, self.weights()).in_body(!place.steps().is_empty()),
+                &rule.pattern,
+                layer,
+            );
             let explanation = |reason, span| Explanation {
                 rule: rule.name().to_owned(),
                 layer: Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path_of(place) }),
                 matches: miss.is_none(),
                 reason,
-                text: rule.text.clone(),
+                text: text.clone(),
                 operation: layer.ty().to_owned(),
                 span,
             };
@@ -88,7 +91,7 @@ impl Model {
             let (graph, layer) = found.ok_or_else(|| FindError::Unknown(name.to_owned()))?;
             return Ok(look(&place, graph, layer).1);
         }
-        let is_root = |layer: &Layer| operation_of(layer) == operation;
+        let is_root = |layer: &Layer| operations.contains(&operation_of(layer));
         let mut best: Option<(usize, Explanation)> = None;
         for (place, graph) in self.graphs().into_iter().rev() {
             for layer in graph.layers().filter(|layer| is_root(layer)) {
@@ -102,8 +105,8 @@ impl Model {
             rule: rule.name().to_owned(),
             layer: None,
             matches: false,
-            reason: Some(format!("the model does not have a layer {operation}")),
-            text: rule.text.clone(),
+            reason: Some(format!("the model does not have a layer {}", operations.join(" or "))),
+            text: text.clone(),
             operation: String::new(),
             span: head.clone(),
         }))

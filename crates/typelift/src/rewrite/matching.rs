@@ -1,31 +1,51 @@
 //! Finding where a pattern fits.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
+use std::sync::Arc;
 
 use compact_str::CompactString;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::Rule;
+use super::evaluate::{Evaluator, Lack};
 use super::parse::rows_of;
-use super::term::{AttributeTerm, AttributeValue, LayerTerm, Rest, Side, Term, TermKind};
+use super::pattern::Pattern;
+use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Name, Rest, Setting, Side, Term, TermKind};
+use super::values::{self, MOST_COMPUTED};
 use crate::array::{self, Array};
 use crate::graph::{Graph, Layer, LayerId, Output};
 use crate::notation::Literal;
 use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::weights::Weights;
 
-/// Constants with more elements are not kept in memory.
-const MOST_KEPT: usize = 64;
 /// Limit on the steps of one attempt to fit a pattern.
 const MOST_STEPS: usize = 1 << 14;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Bound {
+    Tensor(Output),
+    /// The values of constants that were folded.
+    Values(Arc<Array>),
+    /// A number of whatever type is needed.
+    Number(f64),
+}
+
+impl Bound {
+    pub(super) fn tensor(&self) -> Option<Output> {
+        match self {
+            Self::Tensor(tensor) => Some(*tensor),
+            _ => None,
+        }
+    }
+}
 
 /// What a match binds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
     /// By name.
-    pub(super) tensors: SmallVec<[Option<Output>; 4]>,
+    pub(super) names: SmallVec<[Option<Bound>; 4]>,
     /// By variable.
     pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
     /// The layers that were matched, with the term of each; the root first.
@@ -46,12 +66,15 @@ pub(super) struct Subject<'a> {
     pub(super) weights: &'a Weights,
     /// Whether the graph is a body.
     in_body: bool,
-    constants: RefCell<FxHashMap<LayerId, Option<Array>>>,
+    /// Layers that are computed from constants alone.
+    derived: OnceCell<FxHashSet<LayerId>>,
+    /// The values of small constants.
+    constants: RefCell<FxHashMap<Output, Option<Arc<Array>>>>,
 }
 
 impl<'a> Subject<'a> {
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Self { graph, weights, in_body: false, constants: RefCell::default() }
+        Self { graph, weights, in_body: false, derived: OnceCell::new(), constants: RefCell::default() }
     }
 
     /// The same for a graph that is a body, or not.
@@ -68,13 +91,67 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn holds(&self, layer: &Layer, literal: &Literal) -> bool {
-        let Some((ty, dims)) = layer.stored_as() else { return false };
+    /// Whether a tensor is a constant, or computed from constants alone.
+    pub(super) fn is_constant(&self, tensor: Output) -> bool {
+        let Some(layer) = self.graph.layer(tensor.layer) else { return false };
+        ops::kind(layer) == LayerKind::Constant || self.derived().contains(&layer.id())
+    }
+
+    /// Layers other than constants whose values are known from constants: conversions of any size, the rest if small.
+    fn derived(&self) -> &FxHashSet<LayerId> {
+        self.derived.get_or_init(|| {
+            let mut found = FxHashSet::default();
+            for id in self.graph.topological_order().unwrap_or_default() {
+                let Some(layer) = self.graph.layer(id) else { continue };
+                if layer.inputs().is_empty() || ops::kind(layer) == LayerKind::Constant || !values::computes(layer) {
+                    continue;
+                }
+                let is_small = |layer: &Layer| {
+                    let counts = layer.outputs().iter().filter_map(|port| port.shape().element_count());
+                    counts.max().is_none_or(|count| count <= MOST_COMPUTED as u64)
+                };
+                let is_known = |from: &Layer| ops::kind(from) == LayerKind::Constant || found.contains(&from.id());
+                let feeds = self.graph.feeds(id);
+                let needed = if values::is_conversion(layer) { 1 } else { feeds.len() };
+                let known = feeds.iter().take(needed).all(|feed| feed.is_some_and(|(from, _)| is_known(from)));
+                if known && (values::is_conversion(layer) || is_small(layer)) {
+                    found.insert(id);
+                }
+            }
+            found
+        })
+    }
+
+    /// The values of a constant that has few of them.
+    pub(super) fn small(&self, tensor: Output) -> Option<Arc<Array>> {
+        let count = match self.graph.layer(tensor.layer)?.stored_as() {
+            Some((_, dims)) => dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64)),
+            None => self.graph.output(tensor)?.shape().element_count(),
+        };
+        if count.is_none_or(|count| count > MOST_COMPUTED as u64) {
+            return None;
+        }
+        let mut constants = self.constants.borrow_mut();
+        let values = || values::values(self.graph, self.weights, tensor).map(Arc::new);
+        constants.entry(tensor).or_insert_with(values).clone()
+    }
+
+    /// The number that every element of a small constant is.
+    pub(super) fn number(&self, tensor: Output) -> Option<f64> {
+        let values = self.small(tensor)?;
+        let values = values.to_floats();
+        let first = *values.first()?;
+        values.iter().all(|&value| value == first || value.is_nan() && first.is_nan()).then_some(first)
+    }
+
+    fn holds(&self, tensor: Output, literal: &Literal) -> bool {
+        let Some(layer) = self.graph.layer(tensor.layer) else { return false };
+        let Some((ty, dims)) = layer.stored_as() else {
+            return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
+        };
         let Some(count) = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) else { return false };
-        if count <= MOST_KEPT {
-            let mut constants = self.constants.borrow_mut();
-            let array = constants.entry(layer.id()).or_insert_with(|| layer.values(self.weights, ty, dims));
-            return array.as_ref().is_some_and(|array| literal.is_held_by(array));
+        if count <= MOST_COMPUTED {
+            return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
         }
         // Of a large constant the first value decides most of the time.
         let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
@@ -82,6 +159,25 @@ impl<'a> Subject<'a> {
             holds(smallvec![1]) && holds(dims)
         } else {
             literal.numbers.len() == count && holds(dims)
+        }
+    }
+
+    /// Whether two names of one text stand for the same.
+    fn is_same(&self, a: &Bound, b: &Bound) -> bool {
+        let values = |bound: &Bound| match bound {
+            Bound::Tensor(tensor) if self.is_constant(*tensor) => {
+                self.small(*tensor).or_else(|| values::values(self.graph, self.weights, *tensor).map(Arc::new))
+            }
+            Bound::Tensor(_) | Bound::Number(_) => None,
+            Bound::Values(values) => Some(values.clone()),
+        };
+        match (a, b) {
+            (Bound::Tensor(a), Bound::Tensor(b)) if a == b => true,
+            (Bound::Number(a), Bound::Number(b)) => a == b,
+            (Bound::Number(number), other) | (other, Bound::Number(number)) => {
+                values(other).is_some_and(|values| values.len() == 1 && values.to_floats()[0] as f32 == *number as f32)
+            }
+            _ => matches!((values(a), values(b)), (Some(a), Some(b)) if a == b),
         }
     }
 }
@@ -102,72 +198,90 @@ pub(super) enum Look {
     Structure,
 }
 
-/// Whether the pattern of a rule fits with its root at this layer, and what it binds then.
-pub(super) fn at(subject: &Subject, rule: &Rule, layer: &Layer, look: Look) -> Option<Bindings> {
-    let mut search = Search::new(subject, rule, look, false);
+/// Whether a pattern fits with its root at this layer, and what it binds then.
+pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, look: Look) -> Option<Bindings> {
+    let mut search = Search::new(subject, pattern, look, false);
     search.run(layer).then_some(search.bound)
 }
 
 /// Why the pattern does not fit there; `None` if it does.
-pub(super) fn miss(subject: &Subject, rule: &Rule, layer: &Layer) -> Option<Miss> {
-    let mut search = Search::new(subject, rule, Look::Whole, true);
+pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Option<Miss> {
+    let mut search = Search::new(subject, pattern, Look::Whole, true);
     if search.run(layer) { None } else { search.miss }
 }
 
 /// One attempt to fit a pattern.
-struct Search<'a> {
-    subject: &'a Subject<'a>,
-    rule: &'a Rule,
-    look: Look,
+pub(super) struct Search<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    pattern: &'a Pattern,
+    pub(super) look: Look,
     explains: bool,
-    bound: Bindings,
+    pub(super) bound: Bindings,
     /// What must still fit, the next last.
-    goals: SmallVec<[(usize, Output); 4]>,
+    pub(super) goals: SmallVec<[(usize, Output); 4]>,
     /// How many terms fit so far.
-    progress: usize,
+    pub(super) progress: usize,
     steps: usize,
     miss: Option<Miss>,
 }
 
 impl<'a> Search<'a> {
-    fn new(subject: &'a Subject<'a>, rule: &'a Rule, look: Look, explains: bool) -> Self {
+    fn new(subject: &'a Subject<'a>, pattern: &'a Pattern, look: Look, explains: bool) -> Self {
         let bound = Bindings {
-            tensors: SmallVec::from_elem(None, rule.names.len()),
-            variables: SmallVec::from_elem(None, rule.variables.len()),
+            names: SmallVec::from_elem(None, pattern.names.len()),
+            variables: SmallVec::from_elem(None, pattern.variables.len()),
             layers: SmallVec::new(),
         };
-        Self { subject, rule, look, explains, bound, goals: SmallVec::new(), progress: 0, steps: 0, miss: None }
+        Self { subject, pattern, look, explains, bound, goals: SmallVec::new(), progress: 0, steps: 0, miss: None }
     }
 
-    fn side(&self) -> &'a Side {
-        &self.rule.pattern
+    pub(super) fn side(&self) -> &'a Side {
+        &self.pattern.side
+    }
+
+    pub(super) fn name(&self, name: usize) -> &'a Name {
+        &self.pattern.names[name]
     }
 
     fn run(&mut self, layer: &Layer) -> bool {
         let Some(&root) = self.side().roots.first() else { return false };
-        let TermKind::Layer(term) = &self.side().terms[root].kind else { return false };
+        let span = self.head_of(root);
+        let port = match &self.side().terms[root].kind {
+            TermKind::Layer(term) => term.output,
+            _ => 0,
+        };
         let outputs = &self.side().outputs;
         if !outputs.is_empty() && outputs.len() != layer.outputs().len() {
             let found = layer.outputs().len();
-            return self.refuse(term.head.clone(), || format!("has {found} outputs"));
+            return self.refuse(span, || format!("has {found} outputs"));
         }
         for (port, &name) in outputs.iter().enumerate() {
-            self.bound.tensors[name] = Some(layer.id().output(port));
+            self.bound.names[name] = Some(Bound::Tensor(layer.id().output(port)));
         }
         if outputs.is_empty() && layer.outputs().len() > 1 {
-            let used = (0..layer.outputs().len()).filter(|&port| port != term.output);
-            let other =
-                used.into_iter().find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
-            if let Some(other) = other {
-                return self
-                    .refuse(term.head.clone(), || format!("has an output {other} that is used; write `(a, b) = …`"));
+            let mut others = (0..layer.outputs().len()).filter(|&other| other != port);
+            let used = others.find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
+            if let Some(other) = used {
+                return self.refuse(span, || format!("has an output {other} that is used; write `(a, b) = …`"));
             }
         }
-        self.match_layer(root, term, layer, layer.id().output(term.output))
+        if let Some(root) = self.pattern.names.iter().position(|name| name.text == "root" && name.definition.is_none())
+        {
+            self.bound.names[root].get_or_insert(Bound::Tensor(layer.id().output(port)));
+        }
+        self.match_goal(root, layer.id().output(port))
+    }
+
+    /// Where the operation of a term is written.
+    fn head_of(&self, term: usize) -> Range<usize> {
+        match &self.side().terms[term].kind {
+            TermKind::Layer(layer) => layer.head.clone(),
+            _ => self.side().terms[term].span.clone(),
+        }
     }
 
     /// Records why a term does not fit, if it got as far as any other.
-    fn refuse(&mut self, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
+    pub(super) fn refuse(&mut self, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         if self.explains && self.miss.as_ref().is_none_or(|miss| miss.progress < self.progress) {
             self.miss = Some(Miss { progress: self.progress, span, reason: reason() });
         }
@@ -179,8 +293,20 @@ impl<'a> Search<'a> {
         self.refuse(term.span.clone(), || format!("{} is not a constant{border}", self_describe(layer)))
     }
 
+    /// Tries something, and puts everything back if it does not fit.
+    pub(super) fn attempt(&mut self, fits: impl FnOnce(&mut Self) -> bool) -> bool {
+        let goals = self.goals.clone();
+        let bound = self.bound.clone();
+        let done = fits(self);
+        if !done {
+            self.goals = goals;
+            self.bound = bound;
+        }
+        done
+    }
+
     /// Fits what is left. Where it cannot, everything is as before.
-    fn solve(&mut self) -> bool {
+    pub(super) fn solve(&mut self) -> bool {
         let Some((at, tensor)) = self.goals.pop() else { return self.finish() };
         self.steps += 1;
         self.progress += 1;
@@ -206,46 +332,105 @@ impl<'a> Search<'a> {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &term.kind {
             TermKind::Any => self.meets_constraints(at, tensor) && self.solve(),
-            TermKind::Name { constant: true, .. } | TermKind::Literal(_) if ops::kind(layer) != LayerKind::Constant => {
+            TermKind::Name { constant: true, .. } | TermKind::Literal(_) if !self.subject.is_constant(tensor) => {
                 self.refuse_no_constant(term, layer)
             }
-            TermKind::Name { name, .. } => self.meets_constraints(at, tensor) && self.match_name(term, *name, tensor),
-            TermKind::Literal(literal) => self.match_literal(term, literal, layer) && self.solve(),
+            TermKind::Name { name, .. } => {
+                self.meets_constraints(at, tensor) && self.match_name(term, *name, Bound::Tensor(tensor))
+            }
+            TermKind::Literal(literal) => self.match_literal(term, literal, tensor) && self.solve(),
             TermKind::Layer(inner) => self.match_layer(at, inner, layer, tensor) || self.match_without(inner, tensor),
-            TermKind::Compute(..) => false,
+            TermKind::Chain(chain) => self.match_chain(at, chain, tensor),
+            TermKind::Either(branches) => branches.iter().any(|branch| self.match_branch(branch, tensor)),
+            TermKind::Variable(_) | TermKind::Type(_) | TermKind::Else { .. } | TermKind::Compute(..) => false,
+        }
+    }
+
+    fn match_branch(&mut self, branch: &Branch, tensor: Output) -> bool {
+        self.attempt(|search| {
+            for setting in &branch.with {
+                let holds = match setting {
+                    Setting::Never => false,
+                    Setting::Variable(variable, value) => match &search.bound.variables[*variable] {
+                        Some(bound) => same_value(bound, value, None),
+                        None => {
+                            search.bound.variables[*variable] = Some(value.as_str().into());
+                            true
+                        }
+                    },
+                    Setting::Name(name, number) => search.binds(*name, Bound::Number(*number)),
+                };
+                if !holds {
+                    return false;
+                }
+            }
+            search.match_goal(branch.term, tensor)
+        })
+    }
+
+    /// Binds a name, or compares what is bound to it.
+    pub(super) fn binds(&mut self, name: usize, to: Bound) -> bool {
+        match &self.bound.names[name] {
+            Some(bound) => self.subject.is_same(bound, &to),
+            None => {
+                self.bound.names[name] = Some(to);
+                true
+            }
         }
     }
 
     /// Binds a name to a tensor, or compares the tensor with the one that the name has.
-    fn match_name(&mut self, term: &Term, name: usize, tensor: Output) -> bool {
-        match self.bound.tensors[name] {
-            Some(bound) if bound != tensor => {
-                let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
-                let text = &self.rule.names[name].text;
-                self.refuse(term.span.clone(), || {
-                    format!("{} is another tensor than the other `{text}`", self_describe(layer))
-                })
-            }
-            Some(_) => self.solve(),
-            None => {
-                self.bound.tensors[name] = Some(tensor);
-                let fits = self.solve();
-                if !fits {
-                    self.bound.tensors[name] = None;
+    fn match_name(&mut self, term: &Term, name: usize, to: Bound) -> bool {
+        if self.bound.names[name].is_some() {
+            return match to {
+                _ if self.binds(name, to.clone()) => self.solve(),
+                Bound::Tensor(tensor) => {
+                    let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
+                    let text = &self.name(name).text;
+                    self.refuse(term.span.clone(), || {
+                        format!("{} is another tensor than the other `{text}`", self_describe(layer))
+                    })
                 }
-                fits
-            }
+                _ => self.refuse(term.span.clone(), || "it is another constant".to_owned()),
+            };
         }
+        let Some(definition) = &self.name(name).definition else {
+            self.bound.names[name] = Some(to);
+            let fits = self.solve();
+            if !fits {
+                self.bound.names[name] = None;
+            }
+            return fits;
+        };
+        let Bound::Tensor(tensor) = to else { return false };
+        let outputs = &definition.outputs;
+        let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
+        if !outputs.is_empty() && (layer.outputs().len() != outputs.len() || outputs.get(tensor.port) != Some(&name)) {
+            return self.refuse(term.span.clone(), || {
+                format!("it is output {} of {} of {}", tensor.port, layer.outputs().len(), self_describe(layer))
+            });
+        }
+        self.attempt(|search| {
+            for (port, &other) in outputs.iter().enumerate() {
+                search.bound.names[other] = Some(Bound::Tensor(layer.id().output(port)));
+            }
+            search.bound.names[name] = Some(Bound::Tensor(tensor));
+            let first = if outputs.is_empty() { tensor } else { layer.id().output(0) };
+            search.goals.push((definition.term, first));
+            search.solve()
+        })
     }
 
-    fn match_literal(&mut self, term: &Term, literal: &Literal, layer: &Layer) -> bool {
-        if self.subject.holds(layer, literal) {
+    fn match_literal(&mut self, term: &Term, literal: &Literal, tensor: Output) -> bool {
+        if self.subject.holds(tensor, literal) {
             return true;
         }
-        let weights = self.subject.weights;
-        // Another constant is nearer to a match than what is not one.
+        let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
+        // Prefer a different constant over a non-constant when ranking partial matches.
         self.progress += 1;
-        self.refuse(term.span.clone(), || format!("{} holds {}", self_describe(layer), value_of(layer, weights)));
+        let values = self.subject.small(tensor);
+        let values = values.or_else(|| small_constant(layer, self.subject.weights).map(Arc::new));
+        self.refuse(term.span.clone(), || format!("{} holds {}", self_describe(layer), value_of(values.as_deref())));
         self.progress -= 1;
         false
     }
@@ -338,9 +523,24 @@ impl<'a> Search<'a> {
                     true
                 }
             },
+            &AttributeValue::Term(at) => self.match_number(at, value),
         };
         let name = &term.name;
         same || self.refuse(term.span.clone(), || format!("{} has {name}={value}", self_describe(layer)))
+    }
+
+    /// The number of an attribute against what a pattern has in its place.
+    fn match_number(&mut self, at: usize, value: &str) -> bool {
+        let Ok(number) = value.trim().parse::<f64>() else { return false };
+        match &self.side().terms[at].kind {
+            TermKind::Name { name, .. } => self.binds(*name, Bound::Number(number)),
+            TermKind::Literal(literal) => literal.is_number(number),
+            TermKind::Chain(chain) => {
+                let ty = typelift_promote::ElementType::F32;
+                chain.factors.is_empty() && chain.literal.as_ref().is_some_and(|literal| literal.is(number, ty))
+            }
+            _ => false,
+        }
     }
 
     /// The inputs, those of a commutative operation in both orders.
@@ -348,11 +548,9 @@ impl<'a> Search<'a> {
         let producers = self.subject.graph.feeds(layer.id());
         let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
         let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().map(output).collect();
-        let open = term.more_inputs != Rest::None;
-        let counts = |feeds: &SmallVec<[Output; 4]>| match feeds.len().checked_sub(term.inputs.len()) {
-            Some(more) => more == 0 || open,
-            None => false,
-        };
+        let (most, open) = (term.inputs.len(), term.more_inputs != Rest::None);
+        let counts =
+            |feeds: &SmallVec<[Output; 4]>| feeds.len() + term.optional_inputs >= most && (feeds.len() <= most || open);
         let Some(feeds) = feeds.filter(counts) else {
             let found = producers.iter().flatten().count();
             return self.refuse(term.head.clone(), || format!("{} has {found} inputs", self_describe(layer)));
@@ -361,11 +559,16 @@ impl<'a> Search<'a> {
         let commutes = row.is_some_and(Operation::is_commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
         let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mark = self.goals.len();
+        if let Rest::Outputs(name) = term.more_inputs {
+            return self.match_outputs(term, name, &feeds[most..]);
+        }
         for order in orders {
             // The first input is looked at first.
             for (at, &input) in term.inputs.iter().enumerate().rev() {
-                let feed = order.get(at).map_or(feeds[at], |&at| feeds[at]);
-                self.goals.push((input, feed));
+                let feed = order.get(at).map_or(at, |&at| at);
+                if let Some(&feed) = feeds.get(if commutes { feed } else { at }) {
+                    self.goals.push((input, feed));
+                }
             }
             if self.solve() {
                 return true;
@@ -375,44 +578,79 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Whether layers inside the match are used by nothing else, and the rule's own condition holds.
+    /// Whether these are all outputs of one layer in their order, and the layer is what `where` says.
+    fn match_outputs(&mut self, term: &LayerTerm, name: usize, feeds: &[Output]) -> bool {
+        let Some(definition) = &self.name(name).definition else { return false };
+        let Some(first) = feeds.first() else { return false };
+        let count = self.subject.graph.layer(first.layer).map_or(0, |layer| layer.outputs().len());
+        let in_order = feeds.iter().enumerate().all(|(port, feed)| *feed == first.layer.output(port));
+        if !in_order || feeds.len() != count {
+            let text = &self.name(name).text;
+            return self.refuse(term.head.clone(), || format!("its inputs are not all of `{text}` in their order"));
+        }
+        self.attempt(|search| {
+            search.bound.names[name] = Some(Bound::Tensor(*first));
+            search.goals.push((definition.term, *first));
+            search.solve()
+        })
+    }
+
+    /// Whether layers inside the match are used by nothing else, and the conditions hold.
     fn finish(&mut self) -> bool {
         let graph = self.subject.graph;
         for &(layer, at) in self.bound.layers.iter().skip(1) {
-            let TermKind::Layer(term) = &self.side().terms[at].kind else { continue };
-            if term.shared {
-                continue;
-            }
+            let term = &self.side().terms[at];
+            let (head, operation) = match &term.kind {
+                TermKind::Layer(layer) if layer.shared => continue,
+                TermKind::Layer(layer) => (layer.head.clone(), Some(&layer.operation)),
+                _ => (term.span.clone(), None),
+            };
             let outputs = graph.layer(layer).map_or(0, |layer| layer.outputs().len());
             let mut uses = (0..outputs).flat_map(|port| graph.consumers(layer.output(port)));
             let other = uses.find(|input| self.bound.layers.iter().all(|(inside, _)| *inside != input.layer));
             if let Some(other) = other {
-                self.progress += self.side().terms.len();
                 let describe = |id| graph.layer(id).map(self_describe).unwrap_or_default();
-                let (head, operation) = (term.head.clone(), &term.operation);
-                self.refuse(head, || {
-                    format!(
-                        "{} is also used by {}; write `{operation}&` to allow it",
-                        describe(layer),
-                        describe(other.layer)
-                    )
-                });
-                self.progress -= self.side().terms.len();
-                return false;
+                let help = operation.map_or_else(String::new, |it| format!("; write `{it}&` to allow it"));
+                let reason = || format!("{} is also used by {}{help}", describe(layer), describe(other.layer));
+                return self.refuse_late(1, head, reason);
             }
         }
-        if self.look == Look::Structure {
-            return true;
+        self.look == Look::Structure || self.meets_conditions()
+    }
+
+    /// Records a reason that counts more than any term that does not fit.
+    fn refuse_late(&mut self, stage: usize, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
+        let ahead = stage * self.side().terms.len();
+        self.progress += ahead;
+        self.refuse(span, reason);
+        self.progress -= ahead;
+        false
+    }
+
+    fn meets_conditions(&mut self) -> bool {
+        let evaluator = Evaluator {
+            graph: self.subject.graph,
+            weights: self.subject.weights,
+            side: self.side(),
+            names: &self.pattern.names,
+            names_bound: &self.bound.names,
+            variables: &self.bound.variables,
+            plain: true,
+        };
+        let failed = self.pattern.predicates.iter().find_map(|predicate| match evaluator.holds(predicate.term) {
+            Ok(()) | Err(Lack::Absent) => None,
+            Err(Lack::Reason(reason)) => Some((predicate, reason)),
+        });
+        if let Some((predicate, reason)) = failed {
+            let span = self.side().terms[predicate.term].span.clone();
+            return self.refuse_late(2, span, || format!("`{}` does not hold: {reason}", predicate.text));
         }
-        let Some(condition) = &self.rule.condition else { return true };
-        match condition(&super::Match::new(self.subject.graph, self.subject.weights, self.rule, &self.bound)) {
+        let Some(condition) = &self.pattern.condition else { return true };
+        match condition(&super::Match::new(self.subject.graph, self.subject.weights, self.pattern, &self.bound)) {
             Ok(()) => true,
             Err(reason) => {
-                self.progress += 2 * self.side().terms.len();
                 let root = self.side().roots.first().map_or(0..0, |&root| self.side().terms[root].span.clone());
-                self.refuse(root, || reason);
-                self.progress -= 2 * self.side().terms.len();
-                false
+                self.refuse_late(2, root, || reason)
             }
         }
     }
@@ -465,9 +703,9 @@ pub(super) fn self_describe(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }
 
-fn value_of(layer: &Layer, weights: &Weights) -> String {
-    match small_constant(layer, weights) {
-        Some(array) if array.len() <= 16 => crate::notation::print_values(&array),
+fn value_of(values: Option<&Array>) -> String {
+    match values {
+        Some(array) if array.len() <= 16 => crate::notation::print_values(array),
         Some(_) => "other values".to_owned(),
         None => "values that are not known".to_owned(),
     }

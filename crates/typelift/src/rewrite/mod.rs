@@ -28,13 +28,19 @@
 
 mod apply;
 mod build;
+mod chain;
 mod constant;
+mod evaluate;
 mod explain;
+mod known;
 pub mod library;
 mod matching;
+mod normal;
 mod parse;
+mod pattern;
 mod script;
 mod term;
+mod values;
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::str::FromStr;
@@ -45,6 +51,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 pub use explain::Explanation;
+pub use pattern::{Match, Pattern, UnknownName};
 pub use script::{Script, ScriptError};
 
 use crate::array::Array;
@@ -52,13 +59,10 @@ use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
 use crate::notation::{Cursor, NotationError};
-use crate::shape::Shape;
 use crate::weights::Weights;
-use matching::Bindings;
-use parse::Name;
+use parse::Definitions;
 use term::Side;
 
-type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 type Code = Arc<dyn Fn(&Match, &mut New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync>;
 type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 
@@ -79,31 +83,32 @@ type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 pub struct Rule {
     name: Option<String>,
     text: String,
-    pattern: Side,
-    names: Vec<Name>,
-    variables: Vec<String>,
+    pattern: Pattern,
     replacement: Right,
-    condition: Option<Condition>,
+    /// Whether a site that refuses it is left as it is.
+    tries: bool,
+    /// Whether what it made does not match it again.
+    once: bool,
 }
 
 /// What takes the place of a match.
 #[derive(Clone)]
 enum Right {
-    /// Nothing yet.
-    None,
     Side(Side),
     Code(Code),
     /// A right side as text, which depends on the match.
     Written(Writer),
     /// The first of the layers that compute the same.
     Same,
+    /// The values that a layer has, where they are known.
+    Known,
 }
 
 impl FromStr for Rule {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
-        Self::read(text, 0..text.len())
+        Self::read(text, 0..text.len(), &Definitions::default())
     }
 }
 
@@ -120,29 +125,47 @@ impl Debug for Rule {
 }
 
 impl Rule {
-    /// Reads the rule at these bytes of a text.
-    fn read(text: &str, range: std::ops::Range<usize>) -> Result<Self, NotationError> {
-        let parsed = parse::rule(text, range.clone())?;
-        let mut rule = Self {
-            name: None,
-            text: text[range.clone()].trim_end().to_owned(),
-            pattern: parsed.pattern,
-            names: parsed.names,
-            variables: parsed.variables,
-            replacement: parsed.replacement.map_or(Right::None, Right::Side),
-            condition: None,
-        };
-        for term in &mut rule.pattern.terms {
-            term.shift(range.start);
-        }
-        Ok(rule)
+    fn new(pattern: Pattern, replacement: Right) -> Self {
+        Self { name: None, text: pattern.text.clone(), pattern, replacement, tries: false, once: false }
     }
 
-    /// The rule that lets layers which compute the same be one.
-    fn same() -> Self {
-        let (pattern, names, variables) = (Side::default(), Vec::new(), Vec::new());
-        let text = "layers that compute the same".to_owned();
-        Self { name: None, text, pattern, names, variables, replacement: Right::Same, condition: None }
+    /// Reads the rule at these bytes of a text: `[try] [once] [NAME:] PATTERN => REPLACEMENT`.
+    fn read(text: &str, range: std::ops::Range<usize>, definitions: &Definitions) -> Result<Self, NotationError> {
+        let mut cursor = Cursor::within(text, range.clone());
+        let (mut tries, mut once) = (false, false);
+        loop {
+            let mut ahead = cursor.clone();
+            let word = ahead.word();
+            let is_word = ahead.peek().is_some_and(char::is_whitespace);
+            match word {
+                "try" if is_word => tries = true,
+                "once" if is_word => once = true,
+                _ => break,
+            }
+            cursor = ahead;
+        }
+        cursor.skip_space();
+        let mut ahead = cursor.clone();
+        let name = ahead.run(|c| c.is_alphanumeric() || "_-./".contains(c)).to_owned();
+        let named = !name.is_empty() && ahead.eat(":");
+        if named {
+            cursor = ahead;
+            cursor.skip_space();
+        }
+        let (pattern, right) = parse::rule(text, cursor.at..range.end, definitions)?;
+        let Some(right) = right else {
+            let error =
+                Cursor::within(text, range.end..range.end).expected("`=>` and what takes the place of the pattern");
+            return Err(error);
+        };
+        let rule = Self { tries, once, ..Self::new(pattern, Right::Side(right)) };
+        Ok(if named { rule.named(&name) } else { rule })
+    }
+
+    /// A rule that is not written in the notation.
+    fn built_in(text: &str, replacement: Right) -> Self {
+        let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
+        Self { tries: true, ..Self::new(pattern, replacement) }
     }
 
     /// The same rule under this name, by which reports and errors call it.
@@ -157,169 +180,45 @@ impl Rule {
         self.name.as_deref().unwrap_or(&self.text)
     }
 
+    /// What it looks for.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// The same rule, which leaves a site as it is where what would take its place is refused there.
+    #[must_use]
+    pub fn tried(self) -> Self {
+        Self { tries: true, ..self }
+    }
+
+    /// The same rule, which does not match again what it made.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
+
+    /// The same rule, which matches only where this holds, as [`Pattern::when`] has it.
+    #[must_use]
+    pub fn when(self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { pattern: self.pattern.when(condition), ..self }
+    }
+
     /// The operation and, where the pattern says it, the operation set of the layer at which it matches.
     pub(crate) fn root(&self) -> Option<(&str, Option<&str>)> {
-        let root = apply::root_of(self)?;
+        let root = apply::root_of(&self.pattern)?;
         Some((&root.operation, root.version.as_deref()))
     }
 
-    /// How much of it fits at a layer, and why the rest does not; `None` if it matches.
+    /// As [`Pattern::miss`].
     pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
-        let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
-        Some((miss.progress, miss.reason))
+        self.pattern.miss(graph, weights, layer)
     }
 
-    /// The same rule, which matches only where this holds; the reason why it does not is what
-    /// [`explain`](crate::Model::explain) says.
-    ///
-    /// ```
-    /// # use typelift::rewrite::Rule;
-    /// let rule = "Softmax-8(x) {axis=$a} => Softmax-1(x) {axis=$a}".parse::<Rule>()?.when(|m| {
-    ///     let axis: i64 = m.attribute("a").parse().map_err(|_| "the axis is not a number")?;
-    ///     if axis >= 0 { Ok(()) } else { Err("the axis is counted from the end".into()) }
-    /// });
-    /// # let _ = rule;
-    /// # Ok::<(), typelift::notation::NotationError>(())
-    /// ```
-    #[must_use]
-    pub fn when(mut self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
-        let earlier = self.condition.take();
-        self.condition = Some(Arc::new(move |m| {
-            earlier.as_ref().map_or(Ok(()), |earlier| earlier(m))?;
-            condition(m)
-        }));
-        self
-    }
-
-    /// The same pattern with this in its place: a layer that the root becomes, or a tensor that takes its place. Types and
-    /// shapes of new layers are inferred.
-    ///
-    /// ```
-    /// # use typelift::rewrite::Rule;
-    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Rule>()?.to(|m, new| {
-    ///     let rank = m.shape("x").and_then(|shape| shape.rank()).unwrap_or(1) as i64;
-    ///     let axis: i64 = m.attribute("a").parse().unwrap_or(0);
-    ///     Ok(new.layer("Softmax-1", &[m.tensor("x")]).with_attribute("axis", (axis + rank) % rank).into())
-    /// });
-    /// # let _ = rule;
-    /// # Ok::<(), typelift::notation::NotationError>(())
-    /// ```
-    #[must_use]
-    pub fn to(
-        mut self,
-        make: impl Fn(&Match, &mut New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync + 'static,
-    ) -> Self {
-        self.replacement = Right::Code(Arc::new(make));
-        self
-    }
-}
-
-impl Rule {
-    /// The same pattern with a right side that depends on the match: text in the notation, or the reason why there is none
-    /// and the pattern does not match.
-    ///
-    /// ```
-    /// # use typelift::rewrite::Rule;
-    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Rule>()?.writes(|m| {
-    ///     let rank = m.shape("x").and_then(|shape| shape.rank()).ok_or("the rank of `x` is not known")? as i64;
-    ///     let axis: i64 = m.attribute("a").parse().map_err(|_| "the axis is not a number")?;
-    ///     Ok(format!("Softmax-1(x) {{axis={}}}", axis.rem_euclid(rank)))
-    /// });
-    /// # let _ = rule;
-    /// # Ok::<(), typelift::notation::NotationError>(())
-    /// ```
-    #[must_use]
-    pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Self {
-        let text: Writer = Arc::new(text);
-        let written = text.clone();
-        Self { replacement: Right::Written(text), ..self.when(move |m| written(m).map(drop)) }
-    }
-
-    /// The right side that [`writes`](Self::writes) gives for a match, its terms counted as those of this pattern are.
+    /// The right side that [`writes`](Pattern::writes) gives for a match.
     fn written(&self, write: &Writer, matched: &Match) -> Result<Side, EditError> {
         let right = write(matched).map_err(EditError::Other)?;
-        let rule: Self = format!("{} => {right}", self.text)
-            .parse()
-            .map_err(|error: NotationError| EditError::Other(format!("its right side cannot be read: {error}")))?;
-        match rule.replacement {
-            Right::Side(side) => Ok(side),
-            _ => Err(EditError::Other("it has no right side".to_owned())),
-        }
-    }
-}
-
-/// A place where a pattern matches, as conditions and replacements in Rust see it.
-#[derive(Clone, Debug)]
-pub struct Match {
-    root: Layer,
-    inputs: Vec<Output>,
-    tensors: Vec<(String, Output, ElementType, Shape)>,
-    variables: Vec<(String, String)>,
-    constants: Vec<(String, Vec<f64>)>,
-}
-
-impl Match {
-    fn new(graph: &Graph, weights: &Weights, rule: &Rule, bound: &Bindings) -> Self {
-        let tensors = rule.names.iter().zip(&bound.tensors).filter_map(|(name, tensor)| {
-            let port = graph.output((*tensor)?)?;
-            Some((name.text.clone(), (*tensor)?, port.element_type(), port.shape().clone()))
-        });
-        let constants = rule.names.iter().zip(&bound.tensors).filter_map(|(name, tensor)| {
-            let layer = graph
-                .layer((*tensor)?.layer)
-                .filter(|layer| crate::ops::kind(layer) == crate::ops::LayerKind::Constant)?;
-            Some((name.text.clone(), matching::small_constant(layer, weights)?.to_floats().into_vec()))
-        });
-        let variables = rule.variables.iter().zip(&bound.variables);
-        let variables = variables.filter_map(|(name, value)| Some((name.clone(), value.as_ref()?.to_string())));
-        let root = bound.layers.first().and_then(|(root, _)| graph.layer(*root)).cloned();
-        let root = root.unwrap_or_else(|| Layer::new("", "", ""));
-        Self {
-            inputs: graph.producers(root.id()).into_iter().flatten().collect(),
-            root,
-            tensors: tensors.collect(),
-            variables: variables.collect(),
-            constants: constants.collect(),
-        }
-    }
-
-    /// The layer at which the pattern matches.
-    pub fn root(&self) -> &Layer {
-        &self.root
-    }
-
-    /// What feeds it.
-    pub fn inputs(&self) -> &[Output] {
-        &self.inputs
-    }
-
-    fn find(&self, name: &str) -> Option<&(String, Output, ElementType, Shape)> {
-        self.tensors.iter().find(|(known, ..)| known == name)
-    }
-
-    /// The tensor of a name. One that the pattern does not have is an output that no layer has, which every verb refuses.
-    pub fn tensor(&self, name: &str) -> Output {
-        self.find(name).map_or(LayerId(u64::MAX).output(0), |(_, output, ..)| *output)
-    }
-
-    /// The element type of a tensor.
-    pub fn element_type(&self, name: &str) -> Option<ElementType> {
-        self.find(name).map(|(.., ty, _)| *ty)
-    }
-
-    /// The shape of a tensor.
-    pub fn shape(&self, name: &str) -> Option<&Shape> {
-        self.find(name).map(|(.., shape)| shape)
-    }
-
-    /// The value of a variable, without its `$`; empty where the pattern does not have it.
-    pub fn attribute(&self, variable: &str) -> &str {
-        self.variables.iter().find(|(known, _)| known == variable).map_or("", |(_, value)| value)
-    }
-
-    /// The values of a constant, if it has few enough.
-    pub fn constant(&self, name: &str) -> Option<&[f64]> {
-        self.constants.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
+        let side = parse::right_side(&right, &self.pattern);
+        side.map_err(|error| EditError::Other(format!("its right side cannot be read: {error}")))
     }
 }
 
@@ -386,6 +285,8 @@ pub enum Replacement {
     Layer(Box<Draft>),
     /// Consumers of the root's first output use this tensor instead.
     Tensor(Output),
+    /// Consumers of the root's outputs use these tensors instead, one for each.
+    Tensors(Vec<Output>),
 }
 
 impl From<Draft> for Replacement {
@@ -405,6 +306,29 @@ impl From<Output> for Replacement {
 pub struct Report {
     /// Every application, in their order.
     pub applied: Vec<Site>,
+    /// The sites that refused a rule which may skip them.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A site that was left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The name of the rule.
+    pub rule: String,
+    /// The layer at which its pattern matched.
+    pub layer: LayerRef,
+    /// Why nothing could take its place.
+    pub reason: String,
+}
+
+impl Display for Skipped {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} skipped at {} `{}`", self.rule, self.layer.id, self.layer.name)?;
+        if !self.layer.path.is_empty() {
+            write!(f, " in {}", self.layer.path)?;
+        }
+        write!(f, ": {}", self.reason)
+    }
 }
 
 /// One application of a rule.
@@ -478,12 +402,16 @@ pub enum RewriteError {
         /// Where one of them was applied last.
         layer: LayerRef,
     },
-    /// A pattern without anything to take its place.
-    #[error("rule `{0}` says what to find and not what takes its place: add `=> …`")]
-    NoReplacement(String),
 }
 
 impl RewriteError {
+    /// The same as what a report says of a site that was skipped.
+    fn to_skipped(&self) -> Option<Skipped> {
+        let (Self::Refused { rule, layer, .. } | Self::Changes { rule, layer, .. }) = self else { return None };
+        let (_, reason) = self.at(layer)?;
+        Some(Skipped { rule: rule.clone(), layer: layer.clone(), reason })
+    }
+
     /// The rule that was refused at a layer, and why.
     pub(crate) fn at(&self, at: &LayerRef) -> Option<(&str, String)> {
         match self {
@@ -510,22 +438,4 @@ fn endless(rules: &[String]) -> String {
     let what =
         if rules.len() == 1 { "never stops: what it makes matches" } else { "never stop: what they make matches" };
     format!("{} {what}", list(rules))
-}
-
-/// The position of a term in a text that starts at byte `by` of the one it was read from.
-impl term::Term {
-    fn shift(&mut self, by: usize) {
-        let move_back = |span: &mut std::ops::Range<usize>| *span = span.start - by..span.end - by;
-        move_back(&mut self.span);
-        if let term::TermKind::Layer(layer) = &mut self.kind {
-            move_back(&mut layer.head);
-            layer.attributes.iter_mut().for_each(|attribute| move_back(&mut attribute.span));
-        }
-    }
-}
-
-/// Reads an expression of one tensor, which is called `_`.
-fn expression(text: &str, range: std::ops::Range<usize>) -> Result<Side, NotationError> {
-    let parsed = parse::expression(text, range.clone())?;
-    parsed.replacement.ok_or_else(|| Cursor::new(text).error(range, "expected an expression"))
 }

@@ -7,8 +7,10 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::build::{Added, Build};
-use super::term::Side;
-use super::{Report, RewriteError, Rule, expression};
+use super::matching::Bound;
+use super::parse::{Definitions, expression, starts_clause};
+use super::term::{Name, Side};
+use super::{Report, RewriteError, Rule};
 use crate::diagnostic::{Diagnostic, LayerRef};
 use crate::graph::{EditError, Input, LayerId, Model, Output};
 use crate::interface::InterfaceError;
@@ -42,6 +44,7 @@ use crate::shape::Shape;
 pub struct Script {
     statements: Vec<Statement>,
     rules: Vec<Rule>,
+    definitions: Definitions,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +85,7 @@ pub enum ScriptError {
     },
 }
 
-const WORDS: [&str; 7] = ["rename", "input", "before", "output", "after", "cut", "expect"];
+const WORDS: [&str; 8] = ["rename", "input", "before", "output", "after", "cut", "expect", "def"];
 
 impl FromStr for Script {
     type Err = NotationError;
@@ -119,7 +122,7 @@ fn lines(text: &str) -> Vec<Range<usize>> {
                 quoted = false;
                 comment = false;
                 let line = text[start..at].trim_end();
-                if depth == 0 && !line.ends_with("=>") {
+                if depth == 0 && !goes_on(line, text.get(at + 1..).unwrap_or_default()) {
                     if !Cursor::within(text, start..at).is_done() {
                         found.push(start..start + line.len());
                     }
@@ -139,6 +142,19 @@ fn lines(text: &str) -> Vec<Range<usize>> {
         found.push(start..text.len());
     }
     found
+}
+
+/// Whether a statement goes on after this, with what follows it.
+fn goes_on(line: &str, after: &str) -> bool {
+    let mut next = after.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let next = next.next().unwrap_or_default();
+    let has_names = line.split_whitespace().any(|word| word == "where");
+    let is_name = || {
+        let (name, value) = next.split_once('=').unwrap_or_default();
+        let is_name = |c: char| c.is_alphanumeric() || "_ ,.()".contains(c);
+        !value.starts_with(['=', '>']) && !name.trim().is_empty() && name.chars().all(is_name)
+    };
+    line.ends_with("=>") || line.ends_with([',', '|']) || starts_clause(next) || has_names && is_name()
 }
 
 impl Script {
@@ -173,6 +189,7 @@ impl Script {
         let word = cursor.word();
         let is_statement = cursor.peek().is_none_or(char::is_whitespace) && !cursor.sees("=>");
         let statement = match word {
+            "def" if is_statement => return self.definitions.read(text, cursor.at..range.end),
             "rename" if is_statement => {
                 Statement::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? }
             }
@@ -213,23 +230,13 @@ impl Script {
     fn rule(&mut self, text: &str, mut cursor: Cursor, range: Range<usize>) -> Result<(), NotationError> {
         let start = cursor.at;
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
-        let named = !name.is_empty() && cursor.eat(":");
-        let from = if named { cursor.at } else { start };
-        cursor.at = from;
-        cursor.skip_space();
-        let from = cursor.at;
-        let is_rule = text[from..range.end].contains("=>") || text[from..range.end].contains('(');
+        let rest = &text[start..range.end];
+        let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
         if let (false, Some(near)) = (is_rule, closest(name, WORDS)) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
             return Err(error.with_help(format!("did you mean `{near}`?")));
         }
-        let rule = Rule::read(text, from..range.end)?;
-        if matches!(rule.replacement, super::Right::None) {
-            return Err(
-                Cursor::within(text, range.end..range.end).expected("`=>` and what takes the place of the pattern")
-            );
-        }
-        self.rules.push(if named { rule.named(name) } else { rule });
+        self.rules.push(Rule::read(text, start..range.end, &self.definitions)?);
         Ok(())
     }
 
@@ -457,10 +464,12 @@ fn redirect(edit: &mut crate::edit::Edit<'_>, uses: Vec<Input>, new: Output) -> 
 
 /// Puts an expression of one tensor into the graph.
 fn compute(edit: &mut crate::edit::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
-    let tensors = [Some(of)];
+    let tensors = [Some(Bound::Tensor(of))];
+    let names = [Name { text: "_".to_owned(), constant: false, certain: true, neutral: None, definition: None }];
     let (variables, matched, mut constants) = (&[], &[], Added::default());
-    let (tensors, constants) = (&tensors, &mut constants);
-    let mut build = Build { edit, side, tensors, variables, matched, constants, added: Vec::new(), shared: None };
+    let (names, bound, constants) = (&names, &tensors, &mut constants);
+    let mut build =
+        Build { edit, side, names, bound, variables, matched, constants, added: Vec::new(), shared: Vec::new() };
     let root = side.roots.first().copied().unwrap_or_default();
     build.build_tensor(root, None)
 }

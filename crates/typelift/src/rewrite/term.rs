@@ -1,3 +1,5 @@
+//! The parts of a rule, as data.
+
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -38,7 +40,17 @@ pub(crate) enum TermKind {
     Literal(Literal),
     /// An output of a layer.
     Layer(LayerTerm),
-    /// Arithmetic on constants.
+    /// Arithmetic in a pattern, in any order and grouping.
+    Chain(Chain),
+    /// One of several patterns.
+    Either(Vec<Branch>),
+    /// The value of a variable, as numbers.
+    Variable(usize),
+    /// An element type, to be compared with.
+    Type(ElementType),
+    /// What a name stands for, or else the term.
+    Else { name: usize, otherwise: usize },
+    /// Arithmetic on constants and properties of tensors.
     Compute(Function, Vec<usize>),
 }
 
@@ -53,7 +65,9 @@ pub(crate) struct LayerTerm {
     pub(crate) optional: bool,
     pub(crate) shared: bool,
     pub(crate) inputs: Vec<usize>,
-    /// What `...` behind the inputs means.
+    /// How many of the last inputs may be missing.
+    pub(crate) optional_inputs: usize,
+    /// What `...` after the inputs means.
     pub(crate) more_inputs: Rest,
     pub(crate) attributes: Vec<AttributeTerm>,
     /// What `...` among the attributes means.
@@ -70,6 +84,8 @@ pub(crate) enum Rest {
     Any,
     /// In a replacement: what else the layer has that this term of the pattern matched.
     Of(usize),
+    /// In a pattern: all outputs, in their order, of a layer that this term matches.
+    Outputs(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -84,21 +100,231 @@ pub(crate) enum AttributeValue {
     Text(String),
     /// The variable at this position.
     Variable(usize),
+    /// The numbers of a term.
+    Term(usize),
 }
 
-/// What can be done with constants.
+/// A product or a sum. What a graph has in its place is brought into the same form.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    pub(crate) kind: ChainKind,
+    pub(crate) factors: Vec<Factor>,
+    /// The numbers among the factors, as one.
+    pub(crate) literal: Option<Number>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChainKind {
+    Product,
+    Sum,
+}
+
+impl ChainKind {
+    /// What a chain of nothing is.
+    pub(crate) fn neutral(self) -> f64 {
+        match self {
+            Self::Product => 1.0,
+            Self::Sum => 0.0,
+        }
+    }
+
+    /// Two numbers of a chain as one.
+    pub(crate) fn join(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Product => a * b,
+            Self::Sum => a + b,
+        }
+    }
+
+    /// A number that is in a chain with this power, or in a sum this many times.
+    pub(crate) fn raise(self, number: f64, power: f64) -> f64 {
+        match self {
+            Self::Product if power == -1.0 => 1.0 / number,
+            Self::Product if power == 1.0 => number,
+            Self::Product => number.powf(power),
+            Self::Sum => number * power,
+        }
+    }
+}
+
+/// A part of a product with its exponent, or of a sum with its sign.
+#[derive(Clone, Debug)]
+pub(crate) struct Factor {
+    pub(crate) term: usize,
+    pub(crate) power: f64,
+    pub(crate) optional: bool,
+}
+
+/// A number of a pattern, which constants must hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Number {
+    pub(crate) value: f64,
+    /// Whether it was written with `~`.
+    pub(crate) tolerant: bool,
+    pub(crate) span: Range<usize>,
+}
+
+/// The relative difference that `~` allows: what half precision loses, and four printed digits.
+const TOLERANCE: f64 = 1.0 / 2048.0;
+
+impl Number {
+    /// Whether a number in a constant of this type is this one.
+    pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
+        let round = |value| if ty.is_float() { crate::array::round(ty, value) } else { value };
+        value == self.value
+            || round(value) == round(self.value)
+            || value.is_nan() && self.value.is_nan()
+            || self.tolerant && (value - self.value).abs() <= TOLERANCE * self.value.abs()
+    }
+}
+
+/// One of several patterns, with what holds where it is the one.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub(crate) term: usize,
+    pub(crate) with: Vec<Setting>,
+}
+
+/// `with $m=erf`, `with lo=0`
+#[derive(Clone, Debug)]
+pub(crate) enum Setting {
+    Variable(usize, String),
+    Name(usize, f64),
+    /// What is written there is another number, so the branch never holds.
+    Never,
+}
+
+/// What can be computed of constants, and of what is known of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Add,
     Subtract,
     Multiply,
     Divide,
+    Power,
     Negate,
     Sqrt,
     Exp,
     Transpose,
     Reshape,
+    /// The elements at these indices of the first axis.
+    Gather,
+    Concat,
+    Product,
+    /// `c[from:to]` of the first axis.
+    Slice,
     Convert(Option<ElementType>),
     /// Conversion to the type that this variable is.
     ConvertTo(usize),
+    Rank,
+    /// The number of elements.
+    Size,
+    Dim,
+    Shape,
+    Type,
+    /// Axes, counted from the end.
+    Axis,
+    /// Whether all dims are known.
+    Static,
+    /// By how many inputs a tensor is used.
+    Uses,
+    /// How many dims are not known.
+    Unknown,
+    /// The bits of an element.
+    Bits,
+    /// Whether each element is greater than the one before it.
+    Sorted,
+    /// Whether a constant varies along this axis of a tensor alone, when it is broadcast to it.
+    Channel,
+    /// The values of such a constant along the axis, as a list.
+    Along,
+    /// A list laid along an axis of a tensor, or along several of them.
+    On,
+    /// Whether no element is 0 or false.
+    All,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    /// Whether the first is one of the others.
+    In,
+}
+
+impl Function {
+    /// Whether its second operand is a tensor, of which no values are needed.
+    pub(crate) fn looks_at_second(self) -> bool {
+        matches!(self, Self::Axis | Self::Channel | Self::Along | Self::On)
+    }
+
+    /// Whether its first operand is a tensor, of which no values are needed.
+    pub(crate) fn measures(self) -> bool {
+        matches!(
+            self,
+            Self::Rank
+                | Self::Size
+                | Self::Dim
+                | Self::Shape
+                | Self::Type
+                | Self::Static
+                | Self::Uses
+                | Self::Unknown
+                | Self::Bits
+        )
+    }
+}
+
+/// The functions by their names, with the numbers of operands that they take.
+pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
+    ("sqrt", Function::Sqrt, 1, 1),
+    ("exp", Function::Exp, 1, 1),
+    ("transpose", Function::Transpose, 1, 2),
+    ("reshape", Function::Reshape, 2, 2),
+    ("convert", Function::Convert(None), 1, 1),
+    ("gather", Function::Gather, 2, 2),
+    ("concat", Function::Concat, 1, 8),
+    ("product", Function::Product, 1, 1),
+    ("rank", Function::Rank, 1, 1),
+    ("size", Function::Size, 1, 1),
+    ("dim", Function::Dim, 2, 2),
+    ("shape", Function::Shape, 1, 1),
+    ("type", Function::Type, 1, 1),
+    ("axis", Function::Axis, 2, 2),
+    ("static", Function::Static, 1, 1),
+    ("uses", Function::Uses, 1, 1),
+    ("unknown", Function::Unknown, 1, 1),
+    ("bits", Function::Bits, 1, 1),
+    ("sorted", Function::Sorted, 1, 1),
+    ("channel", Function::Channel, 3, 3),
+    ("along", Function::Along, 3, 3),
+    ("on", Function::On, 3, 4),
+    ("all", Function::All, 1, 1),
+];
+
+/// A predicate of a pattern: a term that must be true.
+#[derive(Clone, Debug)]
+pub(crate) struct Predicate {
+    pub(crate) term: usize,
+    pub(crate) text: String,
+}
+
+/// A name that a rule gives to a tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) constant: bool,
+    /// Whether every match has it: not one that is only in what may be absent.
+    pub(crate) certain: bool,
+    /// The number that stands for it where it is absent: a factor of a product or a part of a sum.
+    pub(crate) neutral: Option<f64>,
+    /// What `where` says that it is.
+    pub(crate) definition: Option<Definition>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) term: usize,
+    /// The names of all outputs of the layer, where it has several.
+    pub(crate) outputs: Vec<usize>,
 }

@@ -10,8 +10,8 @@ const DIGIT: u32 = 16;
 
 /// The bits of `a` and `b` combined by `each`, which gets 0 and 1 as numbers.
 pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written {
-    if !["numpy", "none"].contains(&m.attribute("b").to_ascii_lowercase().as_str()) {
-        return Err(format!("auto_broadcast={} is not written with more dims", m.attribute("b")));
+    if !["numpy", "none"].contains(&m.attribute("b")?.to_ascii_lowercase().as_str()) {
+        return Err(format!("auto_broadcast={} is not written with more dims", m.attribute("b")?));
     }
     let ty = m.element_type("a").unwrap_or(ElementType::Dynamic);
     let signed = match ty.kind() {

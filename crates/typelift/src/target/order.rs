@@ -32,7 +32,7 @@ pub(super) fn first_of_stable(m: &Match) -> Written {
     }
     let rank = rank(m, "x")?;
     let axis = axis_of(integer(m, "a")?, || Ok(rank))?;
-    let reduction = if m.attribute("m").eq_ignore_ascii_case("min") { "ReduceMin" } else { "ReduceMax" };
+    let reduction = if m.attribute("m")?.eq_ignore_ascii_case("min") { "ReduceMin" } else { "ReduceMax" };
     let best = format!("{reduction}(x, {axis}) {{keep_dims=true}}");
     let (places, size) = places(m, axis as usize, rank);
     let first = format!("ReduceMin(Select(Equal(x, {best}), {places}, {size}), {axis}) {{keep_dims=true}}");
@@ -54,7 +54,7 @@ fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
 pub(super) fn stable(m: &Match) -> Written {
     let rank = rank(m, "x")?;
     let axis = axis_of(integer(m, "a")?, || Ok(rank))? as usize;
-    let (better, worst) = match m.attribute("m").to_ascii_lowercase().as_str() {
+    let (better, worst) = match m.attribute("m")?.to_ascii_lowercase().as_str() {
         "min" => ("Less", "ReduceMax"),
         _ => ("Greater", "ReduceMin"),
     };
@@ -74,7 +74,7 @@ pub(super) fn stable(m: &Match) -> Written {
     let chosen = format!("LogicalOr({ahead}, LogicalAnd({equal}, {first}))");
     let index = top(&format!("Select({chosen}, {places}, {size})"), "", "min");
     let value = format!("GatherElements-6(x, {index}) {{axis={axis}}}");
-    if m.attribute("s").eq_ignore_ascii_case("index") {
+    if m.attribute("s")?.eq_ignore_ascii_case("index") {
         return Ok(format!("({value}, Convert({index}) {{destination_type=$t}})"));
     }
     let along = |tensor: &str, axis: usize| format!("Unsqueeze({tensor}, [{axis}])");

@@ -83,7 +83,7 @@ pub(super) fn elements(m: &Match, indices: &str) -> Written {
         axis,
         pad: (!others_agree).then(|| shape.to_owned()),
     };
-    hits.write(&m.attribute("r").to_ascii_lowercase(), is_true(m.attribute("v")))
+    hits.write(&m.attribute("r")?.to_ascii_lowercase(), is_true(m.attribute("v")?))
 }
 
 /// `ScatterNDUpdate-15` that reduces: the dims that an index counts through become one.
@@ -127,7 +127,7 @@ pub(super) fn nd(m: &Match) -> Written {
         axis: 0,
         pad: None,
     };
-    let written = hits.write(&m.attribute("r").to_ascii_lowercase(), true)?;
+    let written = hits.write(&m.attribute("r")?.to_ascii_lowercase(), true)?;
     Ok(format!("Reshape({written}, {}) {{special_zero=false}}", part(0, rank)))
 }
 

@@ -79,7 +79,7 @@ pub(super) fn dilated_average(m: &Match) -> Written {
     let shape = |of: &str, axes| format!("Gather-7(ShapeOf-3({of}) {{output_type=i64}}, {}, 0)", list::<usize>(axes));
     let alone = format!("Concat([-1, 1], {}) {{axis=0}}", shape("x", (2..rank).collect()));
     let sums = sum(&format!("Reshape(x, {alone}) {{special_zero=false}}"));
-    let count = if is_true(m.attribute("e")) {
+    let count = if is_true(m.attribute("e")?) {
         let one = format!("Concat([1, 1], {}) {{axis=0}}", shape("x", (2..rank).collect()));
         sum(&format!("Broadcast-3(convert(1, {ty}), {one}) {{mode=numpy}}"))
     } else {

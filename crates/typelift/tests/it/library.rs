@@ -96,6 +96,36 @@ const CASES: &[(&str, &str, &str)] = &[
         "boolean",
         "q = Parameter : f32[1,2,3,4]\nk = Parameter : f32[1,2,5,4]\nv = Parameter : f32[1,2,5,4]\nm = Parameter : boolean[3,5]\ns = Const(0.3) : f32[]\ne = ScaledDotProductAttention-13(q, k, v, m, s) {causal=false}\nr = Result(e)",
     ),
+    (
+        "constant-folding",
+        "shape",
+        "x = Parameter : f32[2,3]\ns = ShapeOf-3(x) {output_type=i64}\ni = Const([1, 0]) : i64[2]\nz = Const(0) : i64[]\ng = Gather-8(s, i, z)\ny = Reshape(x, g) {special_zero=true}\nr = Result(y)",
+    ),
+    (
+        "activations",
+        "swish",
+        "x = Parameter : f32[2,3]\nb = Const(1.5) : f32[]\no = Const(1) : f32[]\na = Multiply(x, b)\nn = Negative(a)\ne = Exp(n)\nd = Add(e, o)\ny = Divide(x, d)\nr = Result(y)",
+    ),
+    (
+        "activations",
+        "prelu",
+        "x = Parameter : f32[2,3]\ns = Const(0.1) : f32[]\nn = Negative(x)\na = Relu(x)\nb = Relu(n)\nc = Multiply(b, s)\ny = Subtract(a, c)\nr = Result(y)",
+    ),
+    (
+        "norms",
+        "mvn",
+        "x = Parameter : f32[2,4]\na1 = Const([-1]) : i64[1]\na2 = Const([-1]) : i64[1]\nm = ReduceMean(x, a1) {keep_dims=true}\nd = Subtract(x, m)\nq = SquaredDifference(x, m)\nv = ReduceMean(q, a2) {keep_dims=true}\ne = Const(1e-5) : f32[1,1]\nw = Add(e, v)\np = Const(-0.5) : f32[]\nu = Power(w, p)\ny = Multiply(u, d)\nr = Result(y)",
+    ),
+    (
+        "affine",
+        "convolution",
+        "x = Parameter : f32[1,2,4,4]\nw = Const([[[[1]], [[2]]], [[[3]], [[4]]], [[[5]], [[6]]]]) : f32[3,2,1,1]\nb = Const([[[[1]], [[2]], [[3]]]]) : f32[1,3,1,1]\ns = Const([[[2]], [[4]], [[8]]]) : f32[3,1,1]\nc = Convolution(x, w) {strides=\"1,1\", pads_begin=\"0,0\", pads_end=\"0,0\", dilations=\"1,1\"}\nd = Subtract(c, b)\ny = Divide(d, s)\nr = Result(y)",
+    ),
+    (
+        "movement",
+        "matmul",
+        "x = Parameter : f32[2,3,4]\ny = Parameter : f32[2,5,4]\np = Const([0, 2, 1]) : i64[3]\nt = Transpose(y, p)\nm = MatMul(x, t)\nr = Result(m)",
+    ),
 ];
 
 /// The largest difference that rounding may make, as a part of the largest value.

@@ -167,7 +167,8 @@ fn rules_that_cannot_be_read_say_where_and_why() {
         "Relu(x",
         "Relu(x) => ",
         "Relu(x) => Relu(x) extra",
-        "Divide(x, c) => Multiply(x, 1 / c)",
+        "Divide(x, c) => Multiply(x, sqrt(c))",
+        "Clamp(x)",
         "HSwish-2(x) => x",
         "Convert(x) {destination_type=$t} => Convert(x) {destination_type=$u}",
         "Relu(Add?(x, c)) => Relu(c)",
@@ -190,7 +191,6 @@ fn a_refused_rewrite_changes_nothing() {
         ("Clamp(x) => Relu(Clamp(x) {...})", "matches again"),
         ("Add(x, y) => Add(y, x)", "matches again"),
         ("Divide(x, y) => ReduceMean(x, 9)", "cannot be applied"),
-        ("Clamp(x)", "what takes its place"),
     ];
     for (text, expected) in cases {
         let mut model = model(HSWISH);
@@ -414,7 +414,7 @@ fn what_the_documents_show_can_be_read() {
     let mut table = "| `--use` | what it does | opposite |\n|---|---|---|\n".to_owned();
     for set in library::SETS {
         let inverse = set.inverse.map_or_else(String::new, |inverse| format!("`{inverse}`"));
-        table += &format!("| `{}` | {} | {inverse} |\n", set.name, set.description);
+        table += &format!("| `{}` | {} | {inverse} |\n", set.name, set.description());
     }
     let (before, rest) = rewriting.split_once("<!-- library -->\n").unwrap();
     let (shown, after) = rest.split_once("<!-- end -->").unwrap();

@@ -1,0 +1,376 @@
+//! The values of expressions: on the right side of a rule, and in its conditions.
+
+use smallvec::{SmallVec, smallvec};
+use typelift_promote::ElementType;
+
+use super::constant::{compute, default_type};
+use super::matching::Bound;
+use super::term::{Function, Name, Side, TermKind};
+use super::values;
+use crate::array::{Array, Data};
+use crate::graph::{Graph, Output};
+use crate::notation::{Literal, print_values};
+use crate::shape::Shape;
+use crate::weights::Weights;
+
+/// Why an expression has no values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Lack {
+    /// A name in it stands for nothing in this match.
+    Absent,
+    Reason(String),
+}
+
+impl From<String> for Lack {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+/// Finds the values of expressions over what a match binds.
+pub(super) struct Evaluator<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) weights: &'a Weights,
+    pub(super) side: &'a Side,
+    pub(super) names: &'a [Name],
+    pub(super) names_bound: &'a [Option<Bound>],
+    pub(super) variables: &'a [Option<compact_str::CompactString>],
+    /// Whether numbers are plain numbers, and not of the element types that tensors have.
+    pub(super) plain: bool,
+}
+
+/// What is known of a tensor without its values.
+struct Known {
+    element_type: ElementType,
+    shape: Shape,
+    tensor: Option<Output>,
+}
+
+impl Evaluator<'_> {
+    /// Whether a condition holds.
+    pub(super) fn holds(&self, term: usize) -> Result<(), Lack> {
+        if let TermKind::Compute(Function::Equal, of) = &self.side.terms[term].kind
+            && let [a, b] = &of[..]
+            && let (Some(a), Some(b)) = (self.shape_of(*a), self.shape_of(*b))
+        {
+            let (a, b) = (a?, b?);
+            let is_same = a == b && a.rank().is_some();
+            return if is_same { Ok(()) } else { Err(Lack::Reason(format!("one is {a}, the other {b}"))) };
+        }
+        let value = self.array(term, None)?;
+        if value.truths().iter().all(|&truth| truth) {
+            return Ok(());
+        }
+        Err(Lack::Reason(match &self.side.terms[term].kind {
+            TermKind::Compute(_, of) if of.len() > 1 => {
+                format!("it is {}", print_values(&self.array(of[0], None)?))
+            }
+            _ => "it is false".to_owned(),
+        }))
+    }
+
+    fn shape_of(&self, term: usize) -> Option<Result<Shape, Lack>> {
+        match &self.side.terms[term].kind {
+            TermKind::Compute(Function::Shape, of) => Some(self.known(of[0]).map(|known| known.shape)),
+            _ => None,
+        }
+    }
+
+    /// The values of a term; numbers are of the `expected` type where nothing else says theirs.
+    pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
+        let array = match &self.side.terms[term].kind {
+            TermKind::Literal(literal) => literal_array(literal, expected)?,
+            TermKind::Type(ty) => Array::ints(ElementType::I64, SmallVec::new(), [*ty as i128]),
+            TermKind::Variable(variable) => self.variable(*variable, expected)?,
+            TermKind::Name { name, .. } => self.named(*name, expected)?,
+            TermKind::Else { name, otherwise } => match self.names_bound[*name] {
+                Some(_) => self.named(*name, expected)?,
+                None => self.array(*otherwise, expected)?,
+            },
+            TermKind::Compute(function, of) if function.measures() => self.measure(*function, of)?,
+            TermKind::Compute(function, of) => self.compute(*function, of, expected)?,
+            _ => return Err(Lack::Reason("only constants can be computed with".to_owned())),
+        };
+        Ok(if self.plain { plain(array) } else { array })
+    }
+
+    /// Whether a term stands for something in this match.
+    pub(super) fn array_or_tensor(&self, term: usize) -> Result<(), Lack> {
+        match &self.side.terms[term].kind {
+            TermKind::Name { name, .. } if self.names_bound[*name].is_none() => Err(Lack::Absent),
+            TermKind::Compute(_, of) => of.iter().try_for_each(|&term| match &self.side.terms[term].kind {
+                // Arithmetic has a number in the place of what may be absent.
+                TermKind::Name { name, .. } if self.names[*name].neutral.is_some() => Ok(()),
+                _ => self.array_or_tensor(term),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn compute(&self, function: Function, of: &[usize], expected: Option<ElementType>) -> Result<Array, Lack> {
+        match function {
+            Function::Axis => return self.axes(of),
+            Function::In => return self.is_in(of),
+            Function::Channel => return Ok(truth(self.along(of).is_ok())),
+            Function::Along => return self.along(of),
+            Function::On => return self.on(of),
+            Function::Sorted => {
+                let values = self.array(of[0], None)?.to_floats();
+                return Ok(truth(values.is_sorted_by(|a, b| a < b)));
+            }
+            Function::All => return Ok(truth(self.array(of[0], None)?.truths().iter().all(|&truth| truth))),
+            _ => {}
+        }
+        // A literal takes the type of what it is computed with.
+        let first = of.iter().find(|&&at| !self.is_free(at)).map(|&at| self.array(at, None)).transpose()?;
+        let wanted = first.as_ref().map(|array| array.element_type).or(expected);
+        let indices = matches!(function, Function::Transpose | Function::Reshape | Function::Gather | Function::Slice);
+        let of = of.iter().enumerate().map(|(position, &at)| match position {
+            1.. if indices => self.array(at, Some(ElementType::I64)),
+            _ => self.array(at, wanted),
+        });
+        let of = of.collect::<Result<Vec<_>, _>>()?;
+        let function = match (function, expected) {
+            (Function::Convert(None), Some(to)) => Function::Convert(Some(to)),
+            (Function::ConvertTo(variable), _) => Function::Convert(Some(self.type_named_by(variable)?)),
+            (function, _) => function,
+        };
+        let of = if self.plain { alike(of) } else { of };
+        Ok(compute(function, &of)?)
+    }
+
+    pub(super) fn type_named_by(&self, variable: usize) -> Result<ElementType, String> {
+        let name = self.variables[variable].as_deref().unwrap_or_default();
+        ElementType::from_name(name).ok_or_else(|| format!("`{name}` is not an element type"))
+    }
+
+    fn variable(&self, variable: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
+        let text = self.variables[variable].as_deref().ok_or(Lack::Absent)?;
+        let items: Vec<_> = text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
+        let dims = if text.contains(',') || items.is_empty() { smallvec![items.len()] } else { SmallVec::new() };
+        let whole = items.iter().map(|item| item.parse().ok()).collect::<Option<Vec<i128>>>();
+        let array = match whole {
+            Some(values) => Array::ints(ElementType::I64, dims, values),
+            None => {
+                let values = items.iter().map(|item| match item.to_ascii_lowercase().as_str() {
+                    "true" => Some(1.0),
+                    "false" => Some(0.0),
+                    number => number.parse().ok(),
+                });
+                let values = values.collect::<Option<SmallVec<_>>>();
+                let values = values.ok_or_else(|| format!("`{text}` is not a number"))?;
+                Array::floats(ElementType::F64, dims, values)
+            }
+        };
+        let array = match expected {
+            Some(ty) if !self.plain => array.converted(ty).ok_or_else(|| format!("{ty} does not hold {text}"))?,
+            _ => array,
+        };
+        Ok(array)
+    }
+
+    fn named(&self, name: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
+        let number = match (&self.names_bound[name], self.names[name].neutral) {
+            (Some(Bound::Tensor(tensor)), _) => {
+                let unknown = || {
+                    let layer = self.graph.layer(tensor.layer).map_or("it", |layer| layer.name());
+                    format!("the values of the constant `{layer}` are not known, or not numbers")
+                };
+                return Ok(values::values(self.graph, self.weights, *tensor).ok_or_else(unknown)?);
+            }
+            (Some(Bound::Values(values)), _) => return Ok((**values).clone()),
+            (Some(Bound::Number(number)), _) => *number,
+            (None, Some(number)) => number,
+            (None, None) => return Err(Lack::Absent),
+        };
+        let ty = expected.unwrap_or(if self.plain { ElementType::F64 } else { ElementType::F32 });
+        Ok(Array::scalar(ty, number))
+    }
+
+    /// Whether a term is arithmetic on numbers of no type.
+    pub(super) fn is_free(&self, at: usize) -> bool {
+        match &self.side.terms[at].kind {
+            TermKind::Literal(_) | TermKind::Variable(_) | TermKind::Type(_) => true,
+            TermKind::Name { name, .. } => match &self.names_bound[*name] {
+                Some(Bound::Number(_)) => true,
+                None => self.names[*name].neutral.is_some(),
+                _ => false,
+            },
+            TermKind::Else { name, otherwise } => match &self.names_bound[*name] {
+                Some(Bound::Number(_)) => true,
+                Some(_) => false,
+                None => self.is_free(*otherwise),
+            },
+            TermKind::Compute(function, _) if function.measures() || *function == Function::Axis => true,
+            TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
+            TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
+            TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
+            TermKind::Any | TermKind::Layer(_) | TermKind::Chain(_) | TermKind::Either(_) => false,
+        }
+    }
+
+    /// Whether all numbers of a term are whole.
+    pub(super) fn is_whole(&self, at: usize) -> bool {
+        match &self.side.terms[at].kind {
+            TermKind::Literal(literal) => literal.is_whole(),
+            TermKind::Variable(_) => self.array(at, None).is_ok_and(|array| array.element_type.is_integer()),
+            TermKind::Compute(function, _) if function.measures() || *function == Function::Axis => true,
+            TermKind::Compute(Function::Divide | Function::Sqrt | Function::Exp, _) => false,
+            TermKind::Compute(_, of) => of.iter().all(|&at| self.is_whole(at)),
+            TermKind::Else { name, otherwise } if self.names_bound[*name].is_none() => self.is_whole(*otherwise),
+            _ => false,
+        }
+    }
+
+    fn known(&self, term: usize) -> Result<Known, Lack> {
+        let TermKind::Name { name, .. } = &self.side.terms[term].kind else {
+            let array = self.array(term, None)?;
+            return Ok(Known { element_type: array.element_type, shape: array.shape(), tensor: None });
+        };
+        match &self.names_bound[*name] {
+            Some(Bound::Tensor(tensor)) => {
+                let port = self.graph.output(*tensor).ok_or_else(|| "the layer is gone".to_owned())?;
+                Ok(Known { element_type: port.element_type(), shape: port.shape().clone(), tensor: Some(*tensor) })
+            }
+            Some(Bound::Values(values)) => {
+                Ok(Known { element_type: values.element_type, shape: values.shape(), tensor: None })
+            }
+            Some(Bound::Number(_)) => {
+                Ok(Known { element_type: ElementType::F32, shape: Shape::scalar(), tensor: None })
+            }
+            None => Err(Lack::Absent),
+        }
+    }
+
+    /// The text of a term, for errors.
+    fn text(&self, term: usize) -> String {
+        match &self.side.terms[term].kind {
+            TermKind::Name { name, .. } => format!("`{}`", self.names[*name].text),
+            _ => "it".to_owned(),
+        }
+    }
+
+    fn measure(&self, function: Function, of: &[usize]) -> Result<Array, Lack> {
+        let known = self.known(of[0])?;
+        let name = || self.text(of[0]);
+        let number = |value: i128| Array::ints(ElementType::I64, SmallVec::new(), [value]);
+        let rank = || known.shape.rank().ok_or_else(|| Lack::Reason(format!("the rank of {} is not known", name())));
+        Ok(match function {
+            Function::Rank => number(rank()? as i128),
+            Function::Size => {
+                let count = known.shape.element_count();
+                number(count.ok_or_else(|| format!("the size of {} is not known", name()))?.into())
+            }
+            Function::Dim => {
+                let axis = self.array(of[1], Some(ElementType::I64))?.first_integer().unwrap_or(0);
+                let at = if axis < 0 { axis + rank()? as i64 } else { axis };
+                let dim = known.shape.dims().and_then(|dims| dims.get(usize::try_from(at).ok()?)?.value());
+                number(dim.ok_or_else(|| format!("dimension {axis} of {} is not known", name()))?.into())
+            }
+            Function::Shape => {
+                let dims = known.shape.to_static();
+                let dims = dims.ok_or_else(|| format!("the shape of {} is not known", name()))?;
+                Array::ints(ElementType::I64, smallvec![dims.len()], dims.into_iter().map(i128::from))
+            }
+            Function::Type => number(known.element_type as i128),
+            Function::Static => truth(known.shape.is_static()),
+            Function::Bits => number(known.element_type.bits().into()),
+            Function::Unknown => {
+                rank()?;
+                let dims = known.shape.dims().unwrap_or_default();
+                number(dims.iter().filter(|dim| dim.value().is_none()).count() as i128)
+            }
+            _ => number(known.tensor.map_or(0, |tensor| self.graph.consumers(tensor).count()) as i128),
+        })
+    }
+
+    /// Axes, counted from the end of a tensor.
+    fn axes(&self, of: &[usize]) -> Result<Array, Lack> {
+        let rank = self.known(of[1])?.shape.rank();
+        let rank = rank.ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))? as i64;
+        let axes = self.array(of[0], Some(ElementType::I64))?;
+        let counted = axes.to_integers().into_iter().map(|axis| i128::from(if axis < 0 { axis } else { axis - rank }));
+        Ok(Array::ints(ElementType::I64, axes.dims.clone(), counted.collect::<Vec<_>>()))
+    }
+
+    fn axis_of(&self, term: usize, rank: usize) -> Result<usize, Lack> {
+        let axis = self.array(term, Some(ElementType::I64))?.first_integer().unwrap_or(0);
+        let axis = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok().filter(|&axis| axis < rank);
+        Ok(axis.ok_or_else(|| format!("there are {rank} axes"))?)
+    }
+
+    /// The values of a constant along an axis of the tensor that it is broadcast to.
+    fn along(&self, of: &[usize]) -> Result<Array, Lack> {
+        let array = self.array(of[0], None)?;
+        let shape = self.known(of[1])?.shape;
+        let rank = shape.rank().ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))?;
+        let axis = self.axis_of(of[2], rank)?;
+        let first = rank.checked_sub(array.dims.len());
+        let first = first.ok_or_else(|| format!("{} has more axes", self.text(of[0])))?;
+        if array.dims.iter().enumerate().any(|(at, &dim)| dim != 1 && at + first != axis) {
+            return Err(Lack::Reason(format!("{} varies along other axes", self.text(of[0]))));
+        }
+        let length = shape.dims().and_then(|dims| dims[axis].value()).and_then(|dim| usize::try_from(dim).ok());
+        let flat = array.reshaped(smallvec![array.len()]).unwrap_or(array);
+        Ok(match length {
+            Some(length) if flat.len() == 1 => flat.stretched(&[length], [0]).unwrap_or(flat),
+            _ => flat,
+        })
+    }
+
+    /// A list laid along an axis of a tensor, or along several that follow each other.
+    fn on(&self, of: &[usize]) -> Result<Array, Lack> {
+        let list = self.array(of[0], None)?;
+        let shape = self.known(of[1])?.shape;
+        let rank = shape.rank().ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))?;
+        let first = self.axis_of(of[2], rank)?;
+        let last = of.get(3).map_or(Ok(first), |&last| self.axis_of(last, rank))?;
+        let mut dims: SmallVec<[usize; 4]> = smallvec![1; rank];
+        let known = |at: usize| shape.dims().and_then(|dims| usize::try_from(dims[at].value()?).ok());
+        for at in first..=last {
+            dims[at] = if first == last { list.len() } else { known(at).unwrap_or(1) };
+        }
+        Ok(list.reshaped(dims).ok_or_else(|| format!("{} values do not fill the axes", list.len()))?)
+    }
+
+    fn is_in(&self, of: &[usize]) -> Result<Array, Lack> {
+        let value = self.array(of[0], None)?;
+        for &other in &of[1..] {
+            let pair = alike(vec![value.clone(), self.array(other, Some(value.element_type))?]);
+            if compute(Function::Equal, &pair)?.truths() == [true] {
+                return Ok(truth(true));
+            }
+        }
+        Ok(truth(false))
+    }
+}
+
+fn truth(holds: bool) -> Array {
+    Array::booleans(SmallVec::new(), [holds])
+}
+
+/// The same numbers, whole ones as `i64` and others as `f64`.
+fn plain(array: Array) -> Array {
+    let to = match &array.data {
+        _ if array.element_type == ElementType::Boolean => return array,
+        Data::Ints(_) => ElementType::I64,
+        Data::Floats(_) => ElementType::F64,
+    };
+    array.converted(to).unwrap_or(array)
+}
+
+/// Plain numbers in one type.
+fn alike(arrays: Vec<Array>) -> Vec<Array> {
+    let is_float = arrays.iter().any(|array| array.element_type.is_float());
+    let to = if is_float { ElementType::F64 } else { ElementType::I64 };
+    arrays.into_iter().map(|array| array.converted(to).unwrap_or(array)).collect()
+}
+
+pub(super) fn literal_array(literal: &Literal, expected: Option<ElementType>) -> Result<Array, Lack> {
+    let ty = expected.unwrap_or_else(|| default_type(literal.is_whole()));
+    let array = literal
+        .to_array(ty, &literal.dims)
+        .or_else(|| literal.to_array(ElementType::F64, &literal.dims).filter(|_| expected.is_none()));
+    let refusal = || format!("a number of the rule is needed as {ty} here, which does not hold it");
+    Ok(array.ok_or_else(refusal)?)
+}

@@ -1,0 +1,96 @@
+//! Rules that ship with Typelift, by name.
+
+use super::{Right, Rule, Script};
+
+/// Rules under one name.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Set {
+    /// Its name, for `typelift rewrite --use NAME`.
+    pub name: &'static str,
+    /// The set that does the opposite.
+    pub inverse: Option<&'static str>,
+    /// The rules as they are written, with what the set does as the first comment. They may use [`COMMON`].
+    pub source: &'static str,
+}
+
+/// Definitions that several sets use.
+pub const COMMON: &str = include_str!("common.rules");
+
+macro_rules! set {
+    ($name:literal, $inverse:expr) => {
+        Set { name: $name, inverse: $inverse, source: include_str!(concat!($name, ".rules")) }
+    };
+}
+
+/// Every set, in the order in which they are best applied.
+pub const SETS: &[Set] = &[
+    set!("no-ops", None),
+    set!("common-subexpressions", None),
+    set!("constant-folding", None),
+    set!("fuse-sdpa", Some("split-sdpa")),
+    set!("fuse-gelu", Some("split-gelu")),
+    set!("fuse-hswish", Some("split-hswish")),
+    set!("activations", None),
+    set!("norms", None),
+    set!("fuse-rms", Some("split-rms")),
+    set!("affine", None),
+    set!("movement", None),
+    set!("converts-below-movement", None),
+    set!("reciprocals", None),
+    set!("split-hswish", Some("fuse-hswish")),
+    set!("split-gelu", Some("fuse-gelu")),
+    set!("split-rms", Some("fuse-rms")),
+    set!("split-sdpa", Some("fuse-sdpa")),
+];
+
+impl Set {
+    /// What it does, one sentence.
+    #[must_use]
+    pub fn description(&self) -> &'static str {
+        self.source.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// The rules; those without a name of their own are named after the set.
+    #[must_use]
+    pub fn rules(&self) -> Vec<Rule> {
+        match self.name {
+            "common-subexpressions" => return vec![self.built_in(Right::Same)],
+            "constant-folding" => return vec![self.built_in(Right::Known)],
+            _ => {}
+        }
+        let script = format!("{COMMON}{}", self.source).parse::<Script>();
+        let rules = script.map(|script| script.rules().to_vec()).unwrap_or_default().into_iter();
+        rules.map(|rule| if rule.name.is_none() { rule.named(self.name) } else { rule }).collect()
+    }
+
+    fn built_in(&self, replacement: Right) -> Rule {
+        Rule::built_in(self.description(), replacement).named(self.name)
+    }
+}
+
+/// The set of this name.
+#[must_use]
+pub fn get(name: &str) -> Option<&'static Set> {
+    SETS.iter().find(|set| set.name == name)
+}
+
+/// Every set but those that write operations out for older releases.
+pub fn all() -> impl Iterator<Item = &'static Set> {
+    SETS.iter().filter(|set| !set.name.starts_with("split-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_can_be_read() {
+        for set in SETS {
+            let script = format!("{COMMON}{}", set.source).parse::<Script>();
+            script.unwrap_or_else(|error| panic!("{}: {error}", set.name));
+            assert!(!set.rules().is_empty(), "{}", set.name);
+            assert!(set.inverse.is_none_or(|inverse| get(inverse).is_some()));
+        }
+    }
+}

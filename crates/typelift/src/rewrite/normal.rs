@@ -1,0 +1,187 @@
+//! Arithmetic in graphs as products and sums, however it is grouped and spelled.
+
+use smallvec::{SmallVec, smallvec};
+use typelift_promote::ElementType;
+
+use super::matching::Subject;
+use super::term::ChainKind;
+use crate::graph::{Layer, LayerId, Output};
+
+/// Limit on the forms of one layer.
+const MOST_FORMS: usize = 24;
+/// Limit on the leaves of a form.
+const MOST_LEAVES: usize = 8;
+
+/// A part of a product with its exponent, or of a sum with its sign.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Leaf {
+    pub(super) what: What,
+    pub(super) power: f64,
+    /// Whether it leaves the shape of what it is combined with.
+    pub(super) keeps_shape: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum What {
+    Tensor(Output),
+    Constant(Output),
+    Number(f64),
+}
+
+/// A way to see a tensor as a product or a sum.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Form {
+    pub(super) leaves: SmallVec<[Leaf; 4]>,
+    /// The layers that compute it, the last one first.
+    pub(super) layers: SmallVec<[LayerId; 4]>,
+}
+
+impl Form {
+    /// The tensor as it is.
+    pub(super) fn closed(tensor: Output) -> Self {
+        let leaf = Leaf { what: What::Tensor(tensor), power: 1.0, keeps_shape: true };
+        Self { leaves: smallvec![leaf], layers: SmallVec::new() }
+    }
+
+    pub(super) fn tensors(&self) -> impl Iterator<Item = (Output, f64)> + Clone {
+        self.leaves.iter().filter_map(|leaf| match leaf.what {
+            What::Tensor(tensor) => Some((tensor, leaf.power)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn constants(&self) -> impl Iterator<Item = &Leaf> + Clone {
+        self.leaves.iter().filter(|leaf| !matches!(leaf.what, What::Tensor(_)))
+    }
+
+    /// Adds a leaf, to an equal one where there is one: `x * x` is `x^2`.
+    fn push(&mut self, leaf: Leaf) {
+        let is_whole = |leaf: &Leaf| leaf.power.fract() == 0.0;
+        let is_tensor = matches!(leaf.what, What::Tensor(_)) && is_whole(&leaf);
+        match self.leaves.iter_mut().find(|other| is_tensor && other.what == leaf.what && is_whole(other)) {
+            Some(other) => other.power += leaf.power,
+            None => self.leaves.push(leaf),
+        }
+    }
+}
+
+impl Subject<'_> {
+    /// The ways to see a tensor as a chain, with at most so many parts that are not constant, the ones with the fewest
+    /// layers first.
+    pub(super) fn forms(&self, kind: ChainKind, tensor: Output, most: usize) -> Vec<Form> {
+        let mut forms: Vec<(Form, usize)> = vec![(Form::closed(tensor), 0)];
+        let mut at = 0;
+        while at < forms.len() && forms.len() < MOST_FORMS {
+            let (form, from) = forms[at].clone();
+            at += 1;
+            for place in from..form.leaves.len() {
+                let Some((layer, parts)) = self.open(kind, form.leaves[place], form.layers.is_empty()) else {
+                    continue;
+                };
+                let mut opened = Form { leaves: SmallVec::new(), layers: form.layers.clone() };
+                opened.layers.push(layer);
+                let (before, after) = (&form.leaves[..place], &form.leaves[place + 1..]);
+                before.iter().chain(&parts).chain(after).for_each(|leaf| opened.push(*leaf));
+                if opened.leaves.len() <= MOST_LEAVES && opened.tensors().count() <= most {
+                    forms.push((opened, place));
+                }
+            }
+        }
+        forms.into_iter().skip(1).map(|(form, _)| form).collect()
+    }
+
+    /// The parts of what a layer computes, if it is arithmetic of this kind and only this chain uses it.
+    fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
+        let What::Tensor(tensor) = leaf.what else { return None };
+        let layer = self.graph.layer(tensor.layer)?;
+        let row = layer.operation().filter(|row| operations(kind).contains(&row.name()))?;
+        if !is_root && self.graph.consumers(tensor).nth(1).is_some() {
+            return None;
+        }
+        if layer.attribute("auto_broadcast").is_some_and(|mode| mode.eq_ignore_ascii_case("pdpd")) {
+            return None;
+        }
+        let feeds = self.graph.feeds(layer.id());
+        let input = |at: usize| feeds.get(at).copied().flatten().map(|(layer, port)| layer.id().output(port));
+        let part = |at: usize, power: f64| self.part(layer, input(at)?, input(1 - at.min(1)), power);
+        let is_whole = leaf.power.fract() == 0.0;
+        let is_float = layer
+            .outputs()
+            .first()
+            .is_none_or(|port| port.element_type().is_float() || port.element_type() == ElementType::Dynamic);
+        let minus = Leaf { what: What::Number(-1.0), power: leaf.power, keeps_shape: true };
+        let power = leaf.power;
+        let parts: SmallVec<[Leaf; 2]> = match (kind, row.name()) {
+            (ChainKind::Product, "Multiply") if is_whole => smallvec![part(0, power)?, part(1, power)?],
+            (ChainKind::Product, "Divide") if is_float && (is_whole || self.is_reciprocal(input(0)?)) => {
+                smallvec![part(0, power)?, part(1, -power)?]
+            }
+            (ChainKind::Product, "Power") if is_float => {
+                let exponent = self.number(input(1)?).filter(|_| self.keeps(layer, input(1), input(0)))?;
+                smallvec![part(0, composed(exponent, power)?)?]
+            }
+            (ChainKind::Product, "Sqrt") if is_float => smallvec![self.part(layer, input(0)?, None, 0.5 * power)?],
+            (ChainKind::Product, _) if is_whole && row.name() == "Negative" => {
+                smallvec![self.part(layer, input(0)?, None, power)?, minus]
+            }
+            (ChainKind::Sum, "Add") => smallvec![part(0, power)?, part(1, power)?],
+            (ChainKind::Sum, "Subtract") => smallvec![part(0, power)?, part(1, -power)?],
+            (ChainKind::Sum, "Negative") => smallvec![self.part(layer, input(0)?, None, -power)?],
+            (ChainKind::Sum, "Multiply") => {
+                let is_minus = |at: usize| {
+                    input(at).and_then(|tensor| self.number(tensor)) == Some(-1.0)
+                        && self.keeps(layer, input(at), input(1 - at))
+                };
+                let other = if is_minus(1) {
+                    0
+                } else if is_minus(0) {
+                    1
+                } else {
+                    return None;
+                };
+                smallvec![part(other, -power)?]
+            }
+            _ => return None,
+        };
+        Some((layer.id(), parts))
+    }
+
+    fn part(&self, layer: &Layer, tensor: Output, other: Option<Output>, power: f64) -> Option<Leaf> {
+        let (what, keeps_shape) = if self.is_constant(tensor) {
+            (What::Constant(tensor), self.keeps(layer, Some(tensor), other))
+        } else {
+            (What::Tensor(tensor), true)
+        };
+        Some(Leaf { what, power, keeps_shape })
+    }
+
+    /// Whether a tensor is the number 1, so that dividing by something is nothing but its reciprocal.
+    fn is_reciprocal(&self, tensor: Output) -> bool {
+        self.is_constant(tensor) && self.number(tensor) == Some(1.0)
+    }
+
+    /// Whether a layer gives the shape of `other`, whatever the shape of a constant beside it.
+    fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {
+        let shape = |tensor: Option<Output>| self.graph.output(tensor?).map(|port| port.shape());
+        let (Some(constant), Some(other)) = (shape(constant), shape(other)) else { return true };
+        let Some(result) = layer.outputs().first().map(|port| port.shape()) else { return true };
+        let ranks = constant.rank().zip(other.rank()).is_some_and(|(constant, other)| constant <= other);
+        constant.element_count() == Some(1) && (ranks || constant.rank() == Some(0))
+            || result == other && result.is_static()
+            || result.rank().is_none()
+    }
+}
+
+/// The operations that a chain is made of.
+pub(super) fn operations(kind: ChainKind) -> &'static [&'static str] {
+    match kind {
+        ChainKind::Product => &["Multiply", "Divide", "Power", "Sqrt", "Negative"],
+        ChainKind::Sum => &["Add", "Subtract", "Negative", "Multiply"],
+    }
+}
+
+/// The exponent of `(x^inner)^outer`, where that is a power of `x` for every `x`.
+fn composed(inner: f64, outer: f64) -> Option<f64> {
+    let is_even = inner % 2.0 == 0.0;
+    (outer.fract() == 0.0 || !is_even).then_some(inner * outer)
+}

@@ -1,0 +1,404 @@
+//! Products, sums and what is in them.
+
+use std::ops::Range;
+
+use typelift_promote::ElementType;
+
+use super::{Mode, Parser};
+use crate::notation::{Literal, NotationError, element_type};
+use crate::rewrite::term::{Chain, ChainKind, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind};
+
+/// A part of a chain that is being read.
+struct Part {
+    factor: Factor,
+    /// Where it is written.
+    span: Range<usize>,
+}
+
+impl Parser<'_> {
+    /// A pattern with its arithmetic.
+    pub(super) fn chain(&mut self) -> Result<usize, NotationError> {
+        self.patterns(&[("+", 1.0), ("-", -1.0)], ChainKind::Sum)
+    }
+
+    fn patterns(&mut self, signs: &[(&str, f64)], kind: ChainKind) -> Result<usize, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let mut parts = vec![self.part(kind, 1.0)?];
+        'parts: loop {
+            for &(sign, power) in signs {
+                if !self.cursor.sees("->") && self.cursor.eat(sign) {
+                    parts.push(self.part(kind, power)?);
+                    continue 'parts;
+                }
+            }
+            break;
+        }
+        match &parts[..] {
+            [Part { factor: Factor { term, power: 1.0, optional: false }, .. }] => Ok(*term),
+            _ => self.join(kind, parts, start..self.cursor.at),
+        }
+    }
+
+    fn part(&mut self, kind: ChainKind, sign: f64) -> Result<Part, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let (term, power, optional) = match kind {
+            ChainKind::Sum => (self.patterns(&[("*", 1.0), ("/", -1.0)], ChainKind::Product)?, 1.0, false),
+            ChainKind::Product => self.factor()?,
+        };
+        Ok(Part { factor: Factor { term, power: power * sign, optional }, span: start..self.cursor.at })
+    }
+
+    /// `x`, `x^2`, `x?`, `-x`
+    fn factor(&mut self) -> Result<(usize, f64, bool), NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let is_negative = self.cursor.sees("-") && Literal::read(&mut self.cursor.clone())?.is_none();
+        if is_negative {
+            self.cursor.eat("-");
+            let (term, power, optional) = self.deeper(Self::factor)?;
+            let minus = self.number(start..start + 1, -1.0)?;
+            let parts = [(minus, 1.0, false), (term, power, optional)].map(|(term, power, optional)| Part {
+                factor: Factor { term, power, optional },
+                span: start..self.cursor.at,
+            });
+            let term = self.join(ChainKind::Product, parts.into(), start..self.cursor.at)?;
+            return Ok((term, 1.0, false));
+        }
+        let (term, optional) = self.pattern_operand()?;
+        if !self.cursor.eat("^") {
+            return Ok((term, 1.0, optional));
+        }
+        match Literal::read(&mut self.cursor)? {
+            Some(power) if power.dims.is_empty() => Ok((term, power.numbers[0].to_float(), optional)),
+            _ => Err(self.cursor.expected("a number, the exponent")),
+        }
+    }
+
+    fn number(&mut self, span: Range<usize>, value: f64) -> Result<usize, NotationError> {
+        let literal = Some(Number { value, tolerant: false, span: span.clone() });
+        self.put(span, TermKind::Chain(Chain { kind: ChainKind::Product, factors: Vec::new(), literal }))
+    }
+
+    /// Parts as one chain: numbers are folded, chains of the same kind are opened.
+    fn join(&mut self, kind: ChainKind, parts: Vec<Part>, span: Range<usize>) -> Result<usize, NotationError> {
+        let mut chain = Chain { kind, factors: Vec::new(), literal: None };
+        for Part { factor, span } in parts {
+            match self.side.terms[factor.term].kind.clone() {
+                TermKind::Literal(literal) if literal.dims.is_empty() => {
+                    fold(&mut chain, literal.numbers[0].to_float(), factor.power, false, span);
+                }
+                TermKind::Chain(inner) if inner.factors.is_empty() => {
+                    let Some(number) = inner.literal else { continue };
+                    fold(&mut chain, number.value, factor.power, number.tolerant, number.span);
+                }
+                TermKind::Chain(inner) if inner.kind == kind && factor.power.abs() == 1.0 && !factor.optional => {
+                    if let Some(number) = inner.literal {
+                        fold(&mut chain, number.value, factor.power, number.tolerant, number.span);
+                    }
+                    let opened = inner.factors.into_iter();
+                    chain.factors.extend(opened.map(|inner| Factor { power: inner.power * factor.power, ..inner }));
+                }
+                TermKind::Chain(Chain {
+                    kind: ChainKind::Product,
+                    factors,
+                    literal: Some(Number { value: -1.0, .. }),
+                }) if kind == ChainKind::Sum
+                    && matches!(&factors[..], [Factor { power: 1.0, optional: false, .. }]) =>
+                {
+                    chain.factors.push(Factor { power: -factor.power, ..factors[0].clone() });
+                }
+                _ => chain.factors.push(factor),
+            }
+        }
+        self.check_chain(&chain, span.clone())?;
+        for factor in chain.factors.iter().filter(|factor| factor.optional) {
+            if let TermKind::Name { name, .. } = self.side.terms[factor.term].kind {
+                self.parsed.names[name].neutral = Some(kind.neutral());
+            }
+        }
+        self.put(span, TermKind::Chain(chain))
+    }
+
+    fn check_chain(&self, chain: &Chain, span: Range<usize>) -> Result<(), NotationError> {
+        let is_constant = |factor: &&Factor| match &self.side.terms[factor.term].kind {
+            TermKind::Name { constant, .. } => *constant,
+            _ => false,
+        };
+        if chain.factors.len() > MOST_FACTORS {
+            return Err(self.cursor.error(span, format!("a product or a sum has at most {MOST_FACTORS} parts")));
+        }
+        if chain.factors.iter().filter(is_constant).count() > 1 {
+            let error = self.cursor.error(span, "constants that are multiplied or added are one constant");
+            return Err(error.with_help("ask for one of them, or write the operation, `Multiply(x, c: const)`"));
+        }
+        Ok(())
+    }
+
+    /// A term of a pattern without signs around it; whether `?` comes after it.
+    fn pattern_operand(&mut self) -> Result<(usize, bool), NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        if let Some(literal) = Literal::read(&mut self.cursor)? {
+            if self.cursor.eat_here("~") {
+                let number = literal.numbers.first().filter(|_| literal.dims.is_empty());
+                let Some(number) = number else {
+                    return Err(self.cursor.error(start..self.cursor.at, "only a number can be tolerant"));
+                };
+                let term = self.number(start..self.cursor.at, number.to_float())?;
+                if let TermKind::Chain(Chain { literal: Some(number), .. }) = &mut self.side.terms[term].kind {
+                    number.tolerant = true;
+                }
+                return Ok((term, false));
+            }
+            let term = self.put(start..self.cursor.at, TermKind::Literal(literal))?;
+            return Ok((term, self.cursor.eat_here("?")));
+        }
+        if self.cursor.sees("(") {
+            if let Some(operations) = self.operations_ahead() {
+                return self.layer_of_several(start, operations).map(|term| (term, false));
+            }
+            self.cursor.eat("(");
+            let inner = self.alternatives()?;
+            self.cursor.expect(")")?;
+            return Ok((inner, self.cursor.eat_here("?")));
+        }
+        self.named(start)
+    }
+
+    /// `(Add|Subtract)`, if it comes here, with an opening parenthesis after it.
+    fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
+        let mut ahead = self.cursor.clone();
+        ahead.eat("(");
+        let mut operations = Vec::new();
+        loop {
+            let word = ahead.word();
+            operations.push((word.to_owned(), ahead.at - word.len()..ahead.at));
+            if word.is_empty() || !ahead.eat("|") {
+                break;
+            }
+        }
+        let fits = operations.len() > 1 && ahead.eat(")") && ahead.eat_here("(");
+        fits.then(|| {
+            self.cursor = ahead;
+            operations
+        })
+    }
+
+    /// Sums of constants, or one operand: the right side of a rule, or of a comparison.
+    pub(super) fn sum(&mut self) -> Result<usize, NotationError> {
+        self.deeper(|parser| parser.expression_chain(&[("+", Function::Add), ("-", Function::Subtract)], Self::product))
+    }
+
+    fn product(&mut self) -> Result<usize, NotationError> {
+        self.expression_chain(&[("*", Function::Multiply), ("/", Function::Divide)], Self::power)
+    }
+
+    pub(super) fn power(&mut self) -> Result<usize, NotationError> {
+        self.expression_chain(&[("^", Function::Power)], Self::operand)
+    }
+
+    fn expression_chain(
+        &mut self,
+        signs: &[(&str, Function)],
+        part: fn(&mut Self) -> Result<usize, NotationError>,
+    ) -> Result<usize, NotationError> {
+        let mut left = part(self)?;
+        'signs: loop {
+            for &(sign, function) in signs {
+                if self.cursor.eat(sign) {
+                    let right = part(self)?;
+                    let span = self.span(left).start..self.cursor.at;
+                    left = self.compute(span, function, vec![left, right])?;
+                    continue 'signs;
+                }
+            }
+            return Ok(left);
+        }
+    }
+
+    /// A comparison, or something that is true or false.
+    pub(super) fn comparison(&mut self) -> Result<usize, NotationError> {
+        const SIGNS: [(&str, Function); 6] = [
+            ("==", Function::Equal),
+            ("!=", Function::NotEqual),
+            ("<=", Function::LessEqual),
+            (">=", Function::GreaterEqual),
+            ("<", Function::Less),
+            (">", Function::Greater),
+        ];
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let left = self.sum()?;
+        if self.eat_word("in") {
+            let mut of = vec![left, self.sum()?];
+            while self.cursor.eat("|") {
+                of.push(self.sum()?);
+            }
+            return self.put(start..self.cursor.at, TermKind::Compute(Function::In, of));
+        }
+        for (sign, function) in SIGNS {
+            if self.cursor.eat(sign) {
+                let right = self.sum()?;
+                return self.put(start..self.cursor.at, TermKind::Compute(function, vec![left, right]));
+            }
+        }
+        Ok(left)
+    }
+
+    /// Whether the values of a term of an expression can be known.
+    fn is_constant(&self, term: usize) -> bool {
+        match &self.side.terms[term].kind {
+            TermKind::Literal(_) | TermKind::Compute(..) | TermKind::Variable(_) | TermKind::Type(_) => true,
+            TermKind::Name { name, .. } => self.parsed.names[*name].constant,
+            TermKind::Else { name, otherwise } => self.parsed.names[*name].constant && self.is_constant(*otherwise),
+            _ => false,
+        }
+    }
+
+    fn compute(&mut self, span: Range<usize>, function: Function, of: Vec<usize>) -> Result<usize, NotationError> {
+        let looked_at = if function.measures() { Some(0) } else { function.looks_at_second().then_some(1) };
+        let mut operands = of.iter().enumerate();
+        let tensor = operands.find(|&(at, &operand)| Some(at) != looked_at && !self.is_constant(operand));
+        let Some((_, &tensor)) = tensor.filter(|_| self.mode == Mode::Replacement) else {
+            return self.put(span, TermKind::Compute(function, of));
+        };
+        let operation = match function {
+            Function::Add => "Add",
+            Function::Subtract => "Subtract",
+            Function::Multiply => "Multiply",
+            Function::Divide => "Divide",
+            Function::Power => "Power",
+            Function::Negate => "Negative",
+            _ => {
+                let error = self.cursor.error(self.span(tensor), "only constants can be computed with");
+                return Err(
+                    error.with_help("ask for one in the pattern, `c: const`, or write the operation, `Sqrt(x)`")
+                );
+            }
+        };
+        let layer = LayerTerm { inputs: of, ..LayerTerm::new(operation, span.clone()) };
+        self.put(span, TermKind::Layer(layer))
+    }
+
+    /// A term of an expression without signs around it.
+    fn operand(&mut self) -> Result<usize, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        if let Some(literal) = Literal::read(&mut self.cursor)? {
+            return self.put(start..self.cursor.at, TermKind::Literal(literal));
+        }
+        if self.cursor.eat("-") {
+            let operand = self.deeper(Self::operand)?;
+            return self.compute(start..self.cursor.at, Function::Negate, vec![operand]);
+        }
+        let term = if self.cursor.eat("(") {
+            let inner = self.sum()?;
+            self.cursor.expect(")")?;
+            inner
+        } else if self.cursor.eat("$") {
+            let variable = self.variable()?;
+            self.put(start..self.cursor.at, TermKind::Variable(variable))?
+        } else {
+            self.named(start)?.0
+        };
+        if self.cursor.rest().starts_with('[') { self.slice(start, term) } else { Ok(term) }
+    }
+
+    /// `c[1:3]`, `c[2:]`, `c[0]`
+    fn slice(&mut self, start: usize, of: usize) -> Result<usize, NotationError> {
+        self.cursor.expect("[")?;
+        let bound = |parser: &mut Self, open: i128| {
+            parser.cursor.skip_space();
+            let at = parser.cursor.at;
+            let literal = match Literal::read(&mut parser.cursor)? {
+                Some(literal) if literal.dims.is_empty() => literal,
+                _ => Literal::whole(open, at..at),
+            };
+            parser.put(at..parser.cursor.at, TermKind::Literal(literal))
+        };
+        let from = bound(self, 0)?;
+        let mut of = vec![of, from];
+        if self.cursor.eat(":") {
+            of.push(bound(self, i128::from(i32::MAX))?);
+        }
+        self.cursor.expect("]")?;
+        self.compute(start..self.cursor.at, Function::Slice, of)
+    }
+
+    /// The operands of a function, from behind its parenthesis.
+    pub(super) fn function(
+        &mut self,
+        start: usize,
+        name: &str,
+        mut function: Function,
+    ) -> Result<usize, NotationError> {
+        let operand = if self.mode == Mode::Condition { Self::comparison } else { Self::sum };
+        let mut of = vec![operand(self)?];
+        while self.cursor.eat(",") {
+            if function == Function::Convert(None) {
+                function = if self.cursor.eat("$") {
+                    Function::ConvertTo(self.variable()?)
+                } else {
+                    Function::Convert(Some(element_type(&mut self.cursor)?))
+                };
+            } else {
+                of.push(self.sum()?);
+            }
+        }
+        self.cursor.expect(")")?;
+        let span = start..self.cursor.at;
+        let counts = FUNCTIONS.iter().find(|(known, ..)| *known == name).map_or((1, 1), |row| (row.2, row.3));
+        if !(counts.0..=counts.1).contains(&of.len()) {
+            let takes =
+                if counts.0 == counts.1 { format!("{}", counts.0) } else { format!("{} to {}", counts.0, counts.1) };
+            let plural = if counts == (1, 1) { "" } else { "s" };
+            return Err(self.cursor.error(span, format!("`{name}` takes {takes} operand{plural}, got {}", of.len())));
+        }
+        self.compute(span, function, of)
+    }
+
+    /// A word of a condition that is an element type.
+    pub(super) fn type_named(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
+        match ElementType::from_name(text) {
+            Some(ty) if self.mode == Mode::Condition => self.put(start..self.cursor.at, TermKind::Type(ty)).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Limit on the parts of a chain: each is tried in the place of each other.
+const MOST_FACTORS: usize = 8;
+
+/// Adds a number to those of a chain.
+fn fold(chain: &mut Chain, value: f64, power: f64, tolerant: bool, span: Range<usize>) {
+    let value = chain.kind.raise(value, power);
+    chain.literal = Some(match chain.literal.take() {
+        None => Number { value, tolerant, span },
+        Some(other) => Number {
+            value: chain.kind.join(other.value, value),
+            tolerant: other.tolerant || tolerant,
+            span: other.span.start.min(span.start)..other.span.end.max(span.end),
+        },
+    });
+}
+
+impl LayerTerm {
+    /// A layer without inputs, in any revision.
+    pub(super) fn new(operation: &str, head: Range<usize>) -> Self {
+        Self {
+            operation: operation.to_owned(),
+            version: None,
+            head,
+            optional: false,
+            shared: false,
+            inputs: Vec::new(),
+            optional_inputs: 0,
+            more_inputs: Rest::None,
+            attributes: Vec::new(),
+            more_attributes: Rest::None,
+            output: 0,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The clauses of a rule, and definitions that rules share.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{Mode, Parser};
+use crate::notation::{Cursor, NotationError};
+use crate::ops;
+use crate::rewrite::term::{Definition, FUNCTIONS, Name};
+
+/// The parts of a rule, as bytes of its text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clauses {
+    pub(super) pattern: Range<usize>,
+    pub(super) replacement: Option<Range<usize>>,
+    /// What is behind `where`: names, and what each is.
+    pub(super) definitions: Vec<(Vec<String>, Range<usize>)>,
+    pub(super) condition: Option<Range<usize>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clause {
+    Pattern,
+    Replacement,
+    Where,
+    If,
+}
+
+/// Whether a line goes on with the statement before it.
+pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
+    let mut cursor = Cursor::new(line);
+    if ["|", "=>", "&&"].iter().any(|mark| cursor.sees(mark)) {
+        return true;
+    }
+    let mut ahead = cursor.clone();
+    let word = ahead.word();
+    let is_word = ahead.peek().is_none_or(char::is_whitespace);
+    is_word && ["where", "if", "with"].contains(&word) && !ahead.sees("=>")
+}
+
+/// Where each clause of a rule begins and ends.
+pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, NotationError> {
+    let mut marks = vec![(Clause::Pattern, range.start, range.start)];
+    let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
+    while let Some(place) = at.next_outside() {
+        let rest = &text[place..range.end];
+        let before = text[range.start..place].chars().next_back().unwrap_or(' ');
+        let word = |word: &str| {
+            rest.strip_prefix(word).is_some_and(|rest| rest.starts_with(char::is_whitespace)) && before.is_whitespace()
+        };
+        let (clause, length) = match () {
+            () if rest.starts_with("=>") => (Clause::Replacement, 2),
+            () if word("where") => (Clause::Where, 5),
+            () if word("if") => (Clause::If, 2),
+            () => continue,
+        };
+        if let Some(&(_, earlier, _)) = marks.iter().find(|(known, ..)| *known == clause) {
+            let error = Cursor::new(text).error(place..place + length, format!("`{}` appears twice", &rest[..length]));
+            return Err(if earlier == place { error } else { error.with_help("a rule has one of each clause") });
+        }
+        marks.push((clause, place, place + length));
+    }
+    let mut clauses = Clauses::default();
+    for (at, &(clause, _, start)) in marks.iter().enumerate() {
+        let end = marks.get(at + 1).map_or(range.end, |&(_, start, _)| start);
+        match clause {
+            Clause::Pattern => clauses.pattern = start..end,
+            Clause::Replacement => clauses.replacement = Some(start..end),
+            Clause::If => clauses.condition = Some(start..end),
+            Clause::Where => clauses.definitions = items(text, start..end)?,
+        }
+    }
+    Ok(clauses)
+}
+
+/// `a = P, (b, c) = Q`: each begins at the start, after a comma, or on a line of its own.
+fn items(text: &str, range: Range<usize>) -> Result<Vec<(Vec<String>, Range<usize>)>, NotationError> {
+    let mut starts = vec![(range.start, range.start)];
+    let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
+    while let Some(place) = at.next_outside() {
+        let next = place + 1;
+        if text[place..].starts_with([',', '\n']) && head(&mut Cursor::within(text, next..range.end)).is_some() {
+            starts.push((place, next));
+        }
+    }
+    let mut found = Vec::new();
+    for (at, &(_, start)) in starts.iter().enumerate() {
+        let end = starts.get(at + 1).map_or(range.end, |&(end, _)| end);
+        let mut cursor = Cursor::within(text, start..end);
+        let names = head(&mut cursor).ok_or_else(|| cursor.expected("`NAME = PATTERN`"))?;
+        found.push((names, cursor.at..end));
+    }
+    Ok(found)
+}
+
+/// `a =` or `(a, b) =` or `(a...) =`
+fn head(cursor: &mut Cursor) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    if cursor.eat("(") {
+        loop {
+            names.push(cursor.word().to_owned());
+            cursor.eat_here("...");
+            if !cursor.eat(",") {
+                break;
+            }
+        }
+        if !cursor.eat(")") {
+            return None;
+        }
+    } else {
+        names.push(cursor.word().to_owned());
+    }
+    let fits = !names.iter().any(String::is_empty) && !cursor.sees("=>") && !cursor.sees("==") && cursor.eat("=");
+    fits.then_some(names)
+}
+
+/// Goes through a text outside of brackets, quotes and comments.
+struct Marks<'a> {
+    cursor: Cursor<'a>,
+    depth: usize,
+}
+
+impl Marks<'_> {
+    /// The next character that is outside of all of them.
+    fn next_outside(&mut self) -> Option<usize> {
+        loop {
+            let at = self.cursor.at;
+            let c = self.cursor.peek()?;
+            let before = self.cursor.text[..at].chars().next_back().unwrap_or(' ');
+            match c {
+                '"' if self.cursor.quoted().is_ok_and(|quoted| quoted.is_some()) => continue,
+                '#' if before.is_whitespace() => {
+                    self.cursor.skip_space();
+                    continue;
+                }
+                '(' | '[' | '{' => self.depth += 1,
+                ')' | ']' | '}' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.cursor.at += c.len_utf8();
+            if self.depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+}
+
+/// Patterns with parameters, by name.
+#[derive(Clone, Debug, Default)]
+pub(in crate::rewrite) struct Definitions(BTreeMap<String, Macro>);
+
+#[derive(Clone, Debug)]
+pub(super) struct Macro {
+    pub(super) parameters: Vec<String>,
+    pub(super) body: String,
+}
+
+impl Definitions {
+    pub(super) fn get(&self, name: &str) -> Option<&Macro> {
+        self.0.get(name)
+    }
+
+    /// Reads `NAME(a, b) = PATTERN`, which may use definitions before it.
+    pub(in crate::rewrite) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
+        let mut cursor = Cursor::within(text, range.clone());
+        cursor.skip_space();
+        let start = cursor.at;
+        let name = cursor.word().to_owned();
+        if name.is_empty() {
+            return Err(cursor.expected("the name of a pattern"));
+        }
+        let taken = ops::revisions(&name).iter().any(|row| row.name() == name)
+            || FUNCTIONS.iter().any(|(known, ..)| *known == name);
+        if taken || self.0.contains_key(&name) {
+            return Err(cursor.error(start..cursor.at, format!("`{name}` has a meaning already")));
+        }
+        cursor.expect("(")?;
+        let mut parameters = Vec::new();
+        loop {
+            match cursor.word() {
+                "" => return Err(cursor.expected("the name of a parameter")),
+                parameter => parameters.push(parameter.to_owned()),
+            }
+            if !cursor.eat(",") {
+                break;
+            }
+        }
+        cursor.expect(")")?;
+        cursor.expect("=")?;
+        // It is read once with names in the place of its operands, so that a fault is found where it is written.
+        let mut parser = Parser::new(Cursor::within(text, cursor.at..range.end), self);
+        for parameter in &parameters {
+            let name = parser.bind(parameter.clone(), false);
+            let term = crate::rewrite::term::TermKind::Name { name, constant: false };
+            let term = parser.put(start..start, term)?;
+            parser.parameters.push((parameter.clone(), term));
+        }
+        parser.alternatives()?;
+        if !parser.cursor.is_done() {
+            return Err(parser.cursor.expected("the end of the definition"));
+        }
+        let body = text[cursor.at..range.end].to_owned();
+        self.0.insert(name, Macro { parameters, body });
+        Ok(())
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Makes the names of `where` known, so that any pattern can use them.
+    pub(super) fn declare(&mut self, clauses: &Clauses) -> Result<(), NotationError> {
+        for (names, body) in &clauses.definitions {
+            for name in names {
+                if self.parsed.names.iter().any(|known| known.text == *name) {
+                    let error = self.cursor.error(body.clone(), format!("`{name}` is defined twice"));
+                    return Err(error);
+                }
+                let name =
+                    Name { certain: false, constant: false, text: name.clone(), neutral: None, definition: None };
+                self.parsed.names.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what `where` says.
+    pub(super) fn define(&mut self, text: &'a str, clauses: &Clauses) -> Result<(), NotationError> {
+        self.mode = Mode::Pattern;
+        for (names, body) in &clauses.definitions {
+            self.cursor = Cursor::within(text, body.clone());
+            let term = self.alternatives()?;
+            if !self.cursor.is_done() {
+                return Err(self.cursor.expected("`,` or the end of the definition"));
+            }
+            let own: Vec<_> = names.iter().map(|name| self.bind(name.clone(), false)).collect();
+            let text = &text[..body.start];
+            let is_list = text.trim_end().trim_end_matches('=').trim_end().ends_with("...)");
+            let outputs = if own.len() > 1 || is_list { own.clone() } else { Vec::new() };
+            for &name in &own {
+                self.parsed.names[name].definition = Some(Definition { term, outputs: outputs.clone() });
+            }
+        }
+        Ok(())
+    }
+}

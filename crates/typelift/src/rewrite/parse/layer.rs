@@ -1,0 +1,394 @@
+//! Operations with their inputs and attributes.
+
+use std::ops::Range;
+
+use super::{Mode, Parser};
+use crate::notation::{NotationError, attribute_value, closest, word};
+use crate::ops::{self, AttrKind};
+use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Rest, TermKind};
+
+/// An operation as it is written, with the marks behind it.
+struct Head {
+    text: String,
+    is_quoted: bool,
+    version: Option<String>,
+    span: Range<usize>,
+    optional: bool,
+    shared: bool,
+}
+
+impl Parser<'_> {
+    /// A tensor or an operation; whether `?` comes after a tensor.
+    pub(super) fn named(&mut self, start: usize) -> Result<(usize, bool), NotationError> {
+        let quoted = self.cursor.quoted()?;
+        let is_quoted = quoted.is_some();
+        let text = quoted.unwrap_or_else(|| self.cursor.word().to_owned());
+        if text.is_empty() {
+            return Err(self.cursor.expected("an operation, a name or a number"));
+        }
+        let word_end = self.cursor.at;
+        if let Some(head) = self.operation_ahead(start, &text, is_quoted)? {
+            return Ok((self.operation(start, head)?, false));
+        }
+        self.cursor.at = word_end;
+        if is_quoted {
+            return Err(self.cursor.expected("`(` after the operation"));
+        }
+        match self.mode {
+            Mode::Pattern => self.tensor(start, text),
+            _ => match self.type_named(start, &text)? {
+                Some(term) => Ok((term, false)),
+                None => Ok((self.bound(start, &text)?, false)),
+            },
+        }
+    }
+
+    /// The rest of an operation up to behind its parenthesis, if this is one.
+    fn operation_ahead(&mut self, start: usize, text: &str, is_quoted: bool) -> Result<Option<Head>, NotationError> {
+        let mut ahead = self.cursor.clone();
+        let version = if ahead.eat_here("-") {
+            Some(ahead.quoted()?.unwrap_or_else(|| ahead.run(|c| c.is_alphanumeric() || c == '_').to_owned()))
+        } else {
+            None
+        };
+        let span = start..ahead.at;
+        let (mut optional, mut shared) = (None, None);
+        loop {
+            let at = ahead.at;
+            if ahead.eat_here("?") {
+                optional = Some(at..at + 1);
+            } else if ahead.eat_here("&") {
+                shared = Some(at..at + 1);
+            } else {
+                break;
+            }
+        }
+        let spaced = ahead.peek() != Some('(');
+        if spaced && text.starts_with(char::is_lowercase) && !is_quoted || !ahead.eat("(") {
+            return Ok(None);
+        }
+        self.cursor = ahead;
+        if let (true, Some(marker)) = (self.mode != Mode::Pattern, optional.clone().or(shared.clone())) {
+            return Err(self.cursor.error(marker, "`?` and `&` are for patterns"));
+        }
+        let (optional, shared) = (optional.is_some(), shared.is_some());
+        Ok(Some(Head { text: text.to_owned(), is_quoted, version, span, optional, shared }))
+    }
+
+    fn operation(&mut self, start: usize, head: Head) -> Result<usize, NotationError> {
+        if head.version.is_none() {
+            let function = FUNCTIONS.iter().find(|(name, ..)| *name == head.text);
+            if let Some(&(name, function, ..)) = function.filter(|_| self.mode != Mode::Pattern) {
+                return self.function(start, name, function);
+            }
+            if self.mode == Mode::Pattern && self.definitions.get(&head.text).is_some() {
+                return self.inline(start, &head.text);
+            }
+        }
+        if self.mode == Mode::Condition {
+            let error = self.cursor.error(head.span.clone(), format!("`{}` is not a function", head.text));
+            return Err(match closest(&head.text, FUNCTIONS.iter().map(|row| row.0)) {
+                Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                None => error.with_help(format!(
+                    "there are {}",
+                    FUNCTIONS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ")
+                )),
+            });
+        }
+        let (optional, shared) = (head.optional, head.shared);
+        let layer = self.head(head)?;
+        self.layer(start, LayerTerm { optional, shared, ..layer })
+    }
+
+    /// The pattern that a definition gives for these operands.
+    fn inline(&mut self, start: usize, name: &str) -> Result<usize, NotationError> {
+        let mut operands = vec![self.alternatives()?];
+        while self.cursor.eat(",") {
+            operands.push(self.alternatives()?);
+        }
+        self.cursor.expect(")")?;
+        let definitions = self.definitions;
+        let Some(definition) = definitions.get(name) else { return Err(self.cursor.expected("a definition")) };
+        let span = start..self.cursor.at;
+        if operands.len() != definition.parameters.len() {
+            let (takes, found) = (definition.parameters.len(), operands.len());
+            return Err(self.cursor.error(span, format!("`{name}` takes {takes} operands, got {found}")));
+        }
+        let parameters = definition.parameters.iter().cloned().zip(operands).collect();
+        let outer = std::mem::replace(&mut self.parameters, parameters);
+        let cursor = std::mem::replace(&mut self.cursor, crate::notation::Cursor::new(&definition.body));
+        let used_at = self.used_at.clone();
+        self.used_at.get_or_insert(span);
+        let term = self.alternatives()?;
+        self.used_at = used_at;
+        self.cursor = cursor;
+        self.parameters = outer;
+        Ok(term)
+    }
+
+    /// `(Add|Subtract)(…)`, from behind the second opening parenthesis: one of several operations with the same operands.
+    pub(super) fn layer_of_several(
+        &mut self,
+        start: usize,
+        operations: Vec<(String, Range<usize>)>,
+    ) -> Result<usize, NotationError> {
+        let mut heads = Vec::new();
+        for (text, span) in operations {
+            let head = Head { text, is_quoted: false, version: None, span, optional: false, shared: false };
+            heads.push(self.head(head)?);
+        }
+        let first = heads.remove(0);
+        let term = self.layer(start, first)?;
+        let TermKind::Layer(layer) = self.side.terms[term].kind.clone() else { return Ok(term) };
+        let mut branches = vec![Branch { term, with: Vec::new() }];
+        for LayerTerm { operation, head, .. } in heads {
+            let other = LayerTerm { operation, head, ..layer.clone() };
+            self.check_inputs(&other)?;
+            let term = self.put(start..self.cursor.at, TermKind::Layer(other))?;
+            branches.push(Branch { term, with: Vec::new() });
+        }
+        self.put(start..self.cursor.at, TermKind::Either(branches))
+    }
+
+    /// The operation of a layer, which must be known unless it is in quotes or of an extension.
+    fn head(&mut self, head: Head) -> Result<LayerTerm, NotationError> {
+        let Head { text, is_quoted, version, span, .. } = head;
+        let number = version.as_deref().and_then(|version| version.trim_start_matches("opset").parse::<u8>().ok());
+        let version = match number {
+            Some(number) => Some(format!("opset{number}")),
+            None => version,
+        };
+        let rows = ops::revisions(&text);
+        let error = |message: String| self.cursor.error(span.clone(), message);
+        let operation = match (rows.first(), &version) {
+            (Some(row), Some(version)) if number.is_some() && ops::lookup(&text, version).is_none() => {
+                let known: Vec<_> = rows.iter().filter_map(|row| row.opsets().next()).collect();
+                let known: Vec<_> = known.iter().map(|opset| format!("`{}-{opset}`", row.name())).collect();
+                return Err(
+                    error(format!("`{text}` is not in {version}")).with_help(format!("there is {}", known.join(", ")))
+                );
+            }
+            (Some(row), _) => row.name().to_owned(),
+            (None, Some(_)) if number.is_none() => text,
+            (None, _) if is_quoted => text,
+            (None, _) => {
+                let unknown = error(format!("`{text}` is not an operation"));
+                let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Mode::Pattern);
+                return Err(match closest(&text, ops::all().map(|row| row.name()).chain(functions)) {
+                    Some(near) => unknown.with_help(format!("did you mean `{near}`?")),
+                    None => unknown.with_help(format!("write `\"{text}\"(…)` for an operation of an extension")),
+                });
+            }
+        };
+        Ok(LayerTerm { version, ..LayerTerm::new(&operation, span) })
+    }
+
+    /// The inputs and attributes of a layer, from behind the parenthesis.
+    fn layer(&mut self, start: usize, mut layer: LayerTerm) -> Result<usize, NotationError> {
+        let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
+        while !self.cursor.eat(")") {
+            if !layer.inputs.is_empty() {
+                self.cursor.expect(",")?;
+            }
+            if self.cursor.sees("...") {
+                layer.more_inputs = self.rest(&layer, |term| term.more_inputs)?;
+                self.cursor.expect(")")?;
+                break;
+            }
+            if let Some(name) = self.list_ahead() {
+                layer.more_inputs = Rest::Outputs(name);
+                self.cursor.expect(")")?;
+                break;
+            }
+            if self.mode == Mode::Pattern {
+                let input = self.alternatives()?;
+                self.input(&mut layer, input)?;
+            } else {
+                self.may_lack = layer.inputs.len() >= least;
+                let input = self.sum()?;
+                self.may_lack = false;
+                layer.inputs.push(input);
+            }
+        }
+        self.check_inputs(&layer)?;
+        if layer.optional && layer.inputs.is_empty() {
+            let head = layer.head.clone();
+            return Err(self.cursor.error(head, "a layer that may be absent needs an input that takes its place then"));
+        }
+        if self.cursor.eat_here(".") {
+            let digits = self.cursor.run(|c| c.is_ascii_digit());
+            layer.output = digits.parse().map_err(|_| self.cursor.expected("the number of an output"))?;
+        }
+        if self.cursor.eat("{") {
+            self.attributes(&mut layer)?;
+        }
+        let span = start..self.cursor.at;
+        let is_unknown = rows_of(&layer).is_empty();
+        let term = self.put(span, TermKind::Layer(layer))?;
+        if (self.mode == Mode::Pattern || is_unknown) && self.constraint(term)? {
+            return Err(self.cursor.error(self.span(term), "an operation is not a constant"));
+        }
+        Ok(term)
+    }
+
+    /// `parts...`, all outputs of a layer that `where` describes.
+    fn list_ahead(&mut self) -> Option<usize> {
+        let mut ahead = self.cursor.clone();
+        let name = ahead.word();
+        let known = self.parsed.names.iter().position(|known| known.text == name)?;
+        let is_list = self.mode == Mode::Pattern && ahead.eat_here("...");
+        is_list.then(|| {
+            self.cursor = ahead;
+            known
+        })
+    }
+
+    /// Adds an input of a pattern; one with `?` may be missing.
+    fn input(&mut self, layer: &mut LayerTerm, input: usize) -> Result<(), NotationError> {
+        let optional = match &self.side.terms[input].kind {
+            TermKind::Chain(chain) => match &chain.factors[..] {
+                [factor] if factor.optional && factor.power == 1.0 && chain.literal.is_none() => Some(factor.term),
+                _ => None,
+            },
+            _ => None,
+        };
+        match optional {
+            Some(term) => {
+                if let TermKind::Name { name, .. } = self.side.terms[term].kind {
+                    self.parsed.names[name].neutral = None;
+                }
+                layer.optional_inputs += 1;
+                layer.inputs.push(term);
+            }
+            None if layer.optional_inputs > 0 => {
+                return Err(self.cursor.error(self.span(input), "only the last inputs can be missing"));
+            }
+            None => layer.inputs.push(input),
+        }
+        Ok(())
+    }
+
+    /// `...`: in a replacement the rest of the matched layer that has the same operation, or else of the root.
+    fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        self.cursor.expect("...")?;
+        if self.mode == Mode::Pattern {
+            return Ok(Rest::Any);
+        }
+        let pattern = &self.parsed.side;
+        let matched = pattern.terms.iter().enumerate().rev().filter_map(|(at, term)| match &term.kind {
+            TermKind::Layer(term) if has(term) == Rest::Any => Some((at, term)),
+            _ => None,
+        });
+        let same = matched.clone().find(|(_, term)| term.operation == layer.operation);
+        same.or(matched.clone().find(|(at, _)| pattern.roots.contains(at))).map(|(at, _)| Rest::Of(at)).ok_or_else(
+            || {
+                let error = self.cursor.error(start..self.cursor.at, "no layer of the pattern has `...` for this");
+                error.with_help(format!("write `{}(…, ...)` in the pattern too", layer.operation))
+            },
+        )
+    }
+
+    fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
+        let rows = rows_of(layer);
+        let count = layer.inputs.len();
+        let takes = |row: &&ops::Operation| match layer.more_inputs {
+            Rest::None => (count - layer.optional_inputs..=count).any(|count| row.input_counts().contains(&count)),
+            _ => *row.input_counts().end() >= count,
+        };
+        if rows.is_empty() || rows.iter().any(takes) {
+            return Ok(());
+        }
+        let counts = rows[rows.len() - 1].input_counts();
+        let takes = match (*counts.start(), *counts.end()) {
+            (least, most) if least == most => format!("{least}"),
+            (least, usize::MAX) => format!("{least} or more"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let message = format!("`{}` takes {takes} inputs, not {count}", layer.operation);
+        Err(self.cursor.error(layer.head.clone(), message))
+    }
+
+    fn attributes(&mut self, layer: &mut LayerTerm) -> Result<(), NotationError> {
+        let mut first = true;
+        while !self.cursor.eat("}") {
+            if !first {
+                self.cursor.expect(",")?;
+            }
+            first = false;
+            self.cursor.skip_space();
+            let start = self.cursor.at;
+            if self.cursor.sees("...") {
+                layer.more_attributes = self.rest(layer, |_| Rest::Any)?;
+                continue;
+            }
+            let name = word(&mut self.cursor, "the name of an attribute")?;
+            let name_span = start..self.cursor.at;
+            self.check_attribute(layer, &name, name_span.clone())?;
+            if layer.attributes.iter().any(|other| other.name == name) {
+                return Err(self.cursor.error(name_span, format!("the attribute `{name}` appears twice")));
+            }
+            self.cursor.expect("=")?;
+            let value = self.attribute_value(layer, &name)?;
+            let span = self.used_at.clone().unwrap_or(start..self.cursor.at);
+            layer.attributes.push(AttributeTerm { name, value, span });
+        }
+        Ok(())
+    }
+
+    fn attribute_value(&mut self, layer: &LayerTerm, name: &str) -> Result<AttributeValue, NotationError> {
+        let kind = rows_of(layer).iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);
+        let is_number = kind
+            .is_some_and(|kind| !matches!(kind, AttrKind::Text | AttrKind::Enum(_) | AttrKind::Type | AttrKind::Bool));
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let mut ahead = self.cursor.clone();
+        if ahead.eat("$") {
+            self.cursor = ahead.clone();
+            let variable = self.variable()?;
+            if self.mode == Mode::Pattern || self.cursor.sees(",") || self.cursor.sees("}") {
+                return Ok(AttributeValue::Variable(variable));
+            }
+            self.cursor.at = start;
+            return Ok(AttributeValue::Term(self.sum()?));
+        }
+        let name = ahead.clone().word().to_owned();
+        let text = attribute_value(&mut ahead).ok().filter(|_| ahead.sees(",") || ahead.sees("}"));
+        let is_name = is_number && name.starts_with(char::is_alphabetic) && !["inf", "nan"].contains(&name.as_str());
+        match text {
+            Some(text) if !is_name => {
+                self.cursor = ahead;
+                Ok(AttributeValue::Text(text))
+            }
+            _ if self.mode == Mode::Pattern && is_name => {
+                let word = self.cursor.word().to_owned();
+                Ok(AttributeValue::Term(self.tensor(start, word)?.0))
+            }
+            _ if self.mode == Mode::Replacement && is_number => Ok(AttributeValue::Term(self.sum()?)),
+            _ => attribute_value(&mut self.cursor).map(AttributeValue::Text),
+        }
+    }
+
+    fn check_attribute(&self, layer: &LayerTerm, name: &str, span: Range<usize>) -> Result<(), NotationError> {
+        let rows = rows_of(layer);
+        if rows.is_empty() || rows.iter().any(|row| row.attribute_names().any(|known| known == name)) {
+            return Ok(());
+        }
+        let known: Vec<_> = rows.iter().flat_map(|row| row.attribute_names()).collect();
+        let error = self.cursor.error(span, format!("`{}` does not have an attribute `{name}`", layer.operation));
+        Err(match closest(name, known.iter().copied()) {
+            Some(near) => error.with_help(format!("did you mean `{near}`?")),
+            None if known.is_empty() => error.with_help("it has none"),
+            None => error.with_help(format!("it has {}", known.join(", "))),
+        })
+    }
+}
+
+/// The rows that a layer term can mean.
+pub(in crate::rewrite) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
+    match &layer.version {
+        Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),
+        None => ops::revisions(&layer.operation).to_vec(),
+    }
+}

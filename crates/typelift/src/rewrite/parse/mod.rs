@@ -1,0 +1,334 @@
+//! Reading rules.
+
+mod arithmetic;
+mod clauses;
+mod layer;
+mod names;
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::pattern::Pattern;
+use super::term::{Branch, Name, Predicate, Setting, Side, Term, TermKind};
+use crate::notation::{Cursor, Literal, NotationError};
+pub(super) use clauses::{Definitions, starts_clause};
+pub(super) use layer::rows_of;
+
+/// Terms in terms deeper than this are refused.
+const DEEPEST: usize = 64;
+/// Limit on the terms of one side of a rule: matching and building go from one to the next by recursion.
+const MOST_TERMS: usize = 256;
+
+/// Reads a rule, or a pattern alone.
+pub(super) fn rule(
+    text: &str,
+    range: Range<usize>,
+    definitions: &Definitions,
+) -> Result<(Pattern, Option<Side>), NotationError> {
+    let clauses = clauses::split(text, range.clone())?;
+    let mut parser = Parser::new(Cursor::within(text, clauses.pattern.clone()), definitions);
+    parser.parsed.text = text[range.clone()].trim_end().to_owned();
+    parser.declare(&clauses)?;
+    parser.pattern()?;
+    parser.define(text, &clauses)?;
+    parser.find_certain()?;
+    if let Some(condition) = clauses.condition {
+        parser.cursor = Cursor::within(text, condition);
+        parser.conditions()?;
+    }
+    parser.parsed.side = std::mem::take(&mut parser.side);
+    let mut replacement = None;
+    if let Some(right) = clauses.replacement {
+        parser.cursor = Cursor::within(text, right);
+        replacement = Some(parser.replacement()?);
+    }
+    let mut pattern = parser.parsed;
+    for term in &mut pattern.side.terms {
+        term.shift(range.start);
+    }
+    Ok((pattern, replacement))
+}
+
+/// Reads the right side of a rule that has this pattern.
+pub(super) fn right_side(text: &str, pattern: &Pattern) -> Result<Side, NotationError> {
+    let definitions = Definitions::default();
+    let mut parser = Parser::new(Cursor::new(text), &definitions);
+    parser.parsed = pattern.clone();
+    parser.replacement()
+}
+
+/// Reads an expression of `_`, which is a tensor that is there.
+pub(super) fn expression(text: &str, range: Range<usize>) -> Result<Side, NotationError> {
+    let definitions = Definitions::default();
+    let mut parser = Parser::new(Cursor::within(text, range), &definitions);
+    parser.parsed.names.push(Name {
+        text: "_".to_owned(),
+        constant: false,
+        certain: true,
+        neutral: None,
+        definition: None,
+    });
+    parser.replacement()
+}
+
+/// What a parser is reading.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Pattern,
+    Condition,
+    Replacement,
+}
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    /// What was read of the pattern, without its terms until it is read whole.
+    parsed: Pattern,
+    side: Side,
+    mode: Mode,
+    depth: usize,
+    definitions: &'a Definitions,
+    /// The terms that the parameters of a definition stand for, while it is read.
+    parameters: Vec<(String, usize)>,
+    /// Where the rule uses the definition that is being read.
+    used_at: Option<Range<usize>>,
+    /// Whether what is read next may be a name that not every match has.
+    may_lack: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(cursor: Cursor<'a>, definitions: &'a Definitions) -> Self {
+        Self {
+            cursor,
+            parsed: Pattern::default(),
+            side: Side::default(),
+            mode: Mode::Pattern,
+            depth: 0,
+            definitions,
+            parameters: Vec::new(),
+            used_at: None,
+            may_lack: false,
+        }
+    }
+
+    fn pattern(&mut self) -> Result<(), NotationError> {
+        let outputs = self.outputs()?;
+        for (at, (name, span)) in outputs.iter().enumerate() {
+            if outputs[..at].iter().any(|(other, _)| other == name) {
+                return Err(self.cursor.error(span.clone(), format!("`{name}` appears twice")));
+            }
+            let name = self.bind(name.clone(), false);
+            self.side.outputs.push(name);
+        }
+        let root = self.alternatives()?;
+        if !self.cursor.is_done() {
+            return Err(self.cursor.expected("`=>`").with_help("a rule is `PATTERN => REPLACEMENT`"));
+        }
+        self.check_root(root)?;
+        self.side.roots.push(root);
+        Ok(())
+    }
+
+    /// Whether a rule can change what this term matches.
+    fn check_root(&self, root: usize) -> Result<(), NotationError> {
+        match &self.side.terms[root].kind {
+            TermKind::Layer(layer) if layer.optional => {
+                let head = layer.head.clone();
+                Err(self.cursor.error(head, "the outermost layer of a pattern cannot be absent"))
+            }
+            TermKind::Layer(layer) if ["Parameter", "Constant"].contains(&layer.operation.as_str()) => {
+                let error =
+                    self.cursor.error(layer.head.clone(), format!("a rule does not change a {}", layer.operation));
+                Err(error.with_help(
+                    "in a pattern, `x` is any tensor and `c: const` a constant; `input NAME : TYPE[SHAPE]` changes an input",
+                ))
+            }
+            TermKind::Layer(_) => Ok(()),
+            TermKind::Chain(chain) if !chain.factors.is_empty() => Ok(()),
+            TermKind::Either(branches) => branches.iter().try_for_each(|branch| self.check_root(branch.term)),
+            _ => {
+                let span = self.side.terms[root].span.clone();
+                Err(self.cursor.error(span, "a pattern is an operation with its inputs, such as `Relu(x)`"))
+            }
+        }
+    }
+
+    fn replacement(&mut self) -> Result<Side, NotationError> {
+        self.mode = Mode::Replacement;
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let outputs = self.outputs()?;
+        let wanted = self.parsed.side.outputs.len().max(1);
+        if !outputs.is_empty() {
+            let names: Vec<_> =
+                self.parsed.side.outputs.iter().map(|&at| self.parsed.names[at].text.as_str()).collect();
+            if outputs.iter().map(|(name, _)| name.as_str()).ne(names.iter().copied()) {
+                let message = format!("the outputs must be those of the pattern: ({})", names.join(", "));
+                return Err(self.cursor.error(start..self.cursor.at, message));
+            }
+            let root = self.sum()?;
+            self.side.roots.push(root);
+        } else if wanted > 1 {
+            self.cursor.expect("(")?;
+            loop {
+                let root = self.sum()?;
+                self.side.roots.push(root);
+                if !self.cursor.eat(",") {
+                    break;
+                }
+            }
+            self.cursor.expect(")")?;
+            if self.side.roots.len() != wanted {
+                let found = self.side.roots.len();
+                let message = format!("the pattern has {wanted} outputs, and {found} take their place");
+                return Err(self.cursor.error(start..self.cursor.at, message));
+            }
+        } else {
+            let root = self.sum()?;
+            self.side.roots.push(root);
+        }
+        if !self.cursor.is_done() {
+            return Err(self.cursor.expected("the end of the rule"));
+        }
+        self.side.outputs = if outputs.is_empty() { Vec::new() } else { self.parsed.side.outputs.clone() };
+        Ok(std::mem::take(&mut self.side))
+    }
+
+    /// `(a, b) =`, if it comes here.
+    fn outputs(&mut self) -> Result<Vec<(String, Range<usize>)>, NotationError> {
+        let mut ahead = self.cursor.clone();
+        let mut names = Vec::new();
+        if !ahead.eat("(") {
+            return Ok(names);
+        }
+        loop {
+            let name = ahead.word();
+            names.push((name.to_owned(), ahead.at - name.len()..ahead.at));
+            if name.is_empty() || !ahead.eat(",") {
+                break;
+            }
+        }
+        if ahead.eat(")") && ahead.sees("=") && !ahead.sees("=>") {
+            ahead.eat("=");
+            self.cursor = ahead;
+            return Ok(names);
+        }
+        Ok(Vec::new())
+    }
+
+    fn put(&mut self, span: Range<usize>, kind: TermKind) -> Result<usize, NotationError> {
+        if self.side.terms.len() >= MOST_TERMS {
+            let error = self.cursor.error(span, format!("this side of the rule has over {MOST_TERMS} terms"));
+            return Err(error.with_help("split the rule into several, each for a part of the graph"));
+        }
+        let span = self.used_at.clone().unwrap_or(span);
+        self.side.terms.push(Term { span, kind, element_types: SmallVec::new(), type_variable: None, shape: None });
+        Ok(self.side.terms.len() - 1)
+    }
+
+    fn span(&self, term: usize) -> Range<usize> {
+        self.side.terms[term].span.clone()
+    }
+
+    /// `P with $m=1 | Q`, or one pattern.
+    fn alternatives(&mut self) -> Result<usize, NotationError> {
+        self.deeper(|parser| {
+            parser.cursor.skip_space();
+            let start = parser.cursor.at;
+            let mut branches = vec![parser.branch()?];
+            while parser.cursor.eat("|") {
+                branches.push(parser.branch()?);
+            }
+            match &branches[..] {
+                [only] if only.with.is_empty() => Ok(only.term),
+                _ => parser.put(start..parser.cursor.at, TermKind::Either(branches)),
+            }
+        })
+    }
+
+    fn branch(&mut self) -> Result<Branch, NotationError> {
+        let term = self.chain()?;
+        let mut with = Vec::new();
+        while self.eat_word("with") {
+            if self.cursor.eat("$") {
+                let variable = self.variable()?;
+                self.cursor.expect("=")?;
+                with.push(Setting::Variable(variable, crate::notation::attribute_value(&mut self.cursor)?));
+                continue;
+            }
+            let name = self.cursor.word().to_owned();
+            if name.is_empty() {
+                return Err(self.cursor.expected("a name or a variable: `with lo=0` or `with $m=erf`"));
+            }
+            self.cursor.expect("=")?;
+            let number = match Literal::read(&mut self.cursor)? {
+                Some(literal) if literal.dims.is_empty() => literal.numbers[0].to_float(),
+                _ => return Err(self.cursor.expected("a number")),
+            };
+            let known = self.parameters.iter().find(|(known, _)| *known == name).map(|&(_, term)| term);
+            match known.map(|term| &self.side.terms[term].kind) {
+                Some(TermKind::Name { name, .. }) => with.push(Setting::Name(*name, number)),
+                // A parameter that is this number already.
+                Some(TermKind::Literal(literal)) if literal.is_number(number) => {}
+                Some(_) => with.push(Setting::Never),
+                None => with.push(Setting::Name(self.bind(name, false), number)),
+            }
+        }
+        Ok(Branch { term, with })
+    }
+
+    /// Takes this word if it comes next.
+    fn eat_word(&mut self, word: &str) -> bool {
+        let mut ahead = self.cursor.clone();
+        let found = ahead.word() == word;
+        if found {
+            self.cursor = ahead;
+        }
+        found
+    }
+
+    /// Reads something one level deeper.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, NotationError>) -> Result<T, NotationError> {
+        self.depth += 1;
+        self.cursor.skip_space();
+        if self.depth > DEEPEST {
+            let start = self.cursor.at;
+            return Err(self.cursor.error(start..start + 1, format!("the rule nests deeper than {DEEPEST}")));
+        }
+        let term = read(self)?;
+        self.depth -= 1;
+        Ok(term)
+    }
+
+    /// `rank(x) == 4 && static(x)`
+    fn conditions(&mut self) -> Result<(), NotationError> {
+        self.mode = Mode::Condition;
+        loop {
+            self.cursor.skip_space();
+            let start = self.cursor.at;
+            let term = self.comparison()?;
+            let text = self.cursor.text[start..self.cursor.at].trim().to_owned();
+            self.parsed.predicates.push(Predicate { term, text });
+            if !self.cursor.eat("&&") {
+                break;
+            }
+        }
+        if self.cursor.is_done() { Ok(()) } else { Err(self.cursor.expected("`&&` or the end of the rule")) }
+    }
+}
+
+/// The position of a term in a text that starts at byte `by` of the one it was read from.
+impl Term {
+    fn shift(&mut self, by: usize) {
+        let move_back = |span: &mut Range<usize>| *span = span.start.saturating_sub(by)..span.end.saturating_sub(by);
+        move_back(&mut self.span);
+        match &mut self.kind {
+            TermKind::Layer(layer) => {
+                move_back(&mut layer.head);
+                layer.attributes.iter_mut().for_each(|attribute| move_back(&mut attribute.span));
+            }
+            TermKind::Chain(chain) => chain.literal.iter_mut().for_each(|literal| move_back(&mut literal.span)),
+            _ => {}
+        }
+    }
+}

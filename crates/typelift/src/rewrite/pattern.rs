@@ -1,0 +1,262 @@
+//! Patterns, and what they match.
+
+use std::fmt::{self, Debug, Display, Formatter};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use super::matching::{self, Bindings, Bound};
+use super::parse::{self, Definitions};
+use super::term::{Name, Predicate, Side};
+use super::{Code, Replacement, Right, Rule, values};
+use crate::graph::{EditError, Graph, Layer, Output};
+use crate::notation::NotationError;
+use crate::shape::Shape;
+use crate::weights::Weights;
+
+type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
+
+/// What a rule looks for, in the [notation](crate::notation): operations, arithmetic in any order, names and conditions. With
+/// something to take its place it becomes a [`Rule`].
+///
+/// ```
+/// # use typelift::rewrite::Pattern;
+/// let pattern: Pattern = "x * Sigmoid(x * b?) if size(b) == 1".parse()?;
+/// let error = "Relu(x) if rnak(x) == 4".parse::<Pattern>().unwrap_err();
+/// assert_eq!(error.help(), Some("did you mean `rank`?"));
+/// # Ok::<(), typelift::notation::NotationError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Pattern {
+    pub(super) text: String,
+    pub(super) side: Side,
+    pub(super) names: Vec<Name>,
+    pub(super) variables: Vec<String>,
+    pub(super) predicates: Vec<Predicate>,
+    pub(super) condition: Option<Condition>,
+}
+
+impl FromStr for Pattern {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        let (pattern, right) = parse::rule(text, 0..text.len(), &Definitions::default())?;
+        match right {
+            None => Ok(pattern),
+            Some(_) => {
+                let at = text.find("=>").unwrap_or_default();
+                let cursor = crate::notation::Cursor::new(text);
+                let error = cursor.error(at..at + 2, "a pattern has nothing to take its place");
+                Err(error.with_help("read it as a `Rule`"))
+            }
+        }
+    }
+}
+
+impl Display for Pattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Debug for Pattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pattern").field(&self.text).finish()
+    }
+}
+
+impl Pattern {
+    /// The same pattern, which matches only where this holds; the reason why it does not is what
+    /// [`explain`](crate::Model::explain) says.
+    ///
+    /// ```
+    /// # use typelift::rewrite::Pattern;
+    /// let pattern = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.when(|m| {
+    ///     let axis: i64 = m.attribute("a")?.parse().map_err(|_| "the axis is not a number")?;
+    ///     if axis >= 0 { Ok(()) } else { Err("the axis is counted from the end".into()) }
+    /// });
+    /// # let _ = pattern;
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    #[must_use]
+    pub fn when(mut self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        let earlier = self.condition.take();
+        self.condition = Some(Arc::new(move |m| {
+            earlier.as_ref().map_or(Ok(()), |earlier| earlier(m))?;
+            condition(m)
+        }));
+        self
+    }
+
+    /// The rule that puts this in the place of a match: a layer that the root becomes, or tensors that take the place of its
+    /// outputs. Types and shapes of new layers are inferred.
+    ///
+    /// ```
+    /// # use typelift::rewrite::Pattern;
+    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.to(|m, new| {
+    ///     let rank = m.shape("x").and_then(|shape| shape.rank()).unwrap_or(1) as i64;
+    ///     let axis: i64 = m.attribute("a")?.parse().unwrap_or(0);
+    ///     Ok(new.layer("Softmax-1", &[m.tensor("x")?]).with_attribute("axis", (axis + rank) % rank).into())
+    /// });
+    /// # let _ = rule;
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    #[must_use]
+    pub fn to(
+        self,
+        make: impl Fn(&Match, &mut super::New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync + 'static,
+    ) -> Rule {
+        let code: Code = Arc::new(make);
+        Rule::new(self, Right::Code(code))
+    }
+
+    /// The rule whose right side depends on the match: text in the notation, or the reason why there is none and the pattern
+    /// does not match.
+    ///
+    /// ```
+    /// # use typelift::rewrite::Pattern;
+    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.writes(|m| {
+    ///     let rank = m.shape("x").and_then(|shape| shape.rank()).ok_or("the rank of `x` is not known")? as i64;
+    ///     let axis: i64 = m.attribute("a")?.parse().map_err(|_| "the axis is not a number")?;
+    ///     Ok(format!("Softmax-1(x) {{axis={}}}", axis.rem_euclid(rank)))
+    /// });
+    /// # let _ = rule;
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    #[must_use]
+    pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Rule {
+        let text: super::Writer = Arc::new(text);
+        let written = text.clone();
+        Rule::new(self.when(move |m| written(m).map(drop)), Right::Written(text))
+    }
+
+    /// How much of it fits at a layer, and why the rest does not; `None` if it matches.
+    pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
+        let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
+        Some((miss.progress, miss.reason))
+    }
+}
+
+/// A name that a pattern does not have, or that stands for nothing in a match.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{reason}; the match has {}", if .known.is_empty() { "no such names".to_owned() } else { .known.join(", ") })]
+pub struct UnknownName {
+    reason: String,
+    known: Vec<String>,
+}
+
+impl From<UnknownName> for String {
+    fn from(error: UnknownName) -> Self {
+        error.to_string()
+    }
+}
+
+impl From<UnknownName> for EditError {
+    fn from(error: UnknownName) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// A place where a pattern matches, as conditions and replacements in Rust see it.
+#[derive(Clone, Debug)]
+pub struct Match {
+    root: Layer,
+    inputs: Vec<Output>,
+    tensors: Vec<(String, Option<Output>, ElementType, Shape)>,
+    variables: Vec<(String, String)>,
+    constants: Vec<(String, Vec<f64>)>,
+}
+
+impl Match {
+    pub(super) fn new(graph: &Graph, weights: &Weights, pattern: &Pattern, bound: &Bindings) -> Self {
+        let names = || pattern.names.iter().zip(&bound.names).filter_map(|(name, to)| Some((name, to.as_ref()?)));
+        let tensors = names().filter_map(|(name, to)| match to {
+            Bound::Tensor(tensor) => {
+                let port = graph.output(*tensor)?;
+                Some((name.text.clone(), Some(*tensor), port.element_type(), port.shape().clone()))
+            }
+            Bound::Values(values) => Some((name.text.clone(), None, values.element_type, values.shape())),
+            Bound::Number(_) => None,
+        });
+        let constants = names().filter_map(|(name, to)| {
+            let values = match to {
+                Bound::Tensor(tensor) => {
+                    let count = graph.output(*tensor)?.shape().element_count()?;
+                    crate::array::count(&[usize::try_from(count).ok()?])?;
+                    values::values(graph, weights, *tensor)?.to_floats().into_vec()
+                }
+                Bound::Values(values) => values.to_floats().into_vec(),
+                Bound::Number(number) => vec![*number],
+            };
+            Some((name.text.clone(), values))
+        });
+        let variables = pattern.variables.iter().zip(&bound.variables);
+        let variables = variables.filter_map(|(name, value)| Some((name.clone(), value.as_ref()?.to_string())));
+        let root = bound.layers.first().and_then(|(root, _)| graph.layer(*root)).cloned();
+        let root = root.unwrap_or_else(|| Layer::new("", "", ""));
+        Self {
+            inputs: graph.producers(root.id()).into_iter().flatten().collect(),
+            root,
+            tensors: tensors.collect(),
+            variables: variables.collect(),
+            constants: constants.collect(),
+        }
+    }
+
+    /// The layer at which the pattern matches.
+    pub fn root(&self) -> &Layer {
+        &self.root
+    }
+
+    /// What feeds it.
+    pub fn inputs(&self) -> &[Output] {
+        &self.inputs
+    }
+
+    fn find(&self, name: &str) -> Option<&(String, Option<Output>, ElementType, Shape)> {
+        self.tensors.iter().find(|(known, ..)| known == name)
+    }
+
+    /// The tensor of a name.
+    ///
+    /// # Errors
+    /// The match does not have that name, or it stands for constants that were computed.
+    pub fn tensor(&self, name: &str) -> Result<Output, UnknownName> {
+        let known = || self.tensors.iter().filter(|tensor| tensor.1.is_some()).map(|(name, ..)| format!("`{name}`"));
+        let error = |reason| UnknownName { reason, known: known().collect() };
+        match self.find(name) {
+            Some((_, Some(output), ..)) => Ok(*output),
+            Some(_) => Err(error(format!("`{name}` is computed from constants, which have values and no tensor"))),
+            None => Err(error(format!("there is no tensor `{name}`"))),
+        }
+    }
+
+    /// The element type of a tensor.
+    pub fn element_type(&self, name: &str) -> Option<ElementType> {
+        self.find(name).map(|(.., ty, _)| *ty)
+    }
+
+    /// The shape of a tensor.
+    pub fn shape(&self, name: &str) -> Option<&Shape> {
+        self.find(name).map(|(.., shape)| shape)
+    }
+
+    /// The value of a variable, which is named without its `$`.
+    ///
+    /// # Errors
+    /// The match does not have that variable.
+    pub fn attribute(&self, variable: &str) -> Result<&str, UnknownName> {
+        let found = self.variables.iter().find(|(known, _)| known == variable);
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| UnknownName {
+            reason: format!("there is no variable `${variable}`"),
+            known: self.variables.iter().map(|(name, _)| format!("`${name}`")).collect(),
+        })
+    }
+
+    /// The values of a constant, if it has few enough.
+    pub fn constant(&self, name: &str) -> Option<&[f64]> {
+        self.constants.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
+    }
+}

@@ -1,0 +1,59 @@
+//! Constants as values: what a tensor holds that is computed from constants alone.
+
+use crate::array::Array;
+use crate::graph::{Graph, Layer, Output};
+use crate::ops::evaluate::{Bounds, Evaluation};
+use crate::ops::{self, Attributes, LayerKind};
+use crate::weights::Weights;
+
+/// Arithmetic on constants with more elements is left as it is.
+pub(super) const MOST_COMPUTED: usize = 64;
+/// Limit on the layers between a value and the constants that it comes from.
+const DEEPEST: usize = 16;
+
+/// The values of a tensor: of a constant and of its conversions any number, of other arithmetic at most
+/// [`MOST_COMPUTED`]. `None` if they depend on anything else, or are not numbers.
+pub(super) fn values(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Array> {
+    find(graph, weights, tensor, DEEPEST)
+}
+
+fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Option<Array> {
+    let layer = graph.layer(tensor.layer)?;
+    if ops::kind(layer) == LayerKind::Constant {
+        let (element_type, dims) = layer.stored_as()?;
+        return layer.values(weights, element_type, dims);
+    }
+    if depth == 0 || !computes(layer) {
+        return None;
+    }
+    let port = layer.outputs().get(tensor.port)?;
+    let feeds = graph.feeds(layer.id());
+    let input = |feed: &Option<(&Layer, usize)>| {
+        let (from, port) = (*feed)?;
+        find(graph, weights, from.id().output(port), depth - 1)
+    };
+    if is_conversion(layer) {
+        return input(feeds.first()?)?.converted(port.element_type());
+    }
+    if port.shape().element_count().is_none_or(|count| count > MOST_COMPUTED as u64) {
+        return None;
+    }
+    let inputs = feeds.iter().map(input).collect::<Option<Vec<_>>>()?;
+    let inputs: Vec<_> = inputs.into_iter().map(Bounds::exactly).collect();
+    let operation = layer.operation()?;
+    let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
+    let found = operation.evaluator().apply(&evaluation, &inputs.iter().collect::<Vec<_>>())?;
+    found.exact().cloned()
+}
+
+/// Whether a layer only changes the element type of its first input.
+pub(super) fn is_conversion(layer: &Layer) -> bool {
+    layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))
+}
+
+/// Whether a layer gives the same for the same inputs, and does nothing else.
+pub(super) fn computes(layer: &Layer) -> bool {
+    let keeps =
+        matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::ReadValue);
+    !keeps && layer.bodies().is_empty() && layer.operation().is_some_and(ops::Operation::is_repeatable)
+}
