@@ -54,6 +54,8 @@ pub(super) fn rule(
 pub(super) fn right_side(text: &str, pattern: &Pattern) -> Result<Side, NotationError> {
     let definitions = Definitions::default();
     let mut parser = Parser::new(Cursor::new(text), &definitions);
+    // Code wrote it, which knows how much that is.
+    parser.most_terms = usize::MAX;
     parser.parsed = pattern.clone();
     parser.replacement()
 }
@@ -87,6 +89,7 @@ struct Parser<'a> {
     side: Side,
     mode: Mode,
     depth: usize,
+    most_terms: usize,
     definitions: &'a Definitions,
     /// The terms that the parameters of a definition stand for, while it is read.
     parameters: Vec<(String, usize)>,
@@ -104,6 +107,7 @@ impl<'a> Parser<'a> {
             side: Side::default(),
             mode: Mode::Pattern,
             depth: 0,
+            most_terms: MOST_TERMS,
             definitions,
             parameters: Vec::new(),
             used_at: None,
@@ -217,7 +221,7 @@ impl<'a> Parser<'a> {
     }
 
     fn put(&mut self, span: Range<usize>, kind: TermKind) -> Result<usize, NotationError> {
-        if self.side.terms.len() >= MOST_TERMS {
+        if self.side.terms.len() >= self.most_terms {
             let error = self.cursor.error(span, format!("this side of the rule has over {MOST_TERMS} terms"));
             return Err(error.with_help("split the rule into several, each for a part of the graph"));
         }
