@@ -14,8 +14,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
-use crate::input::{Input, Member, is_dash};
-use crate::output::{OutputArgs, check_files, same_file};
+use crate::files::Run;
+use crate::input::{Input, Member, is_dash, is_stdout};
+use crate::output::{OutputArgs, same_file};
+use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 
@@ -66,20 +68,29 @@ pub(crate) struct Outcomes<T> {
     pub(crate) done: Vec<T>,
     /// How many files of directories are not models.
     skipped: usize,
-    /// How many could not be read or written.
+    /// How many could not be read or written, or met a fault of this program.
     failed: usize,
+    /// How the worst of these ended.
+    worst: Status,
 }
 
 impl Inputs {
-    /// Finds the models, and looks whether they can go where they are to go.
-    /// Fails where what is written, a report to a file included, could not be or would go over something else.
-    pub(crate) fn find(&self, output: Option<&OutputArgs>, report: Option<&Path>) -> Result<Batch, Failure> {
+    /// Finds the models. Fails where what is written, a report to a file included, could not be or would go over something else,
+    /// files of rules that are read included.
+    pub(crate) fn find(
+        &self,
+        output: Option<&OutputArgs>,
+        report: Option<&Path>,
+        rules: &[PathBuf],
+    ) -> Result<Batch, Failure> {
+        let document = report.map(|report| (report, "the report"));
+        let check = |models: &[Input]| Run { models, rules, output, document }.check();
         if let [file] = &self.paths[..]
             && !file.is_dir()
         {
             let on_one_thread = self.jobs.is_some_and(|jobs| jobs.get() == 1);
             let models = vec![Input { file: file.clone(), bin: self.bin.clone(), member: None, on_one_thread }];
-            output.map_or(Ok(()), |output| check_files(&models, output, report))?;
+            check(&models)?;
             return Ok(Batch { models, jobs: 1 });
         }
         if self.paths.iter().any(|path| is_dash(path)) {
@@ -112,8 +123,8 @@ impl Inputs {
         }
         if let Some(output) = output {
             each_has_its_place(&models, output)?;
-            check_files(&models, output, report)?;
         }
+        check(&models)?;
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Ok(Batch { jobs: jobs.min(models.len()), models })
     }
@@ -135,10 +146,10 @@ impl Batch {
     ) -> Result<Outcomes<T>, Failure> {
         let work = |model: &Input| {
             let mut page = Page::default();
-            let result = work(model, &mut page);
+            let result = panics::catch(Some(&model.file), || work(model, &mut page));
             (page, result)
         };
-        let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0 };
+        let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0, worst: Status::Done };
         if let Some(model) = self.single() {
             let (page, result) = work(model);
             terminal.show(&page)?;
@@ -151,6 +162,7 @@ impl Batch {
             match result {
                 Ok(done) => outcomes.done.push(done),
                 Err(failure) => {
+                    outcomes.worst = outcomes.worst.max(failure.status());
                     match failure {
                         Failure::NoModel(_) => outcomes.skipped += 1,
                         _ => outcomes.failed += 1,
@@ -234,10 +246,7 @@ impl Batch {
 impl<T> Outcomes<T> {
     /// The worst status of all, where `faulty` says which models have errors.
     pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
-        match self.failed {
-            0 => Status::of(self.done.iter().any(faulty)),
-            _ => Status::Failed,
-        }
+        self.worst.max(Status::of(self.done.iter().any(faulty)))
     }
 
     /// `12 files: 9 converted, 2 refused, 1 skipped`, with these counts of what is done and what they count.
@@ -253,7 +262,7 @@ impl<T> Outcomes<T> {
 /// Fails if several models cannot go to this path because it is not a directory.
 fn many_fit(path: &Path) -> Result<(), Failure> {
     let name = path.display();
-    if is_dash(path) {
+    if is_stdout(path) {
         return Err(Failure::new("standard output takes one model, and there are several").help("give -o a directory"));
     }
     let is_file = path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
@@ -305,4 +314,50 @@ fn each_has_its_place(models: &[Input], output: &OutputArgs) -> Result<(), Failu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking, and one has to")]
+
+    use clap::ColorChoice;
+
+    use super::*;
+
+    /// Several models, two of which make the program panic, one of them on a thread of its own.
+    #[test]
+    fn a_model_that_makes_the_program_panic_is_reported_and_the_others_go_on() {
+        panics::expect(&["typelift", "check", "models"].map(Into::into));
+        let model = |name: &str| {
+            let member = Some(Member { place: name.into(), found: true });
+            Input { file: name.into(), bin: None, member, on_one_thread: true }
+        };
+        for jobs in [1, 2, 4] {
+            let names = ["a.xml", "bad.xml", "b.xml", "worse.xml", "c.xml"];
+            let batch = Batch { models: names.map(model).into(), jobs };
+            let work = |input: &Input, page: &mut Page| {
+                page.said += "half";
+                match input.file.to_str().unwrap() {
+                    "bad.xml" => panic!("no layer {}", 7),
+                    "worse.xml" => thread::scope(|scope| {
+                        let panicked = scope.spawn(|| panic!("deep")).join();
+                        panicked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    }),
+                    name => Ok(name.to_owned()),
+                }
+            };
+            let outcomes = batch.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never), work).unwrap();
+            assert_eq!(outcomes.done, ["a.xml", "b.xml", "c.xml"]);
+            assert_eq!(outcomes.summary(&[(3, "checked")]), "5 files: 3 checked, 2 failed");
+            assert_eq!(outcomes.status(|_| false), Status::Faulty);
+            let single = Batch { models: vec![Input { member: None, ..model("bad.xml") }], jobs: 1 };
+            let failure = single.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never), work).err().unwrap();
+            assert_eq!(failure.status(), Status::Faulty);
+            let text = anstream::adapter::strip_str(&failure.text()).to_string();
+            let (version, at) = (env!("CARGO_PKG_VERSION"), format!("{}:", file!()));
+            for part in ["internal error: no layer 7, at ", &at, version, "`bad.xml`", "`typelift check models`"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
 }

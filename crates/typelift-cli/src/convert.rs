@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         );
     }
     terminal.answers_in_json = args.reports_on_stdout();
-    let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
+    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &[])?;
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
     let old_report = args.report.as_deref();
     let conversions = batch.each(&Frame::LINES, terminal, work);
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 
 impl Args {
     fn reports_on_stdout(&self) -> bool {
-        self.report.as_deref().is_some_and(input::is_dash)
+        self.report.as_deref().is_some_and(input::is_stdout)
     }
 
     /// Converts one model.

@@ -6,9 +6,10 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::render::{self, Remark};
+use crate::status::Status;
 use crate::terminal;
 
-/// Ends a run with exit status 2, or quietly; where there are several models, only what was to be done with one of them.
+/// Ends a run with exit status 2, with 1 where the fault is one of this program, or quietly; where there are several models, only what was to be done with one of them.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Nobody reads standard output any more.
@@ -18,17 +19,31 @@ pub(crate) enum Failure {
     Other {
         message: String,
         help: Option<String>,
+        status: Status,
     },
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Other { message: message.into(), help: None }
+        Self::Other { message: message.into(), help: None, status: Status::Failed }
+    }
+
+    /// A fault of this program, with what to do about it.
+    pub(crate) fn internal(message: String, help: String) -> Self {
+        Self::Other { message, help: Some(help), status: Status::Faulty }
+    }
+
+    /// How a run ends that fails so.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::BrokenPipe | Self::NoModel(_) => Status::Done,
+            Self::Other { status, .. } => *status,
+        }
     }
 
     pub(crate) fn help(self, text: impl Into<String>) -> Self {
         match self {
-            Self::Other { message, help: None } => Self::Other { message, help: Some(text.into()) },
+            Self::Other { message, help: None, status } => Self::Other { message, help: Some(text.into()), status },
             other => other,
         }
     }
@@ -36,8 +51,8 @@ impl Failure {
     /// Names the model that it was met at, where the message names no file.
     pub(crate) fn at(self, file: &str) -> Self {
         match self {
-            Self::Other { message, help } if !message.contains(file) => {
-                Self::Other { message: format!("{file}: {message}"), help }
+            Self::Other { message, help, status } if !message.contains(file) => {
+                Self::Other { message: format!("{file}: {message}"), help, status }
             }
             other => other,
         }
@@ -48,7 +63,7 @@ impl Failure {
         match self {
             Self::BrokenPipe => String::new(),
             Self::NoModel(reason) => format!("{reason}; skipped\n"),
-            Self::Other { message, help } => render::error(None, &message, help.map(Remark::Help).into_iter()),
+            Self::Other { message, help, .. } => render::error(None, &message, help.map(Remark::Help).into_iter()),
         }
     }
 
@@ -57,7 +72,7 @@ impl Failure {
         let (message, help) = match self {
             Self::BrokenPipe => return Ok(String::new()),
             Self::NoModel(reason) => (reason, None),
-            Self::Other { message, help } => (message, help.as_deref()),
+            Self::Other { message, help, .. } => (message, help.as_deref()),
         };
         let mut document = json!({ "error": { "message": message, "help": help } });
         if let Some(file) = file {

@@ -17,7 +17,7 @@ use crate::nearest::nearest;
 use crate::remedy;
 
 /// The model to read.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Input {
     /// The model's .xml, or - for standard input
     #[arg(value_name = "IN.xml")]
@@ -115,6 +115,11 @@ impl Drop for Loaded {
 /// Whether a path means standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Whether a path means standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    is_dash(path) || ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
 impl Input {

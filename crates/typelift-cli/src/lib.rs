@@ -12,6 +12,7 @@ mod diff;
 mod dot;
 mod explain;
 mod failure;
+mod files;
 mod findings;
 mod infer;
 mod input;
@@ -19,6 +20,7 @@ mod interrupt;
 mod listing;
 mod nearest;
 mod output;
+mod panics;
 mod plan;
 mod promote;
 mod remedy;
@@ -40,7 +42,6 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
@@ -117,7 +118,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let mut terminal = Terminal::new(cli.color);
     typelift::save::on_wait(terminal::say_waiting);
-    let result = match cli.verb {
+    panics::expect(&arguments);
+    let result = panics::catch(None, || match cli.verb {
         Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
         Verb::Rewrite(Deferred(args)) => rewrite::run(&args, &mut terminal),
         Verb::Infer(Deferred(args)) => infer::run(&args, &mut terminal),
@@ -132,16 +134,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
         Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
         Verb::Man(Deferred(args)) => completions::man(&args, whole_command()),
-    };
+    });
     match result.and_then(|status| terminal.flush().map(|()| status)) {
-        Ok(Status::Done) => 0,
-        Ok(Status::Faulty) => 1,
-        Ok(Status::Failed) => 2,
+        Ok(status) => status.code(),
         // The reader of our output closed it: it has seen enough.
         Err(Failure::BrokenPipe) => 0,
         Err(failure) => {
+            let status = failure.status();
             terminal.fail(failure);
-            2
+            status.code()
         }
     }
 }

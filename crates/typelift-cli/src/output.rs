@@ -1,6 +1,5 @@
 //! Where models go: which files a run will write, and that it can and may.
 
-use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,7 +11,7 @@ use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
-use crate::input::{Input, is_dash};
+use crate::input::{Input, is_stdout};
 use crate::interrupt::clean_up_on_signals;
 use crate::terminal::{Page, Terminal};
 
@@ -65,9 +64,11 @@ pub(crate) enum Target {
 
 /// A file to write a model to.
 pub(crate) struct Destination {
-    path: PathBuf,
-    in_place: bool,
-    weights: WeightsMode,
+    pub(crate) path: PathBuf,
+    pub(crate) in_place: bool,
+    pub(crate) weights: WeightsMode,
+    /// The weights of the input.
+    bin: Option<PathBuf>,
     /// The file of the input, and what it is like before it is read; `None` for standard input.
     source: Option<(PathBuf, Stamp)>,
 }
@@ -79,7 +80,7 @@ impl OutputArgs {
     }
 
     pub(crate) fn is_stdout(&self) -> bool {
-        self.output.as_deref().is_some_and(is_dash)
+        self.output.as_deref().is_some_and(is_stdout)
     }
 
     /// The directory that models go to; `None` where they go to a file or stay in place.
@@ -111,7 +112,7 @@ fn is_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let named_so =
         bytes.last().is_some_and(|last| std::path::is_separator(char::from(*last))) || path.extension().is_none();
-    !is_dash(path) && (path.is_dir() || named_so && !path.exists())
+    !is_stdout(path) && (path.is_dir() || named_so && !path.exists())
 }
 
 impl Target {
@@ -128,12 +129,12 @@ impl Target {
     }
 
     /// Where the model will go.
-    fn plan(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
+    pub(crate) fn plan(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
         }
         let Some(path) = args.path(input) else { return Ok(None) };
-        if is_dash(&path) {
+        if is_stdout(&path) {
             return Ok(Some(Self::Stdout));
         }
         let exists = match fs::metadata(&path) {
@@ -149,7 +150,7 @@ impl Target {
         // A file that is not there is not one that is.
         let may_be_one = !input.is_stdin() && (exists || source.is_none());
         let in_place = args.in_place || may_be_one && same_file(&path, &input.file);
-        Ok(Some(Self::File(Destination { path, in_place, weights: args.weights.into(), source })))
+        Ok(Some(Self::File(Destination { path, in_place, weights: args.weights.into(), bin: input.weights(), source })))
     }
 
     /// What keeps the model from being written: weights that are needed and missing.
@@ -185,12 +186,31 @@ impl Target {
                 };
                 write().map_err(|error| Failure::io("write", path, &error))
             }
-            Self::File(place) => place.write(model, options),
+            Self::File(place) => {
+                place.write(model, options)?;
+                page.said += &place.weights_beside(model).unwrap_or_default();
+                Ok(())
+            }
         }
     }
 }
 
 impl Destination {
+    /// Says that the weights beside a graph that was written without its own are not known to be of this model.
+    fn weights_beside(&self, model: &Model) -> Option<String> {
+        let beside = self.path.with_extension("bin");
+        let needs_weights = !model.weights().is_empty() || save::missing_weights(model).is_some();
+        if self.weights != WeightsMode::None || !needs_weights || !beside.exists() {
+            return None;
+        }
+        let own = match self.bin.as_deref().filter(|own| own.exists()) {
+            Some(own) if same_file(own, &beside) => return None,
+            Some(own) => format!("the weights of this model are in `{}`", own.display()),
+            None => "nothing shows that it has the weights of this model".to_owned(),
+        };
+        Some(format!("`{}` was there before and stays as it is; {own}\n", beside.display()))
+    }
+
     fn write(&self, model: &Model, text: WriteOptions) -> Result<(), Failure> {
         if let Some((source, _)) = self.source.as_ref().filter(|(source, stamp)| !stamp.holds_at(source)) {
             let message = format!("`{}` was changed or replaced after it was read", source.display());
@@ -225,7 +245,7 @@ pub(crate) fn write_reports(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let text = if are_several { format!("[\n{}]\n", reports.join(",\n")) } else { reports.concat() };
-    if is_dash(path) { terminal.print(&text) } else { write_report(path, &text) }
+    if is_stdout(path) { terminal.print(&text) } else { write_report(path, &text) }
 }
 
 /// Writes a report that takes the place of an old one as a whole.
@@ -246,132 +266,11 @@ pub(crate) fn forget_report(path: &Path) {
     }
 }
 
-/// The files that a run reads and writes, and for what.
-#[derive(Default)]
-struct Files {
-    read: HashMap<FileId, &'static str>,
-    written: HashMap<FileId, &'static str>,
-    /// What is written, in order.
-    paths: Vec<PathBuf>,
-}
-
-/// Fails where a run would write over what it reads, or two things to one file, or where it could not write at all. Nothing is
-/// written by then.
-pub(crate) fn check_files(models: &[Input], args: &OutputArgs, report: Option<&Path>) -> Result<(), Failure> {
-    let mut files = Files::default();
-    for model in models.iter().filter(|model| !model.is_stdin()) {
-        files.read.insert(FileId::of(&model.file), "a model is read from it");
-    }
-    for weights in models.iter().filter_map(Input::weights) {
-        files.read.entry(FileId::of(&weights)).or_insert("weights are read from it");
-    }
-    for model in models {
-        if let Some(Target::File(place)) = Target::plan(args, model)? {
-            files.add_model(&place, model, args)?;
-        }
-    }
-    if let Some(report) = report.filter(|report| !is_dash(report) && !is_stream(report)) {
-        files.add(report, "the report")?;
-    }
-    let mut directories = HashSet::new();
-    for path in &files.paths {
-        check_writable(path, report != Some(path.as_path()) && args.directory().is_some(), &mut directories)?;
-    }
-    Ok(())
-}
-
-impl Files {
-    fn add_model(&mut self, place: &Destination, input: &Input, args: &OutputArgs) -> Result<(), Failure> {
-        let path = &place.path;
-        let weights = path.with_extension("bin");
-        if place.in_place {
-            if args.directory().is_some() {
-                return Err(refused(path, "it is the model to read").help("use --in-place to write over it"));
-            }
-            check_names(path)?;
-            // What constants are added goes to its own weights.
-            self.note(path, "a model")?;
-            return self.note(&weights, "the weights");
-        }
-        self.add(path, "a model")?;
-        let are_own = || input.weights().is_some_and(|own| same_file(&own, &weights));
-        match place.weights {
-            WeightsMode::None => Ok(()),
-            _ if are_own() => self.note(&weights, "the weights"),
-            _ => self.add(&weights, "the weights"),
-        }
-    }
-
-    /// Something to be written to a file that nothing is read from.
-    fn add(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
-        let id = FileId::of(path);
-        match self.read.get(&id) {
-            Some(read) => Err(taken(path, what, read)),
-            None => self.note_id(id, path, what),
-        }
-    }
-
-    fn note(&mut self, path: &Path, what: &'static str) -> Result<(), Failure> {
-        self.note_id(FileId::of(path), path, what)
-    }
-
-    fn note_id(&mut self, id: FileId, path: &Path, what: &'static str) -> Result<(), Failure> {
-        self.paths.push(path.to_owned());
-        match self.written.insert(id, what) {
-            Some(other) => Err(taken(path, what, &format!("{other} would go there too"))),
-            None => Ok(()),
-        }
-    }
-}
-
-fn refused(path: &Path, reason: &str) -> Failure {
+pub(crate) fn refused(path: &Path, reason: &str) -> Failure {
     Failure::new(format!("cannot write `{}`: {reason}", path.display()))
 }
 
-fn taken(path: &Path, what: &str, reason: &str) -> Failure {
-    Failure::new(format!("cannot write {what} to `{}`: {reason}", path.display())).help("give another file")
-}
-
-/// Fails for a file of several names, of which only one would get the new model.
-fn check_names(path: &Path) -> Result<(), Failure> {
-    #[cfg(unix)]
-    if let Ok(found) = fs::metadata(path) {
-        let names = std::os::unix::fs::MetadataExt::nlink(&found);
-        if names > 1 {
-            let reason = format!("the file has {names} names (hard links), and the others would keep the old model");
-            return Err(refused(path, &reason)
-                .help("write to another file with -o, or put a copy in the place of the link first"));
-        }
-    }
-    Ok(())
-}
-
-/// Fails where a file, or one beside it, could not be written. Its directory may be missing where it is `made`.
-fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Result<(), Failure> {
-    let resolved = match File::options().append(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        opened => opened.map(|_| fs::canonicalize(path).ok()).map_err(|error| Failure::io("write", path, &error))?,
-    };
-    let mut directory = directory(resolved.as_deref().unwrap_or(path));
-    if !made && !directory.exists() {
-        return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
-    }
-    while known.insert(directory.to_owned()) {
-        if directory.exists() {
-            // A file without a name: nobody sees it.
-            tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
-            break;
-        }
-        directory = self::directory(directory);
-    }
-    Ok(())
-}
-
-fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-fn directory(path: &Path) -> &Path {
+pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

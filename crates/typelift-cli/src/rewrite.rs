@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let script = args.script()?;
     terminal.answers_in_json = args.reports_on_stdout();
-    let batch = args.inputs.find(Some(&args.output), args.report.as_deref())?;
+    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &args.rules)?;
     let done = batch.each(&Frame::LINES, terminal, |input, page| args.rewrite(&script, input, page));
     let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
     let status = done.status(|rewriting| rewriting.is_refused);
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 
 impl Args {
     fn reports_on_stdout(&self) -> bool {
-        self.report.as_deref().is_some_and(input::is_dash)
+        self.report.as_deref().is_some_and(input::is_stdout)
     }
 
     /// All statements, those of files first.

@@ -46,7 +46,7 @@ struct Document<'a> {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
-    let batch = args.inputs.find(None, None)?;
+    let batch = args.inputs.find(None, None, &[])?;
     let frame = match (args.format, batch.single()) {
         (Format::Json, None) => Frame::ARRAY,
         _ => Frame::PARAGRAPHS,

@@ -1,17 +1,26 @@
 //! How runs end.
 
-/// How a run ended that did not fail.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How a run ended, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     Done,
     /// The model has errors, and they were printed.
     Faulty,
-    /// One of several models could not be read or written, and that was printed.
+    /// A model could not be read or written, and that was printed.
     Failed,
 }
 
 impl Status {
     pub(crate) fn of(faulty: bool) -> Self {
         if faulty { Self::Faulty } else { Self::Done }
+    }
+
+    /// As whoever started the program sees it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Faulty => 1,
+            Self::Failed => 2,
+        }
     }
 }

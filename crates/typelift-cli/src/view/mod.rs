@@ -13,6 +13,7 @@ use typelift::diff::{ChangeKind, Diff};
 use typelift::{Diagnostic, Model, Severity};
 
 use crate::failure::Failure;
+use crate::files::Run;
 use crate::input::{self, Input, Loaded};
 use crate::output;
 use crate::remedy::{self, Fixes};
@@ -89,10 +90,10 @@ struct Change {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let files = [Some(&args.input.file), args.other.as_ref()];
-    if files.into_iter().flatten().any(|file| !input::is_dash(file) && output::same_file(file, &args.output)) {
-        return Err(Failure::new(format!("cannot write `{}`: it is the model to read", args.output.display())));
-    }
+    let other =
+        args.other.as_ref().map(|file| Input { file: file.clone(), bin: None, member: None, on_one_thread: false });
+    let models: Vec<_> = [args.input.clone()].into_iter().chain(other).collect();
+    Run { models: &models, document: Some((&args.output, "the page")), ..Run::default() }.check()?;
     let (before, mut shown) = match &args.other {
         Some(other) => {
             let (before, after) = crate::diff::load_both(&args.input.file, other)?;
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let shown_file = args.other.as_ref().unwrap_or(&args.input.file);
     let page = draw(model, shown_file, before, &found)?;
-    if input::is_dash(&args.output) {
+    if input::is_stdout(&args.output) {
         terminal.print(&page)?;
     } else {
         output::write_report(&args.output, &page)?;

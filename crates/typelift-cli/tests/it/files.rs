@@ -47,15 +47,81 @@ fn nothing_is_written_over_what_is_read_or_written_too() {
         &["convert", "model.xml", "other.xml", "-o", "."],
         &["convert", "model.xml", "other.xml", "-o", "out", "--report", "out/other.bin"],
         &["infer", "other.xml", "-o", "./"],
+        &["view", "model.xml", "-o", "model.bin"],
+        &["view", "model.xml", "-o", "hard.bin"],
+        &["view", "model.xml", "-o", "hard.xml"],
+        &["view", "model.xml", "other.xml", "-o", "other.bin"],
+        &["view", "model.xml", "--bin", "w.bin", "-o", "w.bin"],
+        &["view", "model.xml", "-o", "sub"],
+        &["convert", "model.xml", "--bin", "w.bin", "-o", "w.bin"],
+        &["convert", "model.xml", "--bin", "w.weights", "-o", "w.weights"],
+        &["convert", "model.xml", "--bin", "w.bin", "-o", "w.xml", "--report", "w.bin"],
+        &["convert", "other.xml", "--bin", "model.bin", "-o", "model.xml"],
+        &["rewrite", "other.xml", "--rules", "r.txt", "-o", "r.txt"],
+        &["rewrite", "other.xml", "--rules", "r.txt", "-o", "out.xml", "--report", "r.txt"],
+        &["rewrite", "other.xml", "--rules", "r.txt", "--dry-run", "--report", "r.txt"],
+        &["rewrite", "other.xml", "--rules", "rules.bin", "-o", "rules.xml"],
+        &["rewrite", "alone.xml", "--rules", "alone.bin", "--in-place"],
+        &["rewrite", "other.xml", "alone.xml", "--rules", "out.v1/alone.bin", "-o", "out.v1"],
     ];
+    for weights in ["w.bin", "w.weights"] {
+        fs::copy(path.join("model.bin"), path.join(weights)).unwrap();
+    }
+    fs::create_dir(path.join("out.v1")).unwrap();
+    for rules in ["r.txt", "rules.bin", "alone.bin", "out.v1/alone.bin"] {
+        fs::write(path.join(rules), "Relu(Relu(x)) => Relu(x)\n").unwrap();
+    }
+    fs::copy(path.join("other.xml"), path.join("alone.xml")).unwrap();
     let before = contents(path);
     let messages = refused.map(|arguments| {
         let run = run(path, arguments);
         assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{arguments:?} {run:?}");
         assert!(contents(path) == before && !path.join("out").exists(), "{arguments:?}");
+        assert_eq!(entries(&path.join("out.v1")), ["alone.bin"]);
         run.stderr
     });
     insta::assert_snapshot!(messages.join(""));
+}
+
+/// Links lead to what is read as well as its own names do.
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_over_what_is_read_through_links() {
+    let folder = two_models();
+    let path = folder.path();
+    fs::write(path.join("r.txt"), "Relu(Relu(x)) => Relu(x)\n").unwrap();
+    for (file, link) in [("model.xml", "x.html"), ("model.bin", "b.html"), ("r.txt", "r.xml"), ("r.txt", "s.bin")] {
+        std::os::unix::fs::symlink(file, path.join(link)).unwrap();
+    }
+    let before = contents(path);
+    for arguments in [
+        &["view", "model.xml", "-o", "x.html"][..],
+        &["view", "model.xml", "-o", "b.html"],
+        &["view", "x.html", "-o", "model.xml"],
+        &["view", "x.html", "--bin", "b.html", "-o", "model.bin"],
+        &["convert", "other.xml", "--bin", "b.html", "-o", "out.xml", "--report", "model.bin"],
+        &["rewrite", "other.xml", "--rules", "r.txt", "-o", "r.xml"],
+        &["rewrite", "other.xml", "--rules", "r.xml", "-o", "r.txt"],
+        &["rewrite", "other.xml", "--rules", "r.txt", "-o", "s.xml"],
+    ] {
+        let run = run(path, arguments);
+        assert!(run.status == 2 && run.stderr.contains("read from it"), "{arguments:?} {run:?}");
+        assert!(contents(path) == before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn weights_that_stay_beside_a_new_graph_are_named() {
+    let folder = two_models();
+    let path = folder.path();
+    let convert = |to: &str| run(path, &["convert", "model.xml", "-o", to, "--weights", "none"]).stderr;
+    let said = "`other.bin` was there before and stays as it is; the weights of this model are in `model.bin`\n";
+    assert!(convert("other.xml").contains(said), "{}", convert("other.xml"));
+    for silent in ["new.xml", "model.xml"] {
+        assert!(!convert(silent).contains("stays"), "{silent}");
+    }
+    let piped = run_with(path, &["convert", "-", "-o", "other.xml", "--weights", "none"], model("f16", 1).as_bytes());
+    assert!(piped.stderr.contains("nothing shows that it has the weights of this model"), "{piped:?}");
 }
 
 #[test]
@@ -231,6 +297,51 @@ mod unix {
         // A pair that waits for its graph stays.
         let left = if stage.exists() { entries(&stage) } else { Vec::new() };
         assert!(left.iter().all(|name| left.contains(&name.replace("lock", "xml"))), "{left:?}");
+    }
+
+    #[test]
+    fn the_device_of_standard_output_is_standard_output() {
+        let folder = folder();
+        let path = folder.path();
+        let graph = run(path, &["convert", "model.xml", "-o", "-"]).stdout;
+        for to in ["/dev/stdout", "/dev/fd/1"] {
+            assert_eq!(run(path, &["convert", "model.xml", "-o", to]).stdout, graph);
+            let file = fs::File::create(path.join("redirected")).unwrap();
+            assert!(command(path, &["convert", "model.xml", "-o", to]).stdout(file).status().unwrap().success());
+            assert_eq!(fs::read_to_string(path.join("redirected")).unwrap(), graph);
+        }
+        let page = run(path, &["view", "model.xml", "-o", "/dev/stdout"]).stdout;
+        assert!(page.starts_with("<!doctype html>"));
+        let report = run(path, &["convert", "model.xml", "--dry-run", "--report", "/dev/stdout"]).stdout;
+        assert!(report.starts_with('{'), "{report}");
+    }
+
+    #[test]
+    fn weights_go_where_their_link_leads() {
+        let folder = folder();
+        let path = folder.path();
+        fs::create_dir(path.join("store")).unwrap();
+        fs::write(path.join("store/old"), "old").unwrap();
+        for (link, to) in [("out.bin", "store/old"), ("new.bin", "store/new")] {
+            symlink(to, path.join(link)).unwrap();
+        }
+        for (name, to) in [("out.xml", "store/old"), ("new.xml", "store/new")] {
+            let run = run(path, &["convert", "model.xml", "-o", name]);
+            assert_eq!(run.status, 0, "{run:?}");
+            assert_eq!(fs::read(path.join(to)).unwrap(), fs::read(path.join("model.bin")).unwrap());
+            assert!(path.join(name).with_extension("bin").is_symlink());
+        }
+        assert_eq!(entries(&path.join("store")), ["new", "old"]);
+    }
+
+    #[test]
+    fn new_weights_do_not_go_into_a_pipe_and_do_not_wait_for_its_reader() {
+        let folder = folder();
+        let path = folder.path();
+        assert!(Command::new("mkfifo").arg(path.join("out.bin")).status().unwrap().success());
+        let run = run(path, &["convert", "model.xml", "-o", "out.xml"]);
+        assert!(run.status == 2 && run.stderr.contains("`out.bin`: it is not a regular file"), "{run:?}");
+        assert!(!path.join("out.xml").exists());
     }
 
     #[test]

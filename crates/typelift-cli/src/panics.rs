@@ -1,0 +1,72 @@
+//! A panic is a fault of this program: it is reported as one of the model that it was met at, and other models go on.
+
+use std::any::Any;
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use crate::failure::Failure;
+
+/// What is known of this run and its panics.
+struct Known {
+    command: String,
+    /// The message and the place of each panic that was not reported yet.
+    panics: Vec<(String, String)>,
+}
+
+static KNOWN: Mutex<Known> = Mutex::new(Known { command: String::new(), panics: Vec::new() });
+
+/// As much of a command is worth sending.
+const COMMAND: usize = 400;
+
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps panics for [`catch`] instead of printing them, unless somebody wants backtraces.
+pub(crate) fn expect(arguments: &[OsString]) {
+    let words: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    let mut command = format!("typelift {}", words.join(" "));
+    if let Some((end, _)) = command.char_indices().nth(COMMAND) {
+        command.replace_range(end.., " …");
+    }
+    known().command = command;
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |found| {
+            let place = found.location().map(ToString::to_string).unwrap_or_default();
+            known().panics.push((message(found.payload()), place));
+            if std::env::var_os("RUST_BACKTRACE").is_some_and(|wanted| wanted != "0") {
+                print(found);
+            }
+        }));
+    });
+}
+
+/// Does `work`, on a model if it is one; a panic fails it as any other reason does.
+pub(crate) fn catch<T>(model: Option<&Path>, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(failure(model, payload.as_ref())))
+}
+
+fn failure(model: Option<&Path>, payload: &(dyn Any + Send)) -> Failure {
+    let message = message(payload);
+    let mut known = known();
+    let at = known.panics.iter().position(|(of, _)| *of == message);
+    let place = at.map(|at| known.panics.swap_remove(at).1).map_or(String::new(), |place| format!(", at {place}"));
+    let model = model.map_or("the model".to_owned(), |model| format!("`{}`", model.display()));
+    Failure::internal(
+        format!("internal error: {message}{place}"),
+        format!(
+            "this is a fault of typelift {}, not of the model; please send us this message, {model} with its .bin, and the command `{}`",
+            env!("CARGO_PKG_VERSION"),
+            known.command
+        ),
+    )
+}
+
+fn message(payload: &dyn Any) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a message").to_owned()
+}
