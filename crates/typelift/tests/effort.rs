@@ -58,7 +58,7 @@ fn a_chain_takes_few_allocations_and_little_memory() {
     assert!(times_text < 3.16, "at most {times_text} bytes for a byte of text");
 }
 
-/// Layers that are alike share what was found of the first ones.
+/// What inference finds of a layer is written in its ports: no layer costs an allocation.
 #[test]
 fn inference_of_a_chain_takes_hardly_any_allocations() {
     convert(&graphs::chain(1));

@@ -1,7 +1,6 @@
 //! The forward walk: every layer after those that feed it, bodies included.
 
 mod alignment;
-mod alike;
 mod probe;
 mod recover;
 mod retype;
@@ -19,7 +18,6 @@ use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 pub(crate) use self::alignment::{Alignment, Alignments};
-use self::alike::AlikeLayers;
 pub(crate) use self::probe::Probe;
 pub(crate) use self::retype::Retyper;
 use self::scope::{BodyRef, Run, Scope};
@@ -101,8 +99,6 @@ pub(crate) struct Walk<'a> {
     outer: Vec<Scope>,
     /// What the latest ReadValue says of each variable.
     variables: HashMap<String, TensorType>,
-    /// What layers that are written alike have in common.
-    alike: AlikeLayers,
     /// What is kept of the runs of each body.
     runs: BTreeMap<Place, Run>,
     /// Layers that were not aligned because a type that comes in is not known.
@@ -136,7 +132,6 @@ impl<'a> Walk<'a> {
             scope: Scope::default(),
             outer: Vec::new(),
             variables: HashMap::new(),
-            alike: AlikeLayers::default(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(source.len()),
@@ -331,31 +326,17 @@ impl<'a> Walk<'a> {
         // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
         let inputs = graph.tensors(id);
         let given = self.scope.given.get(&layer.id).cloned();
-        let group = self.alike.group(layer, operation);
-        let alike = group.filter(|_| self.retyper.is_none() && bodies.is_empty() && given.is_none());
-        if let Some(outputs) = alike.and_then(|group| self.alike.outputs(group, graph, layer, &inputs)) {
-            return Ok(outputs);
-        }
-        let shared = group.and_then(|group| self.alike.values(group));
         let count = check_input_count(layer, operation, inputs.len());
-        let mut own = AttributeValues::default();
-        if shared.is_none() {
-            let findings = own.read(layer, operation);
-            if !findings.is_empty() {
-                self.report_attributes(graph, id, findings, count.as_ref().err(), bodies.len())?;
-            }
+        let mut values = AttributeValues::default();
+        let findings = values.read(layer, operation);
+        if !findings.is_empty() {
+            self.report_attributes(graph, id, findings, count.as_ref().err(), bodies.len())?;
         }
         count?;
-        let values = shared.as_deref().unwrap_or(&own);
-        let subject = Subject { graph, layer, operation, values, given: given.as_ref() };
-        let outputs = if self.retyper.is_some() {
-            self.apply(&subject, &inputs, bodies)?
-        } else {
-            let (outputs, asked) = subject.apply(&inputs, bodies, self)?;
-            if let (Some(group), Some(asked)) = (group, asked) {
-                self.alike.keep(group, &subject, asked, &inputs, &outputs);
-            }
-            outputs
+        let subject = Subject { graph, layer, operation, values: &values, given: given.as_ref() };
+        let outputs = match self.retyper {
+            Some(_) => self.apply(&subject, &inputs, bodies)?,
+            None => subject.infer(&inputs, bodies, self)?,
         };
         check_output_count(graph, layer, outputs.len(), self.version)?;
         Ok(outputs)

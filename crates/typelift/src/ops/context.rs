@@ -1,7 +1,6 @@
 //! What a rule sees of the layer it works on, and what it answers.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -255,27 +254,11 @@ impl Subject<'_> {
         bodies: &mut [Body],
         around: &mut dyn Surroundings,
     ) -> Result<Outputs, Fault> {
-        self.apply(inputs, bodies, around).map(|(outputs, _)| outputs)
-    }
-
-    /// As [`infer`](Self::infer), with the inputs of which the rule asked what feeds them, bit by position; `None` if it looked
-    /// at more than that, the types and shapes of the inputs, the attributes, and how many outputs the layer has.
-    ///
-    /// # Errors
-    /// Why the rule refuses.
-    pub(crate) fn apply(
-        &self,
-        inputs: &[&OutputPort],
-        bodies: &mut [Body],
-        around: &mut dyn Surroundings,
-    ) -> Result<(Outputs, Option<u32>), Fault> {
         let &Self { graph, layer, operation, values, given } = self;
-        let is_alone = bodies.is_empty() && given.is_none();
         let attributes = Attributes::with(layer, operation, values);
-        let (looked_around, asked, outputs) = (Cell::new(!is_alone), Cell::new(0), Outputs::new());
-        let mut cx = Context { around, graph, looked_around, asked, attributes, inputs, bodies, given, outputs };
+        let mut cx = Context { around, graph, attributes, inputs, bodies, given, outputs: Outputs::new() };
         (operation.infer)(&mut cx)?;
-        Ok((cx.outputs, (!cx.looked_around.get()).then_some(cx.asked.get())))
+        Ok(cx.outputs)
     }
 
     /// The layer that an input comes from.
@@ -288,10 +271,6 @@ impl Subject<'_> {
 pub(crate) struct Context<'a> {
     around: &'a mut dyn Surroundings,
     graph: &'a Graph,
-    /// Whether the rule looked at these, other than at what feeds an input.
-    looked_around: Cell<bool>,
-    /// The inputs of which it asked what feeds them, bit by position.
-    asked: Cell<u32>,
     /// The layer itself, with its attributes by the operation's row.
     pub(crate) attributes: Attributes<'a>,
     /// The tensors that come in.
@@ -313,17 +292,8 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Notes that the rule asks what feeds an input.
-    fn ask(&self, input: usize) {
-        match u32::try_from(input).ok().and_then(|input| 1_u32.checked_shl(input)) {
-            Some(bit) => self.asked.set(self.asked.get() | bit),
-            None => self.looked_around.set(true),
-        }
-    }
-
     /// The graph that the layer lies in.
     pub(crate) fn graph(&self) -> &'a Graph {
-        self.looked_around.set(true);
         self.graph
     }
 
@@ -334,13 +304,11 @@ impl<'a> Context<'a> {
 
     /// What lies around the layer.
     pub(crate) fn around(&self) -> &dyn Surroundings {
-        self.looked_around.set(true);
         self.around
     }
 
     /// As [`around`](Self::around), to ask what takes work.
     pub(crate) fn around_mut(&mut self) -> &mut dyn Surroundings {
-        self.looked_around.set(true);
         self.around
     }
 
@@ -403,7 +371,6 @@ impl<'a> Context<'a> {
 
     /// What is known of the values of an input, worked out now where it was not yet.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
-        self.ask(input);
         let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
         // A rule can be asked what if an input were of another type than the tensor.
         match self.element_type(input) {
@@ -474,7 +441,6 @@ impl<'a> Context<'a> {
 
     /// The output that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
-        self.ask(input);
         self.graph.producer(self.layer.id.input(input))
     }
 

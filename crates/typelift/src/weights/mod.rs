@@ -548,12 +548,12 @@ fn copy_in_system(_from: &File, _length: u64, _to: &File) -> u64 {
 }
 
 #[cfg(unix)]
-pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
 }
 
 #[cfg(windows)]
-pub(crate) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -567,7 +567,7 @@ pub(crate) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) 
 }
 
 #[cfg(not(any(unix, windows)))]
-pub(crate) fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
+fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 /// How many bytes OpenVINO wants `count` values to have in a weights file.

@@ -28,7 +28,7 @@ use thiserror::Error;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Layer, Model};
 use crate::span::Span;
-use crate::weights::{Weights, read_exact_at};
+use crate::weights::Weights;
 
 /// Why a file could not be read as a model.
 #[derive(Debug, Error)]
@@ -134,33 +134,12 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// Reads the bytes of a file of which nothing was read yet, as [`read_bytes`] does. Two threads read one of several megabytes,
-/// where there are two cores: most of the time goes into memory that is new.
+/// Reads the bytes of a file of which nothing was read yet, as [`read_bytes`] does.
 ///
 /// # Errors
 /// Those of [`read_bytes`].
 pub fn read_file(file: &File) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
-    let long = usize::try_from(length).ok().filter(|&bytes| length <= MAX_LENGTH && is_worth_two_threads(bytes));
-    match long.and_then(|length| read_in_halves(file, length)) {
-        Some(bytes) => Ok(bytes),
-        None => read_bytes(file, length),
-    }
-}
-
-/// `None` where that does not work, or the file is not an XML of this length.
-fn read_in_halves(file: &File, length: usize) -> Option<Vec<u8>> {
-    let mut start = [0; START];
-    read_exact_at(file, &mut start, 0).ok().filter(|()| begins_as_xml(&start))?;
-    let mut bytes = vec![0; length];
-    let (first, second) = bytes.split_at_mut(length / 2);
-    let middle = first.len() as u64;
-    thread::scope(|scope| {
-        let second = thread::Builder::new().spawn_scoped(scope, move || read_exact_at(file, second, middle)).ok()?;
-        read_exact_at(file, first, 0).ok()?;
-        second.join().ok()?.ok()
-    })?;
-    (file.metadata().ok()?.len() == length as u64).then_some(bytes)
+    read_bytes(file, file.metadata()?.len())
 }
 
 /// By how many bytes at its start a text is recognized.
