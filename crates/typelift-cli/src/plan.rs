@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::Serialize;
 use typelift::diagnostic::LayerRef;
+use typelift::graph::Place;
 use typelift::passes::{Action, Change};
 use typelift::rewrite::Site;
 use typelift::target::Retargeted;
@@ -44,8 +45,8 @@ struct Entry {
 }
 
 /// Which layer of the model a change is about.
-fn key(change: &Change) -> (&str, LayerId) {
-    (&change.layer.path, change.layer.id)
+fn key(change: &Change) -> (&Place, LayerId) {
+    (&change.layer.place, change.layer.id)
 }
 
 impl std::ops::Deref for Entry {
@@ -111,7 +112,7 @@ impl Plan {
         let is_output = |entry: &&Entry| {
             let id = entry.layer.id;
             entry.action == Action::Retyped
-                && entry.layer.path.is_empty()
+                && entry.layer.place.is_model()
                 && model.outputs().any(|layer| layer.id() == id)
         };
         let named =
@@ -219,7 +220,7 @@ impl Display for Plan {
                 (None, Some(fidelity)) => fidelity.to_string(),
                 (None, None) => String::new(),
             };
-            groups.entry(&entry.layer.path).or_default().push([
+            groups.entry(entry.layer.path()).or_default().push([
                 format!("{sign} {} {}", entry.layer.id, Clean(&entry.layer.name)),
                 format!("{} -> {}", entry.from, entry.to),
                 loss,

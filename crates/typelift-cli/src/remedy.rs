@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, OtherRules, Remedy};
+use typelift::graph::Place;
 use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
-use typelift::{Graph, LayerId, Model};
+use typelift::{LayerId, Model};
 
 /// A command that fixes what a diagnostic is about.
 #[derive(Clone, Debug)]
@@ -127,7 +128,7 @@ struct Trial<'a> {
     found: Vec<Diagnostic>,
     /// What was wrong before.
     known: &'a HashSet<Key>,
-    inserted: HashSet<(String, LayerId)>,
+    inserted: HashSet<(Place, LayerId)>,
     changes: Vec<Change>,
 }
 
@@ -136,7 +137,7 @@ impl<'a> Trial<'a> {
         let mut model = model.clone();
         let (found, changes) = typelift::infer_aligned(&mut model, align).ok()?;
         let inserted = changes.iter().filter(|change| change.action == Action::Inserted);
-        let inserted = inserted.map(|change| (change.layer.path.clone(), change.layer.id)).collect();
+        let inserted = inserted.map(|change| (change.layer.place.clone(), change.layer.id)).collect();
         let found = found.into_iter().filter(Diagnostic::is_error).collect();
         Some(Self { model, found, known, inserted, changes })
     }
@@ -164,28 +165,13 @@ impl<'a> Trial<'a> {
 
     /// The types of the new Converts that feed a layer.
     fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
-        let Some(graph) = graph_at(self.model.graph(), &layer.path) else { return Vec::new() };
+        let Some(graph) = self.model.graph_at(&layer.place) else { return Vec::new() };
         let producers =
-            graph.producers(layer.id).into_iter().flatten().map(|output| (layer.path.clone(), output.layer));
+            graph.producers(layer.id).into_iter().flatten().map(|output| (layer.place.clone(), output.layer));
         let new: Vec<_> = producers.filter(|producer| self.inserted.contains(producer)).collect();
-        let of = |change: &&Change| new.contains(&(change.layer.path.clone(), change.layer.id));
+        let of = |change: &&Change| new.contains(&(change.layer.place.clone(), change.layer.id));
         self.changes.iter().filter(of).map(|change| (change.from, change.to)).collect()
     }
-}
-
-/// The graph that layers with this path are in.
-fn graph_at<'g>(mut graph: &'g Graph, path: &str) -> Option<&'g Graph> {
-    let mut rest = path;
-    while !rest.is_empty() {
-        // Names can contain slashes, so the path is compared with what each body adds to it.
-        let bodies = graph.layers().flat_map(|layer| layer.bodies().iter().map(move |body| (layer, body)));
-        (graph, rest) = bodies.into_iter().find_map(|(layer, body)| {
-            let after = rest.strip_prefix(layer.name())?.strip_prefix('/')?.strip_prefix(body.name())?;
-            let after = after.strip_prefix('/').or_else(|| after.is_empty().then_some(""))?;
-            Some((body.graph(), after))
-        })?;
-    }
-    Some(graph)
 }
 
 /// `a Convert from i64 to f32 (rounds above 2^24)`.

@@ -171,7 +171,7 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
 
 /// Whether the line that is pointed at says which layer it is.
 fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
-    let Some(label) = diagnostic.labels.first().filter(|_| layer.path.is_empty()) else { return false };
+    let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_column(label.span.start).0);
     let text = line.text(lines.source()).trim_start();
     text.len() <= WHOLE_LINE
@@ -181,7 +181,7 @@ fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
 }
 
 fn describe(layer: &LayerRef) -> String {
-    let within = if layer.path.is_empty() { String::new() } else { format!(" in {}", layer.path) };
+    let within = if layer.place.is_model() { String::new() } else { format!(" in {}", layer.path()) };
     format!("in layer {} `{}`{within}", layer.id, layer.name)
 }
 

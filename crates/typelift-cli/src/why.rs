@@ -163,8 +163,8 @@ fn place(step: &Step) -> String {
         let _ = write!(text, " output {}", step.output);
     }
     let _ = write!(text, " ({} {}", Clean(&step.operation), step.layer.id);
-    if !step.layer.path.is_empty() {
-        let _ = write!(text, " in {}", Clean(&step.layer.path));
+    if !step.layer.place.is_model() {
+        let _ = write!(text, " in {}", Clean(step.layer.path()));
     }
     if let Some(line) = step.line {
         let _ = write!(text, ", line {line}");

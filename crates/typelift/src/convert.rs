@@ -257,7 +257,7 @@ fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
 
 /// Whether a change is that an input or output of the model itself has another type.
 fn is_retyped(change: &Change) -> bool {
-    change.action == Action::Retyped && change.layer.path.is_empty()
+    change.action == Action::Retyped && change.layer.place.is_model()
 }
 
 /// Adds to the reasons for which inputs have a narrower type what that means for what they index.

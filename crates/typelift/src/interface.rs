@@ -7,7 +7,7 @@ use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Remedy};
-use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, split_names};
+use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names};
 use crate::indices::Narrowing;
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
@@ -387,34 +387,29 @@ impl Model {
     pub fn narrowed(&self) -> Vec<Diagnostic> {
         let mut computed = Vec::new();
         let mut narrower = Vec::new();
-        let mut graphs = vec![(&self.graph, String::new())];
-        while let Some((graph, path)) = graphs.pop() {
+        for (place, graph) in self.walk() {
             for layer in graph.layers() {
-                for body in layer.bodies() {
-                    let separator = if path.is_empty() { "" } else { "/" };
-                    graphs.push((&body.graph, format!("{path}{separator}{}/{}", layer.name(), body.name())));
-                }
                 let Some(port) = layer.outputs().first() else { continue };
                 let (Some(was), is) = (port.declared, port.element_type) else { continue };
                 let wraps = layer.operation().is_some_and(ops::Operation::can_wrap);
                 if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
-                    computed.push((layer, path.clone(), was, is));
+                    computed.push((layer, place.clone(), was, is));
                 } else if was.is_integer()
                     && is.is_integer()
                     && is.bits() < was.bits()
                     && layer.inputs().is_empty()
-                    && !(path.is_empty() && self.is_safe_index(layer, [was, is]))
+                    && !(place.is_model() && self.is_safe_index(layer, [was, is]))
                 {
-                    narrower.push((layer, path.clone(), was, is));
+                    narrower.push((layer, place.clone(), was, is));
                 }
             }
         }
-        let warn = |found: &[(&Layer, String, ElementType, ElementType)], what: &str| {
-            let (layer, path, was, is) = found.first()?;
+        let warn = |found: &[(&Layer, Place, ElementType, ElementType)], what: &str| {
+            let (layer, place, was, is) = found.first()?;
             let span = crate::xml::locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
             let message = format!("{} `{}` {what} {is}, where the file has {was}", layer.ty(), layer.name());
             let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values can wrap around");
-            let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.clone() };
+            let layer = LayerRef::of(place, layer);
             let others = found[1..].iter().take(SHOWN_AT_ENDS).map(|(layer, _, was, is)| {
                 format!("so is {} `{}`: {is}, where the file has {was}", layer.ty(), layer.name())
             });
@@ -464,9 +459,7 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
             let Some(layer) = &diagnostic.layer else { continue };
             // Of a layer in a body, the outermost layer around it.
-            let outer = || graph.layers().find(|l| !l.bodies().is_empty() && layer.path.starts_with(l.name()));
-            let target = if layer.path.is_empty() { Some(layer.id) } else { outer().map(Layer::id) };
-            let Some(target) = target else { continue };
+            let target = layer.place.steps().first().map_or(layer.id, |&(outer, _)| outer);
             let mut chain = vec![target];
             while let Some(&id) =
                 chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start))

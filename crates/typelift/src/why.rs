@@ -8,7 +8,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{LayerRef, list};
-use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
+use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry};
 use crate::infer::Probe;
 pub use crate::ops::Setting;
 use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
@@ -286,7 +286,7 @@ type Door = (usize, LayerId, usize);
 struct Scope<'a> {
     graph: &'a Graph,
     /// `loop/body`.
-    path: String,
+    place: Place,
     /// `None` for the model itself.
     door: Option<Door>,
     /// Asks the rules of its layers.
@@ -310,7 +310,7 @@ impl<'a> Search<'a> {
         let mut search = Self {
             scopes: vec![Scope {
                 graph: &model.graph,
-                path: String::new(),
+                place: Place::default(),
                 door: None,
                 probe: Probe::new(&model.weights),
             }],
@@ -336,16 +336,15 @@ impl<'a> Search<'a> {
     /// Adds the bodies in the first scope, and theirs.
     fn open(&mut self) {
         let mut next = 0;
-        while let Some(Scope { graph, path, .. }) = self.scopes.get(next) {
-            let (graph, path) = (*graph, path.clone());
+        while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
+            let (graph, place) = (*graph, place.clone());
             for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
-                    let separator = if path.is_empty() { "" } else { "/" };
-                    let path = format!("{path}{separator}{}/{}", layer.name(), body.name());
+                    let place = place.inside(layer, at, body.name());
                     let door = (next, layer.id(), at);
                     self.doors.insert(door, self.scopes.len());
                     let door = Some(door);
-                    self.scopes.push(Scope { graph: &body.graph, path, door, probe: Probe::new(&self.model.weights) });
+                    self.scopes.push(Scope { graph: &body.graph, place, door, probe: Probe::new(&self.model.weights) });
                 }
             }
             next += 1;
@@ -357,7 +356,7 @@ impl<'a> Search<'a> {
         let scopes = || self.scopes.iter().enumerate();
         let mut found: Vec<(usize, Output)> = Vec::new();
         // By its path first.
-        let inside = scopes().filter_map(|(at, scope)| match scope.path.as_str() {
+        let inside = scopes().filter_map(|(at, scope)| match scope.place.path() {
             "" => Some((at, scope.graph, name)),
             path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
         });
@@ -390,9 +389,7 @@ impl<'a> Search<'a> {
 
     /// `If_36/then_body/4.0`: the way to ask for a tensor that no other shares.
     fn spelled(&self, scope: usize, tensor: Output) -> String {
-        let path = &self.scopes[scope].path;
-        let separator = if path.is_empty() { "" } else { "/" };
-        format!("{path}{separator}{}.{}", tensor.layer, tensor.port)
+        self.scopes[scope].place.path_to(format_args!("{}.{}", tensor.layer, tensor.port))
     }
 
     /// A tensor as a source of another; `None` where there is no such tensor.
@@ -413,7 +410,7 @@ impl<'a> Search<'a> {
         let port = layer.outputs().get(tensor.port)?;
         let (rule, from) = self.decide(scope, layer, tensor.port);
         Some(Step {
-            layer: LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.scopes[scope].path.clone() },
+            layer: LayerRef::of(&self.scopes[scope].place, layer),
             operation: layer.ty().to_owned(),
             kind: kind(layer),
             output: tensor.port,

@@ -3,14 +3,14 @@
 //! The ports of a file say what its tensors were when it was written. Where a layer refuses a tensor that is not what its
 //! port declares, the mistake is where the two first differ, and every error that leads back there follows from it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use typelift_promote::ElementType;
 
 use super::PLACES;
 use super::ports::Declared;
 use crate::diagnostic::{About, Code, Diagnostic, Help, Label, LayerRef, Severity};
-use crate::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
+use crate::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::infer::value_as_declared;
 use crate::ops::{self, LayerKind};
 use crate::span::Span;
@@ -51,7 +51,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
 /// An output of a layer, with the bodies around it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
-    path: String,
+    place: Place,
     tensor: Output,
 }
 
@@ -76,27 +76,15 @@ impl Aspect {
 struct Causes<'a> {
     model: &'a Model,
     source: &'a str,
-    /// The graph and its bodies, by path.
-    graphs: HashMap<String, &'a Graph>,
 }
 
 impl<'a> Causes<'a> {
     fn new(model: &'a Model) -> Self {
-        let mut graphs = HashMap::new();
-        let mut pending = vec![(String::new(), &model.graph)];
-        while let Some((path, graph)) = pending.pop() {
-            for layer in graph.layers() {
-                let separator = if path.is_empty() { "" } else { "/" };
-                let inside = |name: &str| format!("{path}{separator}{}/{name}", layer.name());
-                pending.extend(layer.bodies().iter().map(|body| (inside(body.name()), &body.graph)));
-            }
-            graphs.insert(path, graph);
-        }
-        Self { model, source: &model.source, graphs }
+        Self { model, source: &model.source }
     }
 
     fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
-        let graph = *self.graphs.get(&layer.path)?;
+        let graph = self.model.graph_at(&layer.place)?;
         Some((graph, graph.layer(layer.id)?))
     }
 
@@ -129,7 +117,7 @@ impl<'a> Causes<'a> {
                 None => break,
             }
         }
-        Some(Origin { path: reference.path.clone(), tensor })
+        Some(Origin { place: reference.place.clone(), tensor })
     }
 
     /// The positions of the errors that lead back to one tensor.
@@ -144,8 +132,8 @@ impl<'a> Causes<'a> {
     }
 
     fn reference(&self, origin: &Origin) -> Option<(&'a Layer, LayerRef)> {
-        let layer = self.graphs.get(&origin.path)?.layer(origin.tensor.layer)?;
-        Some((layer, LayerRef { id: layer.id(), name: layer.name().to_owned(), path: origin.path.clone() }))
+        let layer = self.model.graph_at(&origin.place)?.layer(origin.tensor.layer)?;
+        Some((layer, LayerRef::of(&origin.place, layer)))
     }
 
     /// Makes the errors that lead back to a tensor one finding, and marks those that are not needed any more.
@@ -192,7 +180,7 @@ impl<'a> Causes<'a> {
 
     /// A value of an attribute with which a layer's outputs would be what its ports declare.
     fn value_as_declared(&self, origin: &Origin) -> Option<String> {
-        value_as_declared(self.model, self.graphs.get(&origin.path)?, origin.tensor.layer, None)
+        value_as_declared(self.model, self.model.graph_at(&origin.place)?, origin.tensor.layer, None)
     }
 
     /// Adds to an error where the tensor that it is about stopped being what its port declares.
@@ -284,7 +272,7 @@ impl<'a> Causes<'a> {
 
     /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
     fn drop_echoes(&self, found: &mut Vec<Diagnostic>) {
-        let key = |layer: &LayerRef| (layer.path.clone(), layer.id);
+        let key = |layer: &LayerRef| (layer.place.clone(), layer.id);
         let of = |codes: fn(&Diagnostic) -> bool| -> HashSet<_> {
             found.iter().filter(|it| codes(it)).filter_map(|it| it.layer.as_ref().map(key)).collect()
         };
@@ -312,7 +300,7 @@ impl<'a> Causes<'a> {
             };
             let counts_outputs = it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
             let is_cause = |source| {
-                let source = (reference.path.clone(), source);
+                let source = (reference.place.clone(), source);
                 repeated.contains(&source) || counts_outputs && faulty.contains(&source)
             };
             graph.sources(layer.id()).any(is_cause)
@@ -405,7 +393,7 @@ impl<'a> Causes<'a> {
                 || is_about_port(it, Direction::Input)
                 || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
             let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
-            if self.origin(it).is_some() || explained.contains(&(reference.path.clone(), reference.id)) {
+            if self.origin(it).is_some() || explained.contains(&(reference.place.clone(), reference.id)) {
                 continue;
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
@@ -415,16 +403,16 @@ impl<'a> Causes<'a> {
             }
             let Some(wrong) = self.wrong_input(graph, layer) else { continue };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
-                meant.insert((reference.path.clone(), producer.id()));
+                meant.insert((reference.place.clone(), producer.id()));
             }
             wrong.explain(it, layer);
-            explained.insert((reference.path, reference.id));
+            explained.insert((reference.place, reference.id));
         }
         // What is wrong with a layer beside its inputs follows from them.
         let mut first = HashSet::new();
         found.retain(|it| {
             let Some(layer) = &it.layer else { return true };
-            let key = (layer.path.clone(), layer.id);
+            let key = (layer.place.clone(), layer.id);
             let echoes = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
             !echoes && (it.code != Code::UnreachableLayer || !meant.contains(&key))
         });

@@ -22,7 +22,7 @@ use self::constants::Constant;
 use self::order::Errors;
 use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{
-    Attribute, Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Start, split_names,
+    Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
 };
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
 use crate::span::Span;
@@ -95,18 +95,13 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
 pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
-    let mut pending = vec![(&model.graph, Vec::new())];
-    while let Some((graph, path)) = pending.pop() {
+    for (place, graph) in model.walk() {
         let counts = |layer: &Layer| layer.operation().is_none() || !layer.bodies().is_empty();
         if !graph.unordered().any(counts) {
             continue;
         }
-        check.path = path;
-        for layer in graph.layers() {
-            check.note_stranger(layer);
-            let inside = |body: &'_ Body| [&check.path[..], &[format!("{}/{}", layer.name(), body.name())]].concat();
-            pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body))));
-        }
+        check.place = place;
+        graph.layers().for_each(|layer| check.note_stranger(layer));
     }
     check.report_unknown_operations(Severity::Warning);
     check.diagnostics
@@ -130,8 +125,8 @@ struct Check<'a> {
     /// What was found wrong before.
     errors: &'a Errors<'a>,
     source: &'a str,
-    /// The layers around the body being looked at.
-    path: Vec<String>,
+    /// The graph being looked at.
+    place: Place,
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,
     /// The layers of each operation and version that OpenVINO does not have, by name and version.
@@ -151,7 +146,7 @@ impl<'a> Check<'a> {
         Self {
             errors,
             source: &model.source,
-            path: Vec::new(),
+            place: Place::default(),
             diagnostics: Vec::new(),
             constants: Vec::new(),
             strangers: BTreeMap::new(),
@@ -190,10 +185,11 @@ impl<'a> Check<'a> {
                 }
                 None => self.note_stranger(layer),
             }
-            for body in layer.bodies() {
-                self.path.push(format!("{}/{}", layer.name(), body.name()));
+            for (at, body) in layer.bodies().iter().enumerate() {
+                let inside = self.place.inside(layer, at, body.name());
+                let outside = std::mem::replace(&mut self.place, inside);
                 self.check_graph(&body.graph, known && !unknown.contains(&layer.id()));
-                self.path.pop();
+                self.place = outside;
             }
         }
     }
@@ -212,7 +208,7 @@ impl<'a> Check<'a> {
     }
 
     fn reference(&self, layer: &Layer) -> LayerRef {
-        LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.join("/") }
+        LayerRef::of(&self.place, layer)
     }
 
     /// A diagnostic about a layer of the graph being looked at, without a place.

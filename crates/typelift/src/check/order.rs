@@ -3,41 +3,38 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use crate::graph::{Graph, LayerId, Model};
+use crate::graph::{Graph, LayerId, Model, Place};
 
 /// The layers of a model that have an error, and those that depend on one.
 #[derive(Default)]
 pub(super) struct Errors<'a> {
-    faulty: HashSet<(&'a str, LayerId)>,
-    dependent: HashSet<(String, LayerId)>,
+    faulty: HashSet<(&'a Place, LayerId)>,
+    dependent: HashSet<(Place, LayerId)>,
 }
 
 impl<'a> Errors<'a> {
     pub(super) fn new(model: &Model, found: &'a [Diagnostic]) -> Self {
         let layers = found.iter().filter(|diagnostic| diagnostic.is_error()).filter_map(|it| it.layer.as_ref());
-        let faulty: HashSet<_> = layers.map(|layer| (layer.path.as_str(), layer.id)).collect();
+        let faulty: HashSet<_> = layers.map(|layer| (&layer.place, layer.id)).collect();
         let mut errors = Self { faulty, dependent: HashSet::new() };
         if !errors.faulty.is_empty() {
-            errors.spread(&model.graph, &mut Vec::new(), false);
+            errors.spread(&model.graph, &Place::default(), false);
         }
         errors
     }
 
     /// Marks what depends on a layer with an error in a graph and its bodies, and returns whether the graph has an error.
-    fn spread(&mut self, graph: &Graph, path: &mut Vec<String>, given: bool) -> bool {
+    fn spread(&mut self, graph: &Graph, place: &Place, given: bool) -> bool {
         let Ok(order) = graph.topological_order() else { return false };
-        let place = path.join("/");
         let mut marked = HashSet::<LayerId>::new();
         let mut any = false;
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };
             let depends =
                 graph.sources(id).any(|source| marked.contains(&source)) || given && layer.inputs().is_empty();
-            let mut has_error = self.faulty.contains(&(place.as_str(), layer.id()));
-            for body in layer.bodies() {
-                path.push(format!("{}/{}", layer.name(), body.name()));
-                has_error |= self.spread(&body.graph, path, depends);
-                path.pop();
+            let mut has_error = self.faulty.contains(&(place, layer.id()));
+            for (at, body) in layer.bodies().iter().enumerate() {
+                has_error |= self.spread(&body.graph, &place.inside(layer, at, body.name()), depends);
             }
             if depends {
                 self.dependent.insert((place.clone(), layer.id()));
@@ -52,12 +49,12 @@ impl<'a> Errors<'a> {
 
     /// Whether a layer has an error or depends on one that has.
     pub(super) fn concern(&self, layer: &LayerRef) -> bool {
-        self.faulty.contains(&(layer.path.as_str(), layer.id)) || self.depends(layer)
+        self.faulty.contains(&(&layer.place, layer.id)) || self.depends(layer)
     }
 
     /// Whether a layer depends on another one with an error.
     pub(super) fn depends(&self, layer: &LayerRef) -> bool {
-        !self.dependent.is_empty() && self.dependent.contains(&(layer.path.clone(), layer.id))
+        !self.dependent.is_empty() && self.dependent.contains(&(layer.place.clone(), layer.id))
     }
 
     pub(super) fn are_there(&self) -> bool {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, Help, LayerRef, Remedy};
-use crate::graph::{Graph, IrVersion, Layer, Model, Start};
+use crate::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement};
 use crate::span::Span;
 use crate::xml;
@@ -42,16 +42,15 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
         found
             .push(refusal(&format!("version {} of the format", model.version().number()), format, target).at(span, ""));
     }
-    for (place, graph) in model.graphs() {
-        let path = model.path_of(&place);
+    for (place, graph) in model.walk() {
         if target < Release::WITH_REPEATED_NAMES {
-            found.extend(repeated_names(graph).into_iter().map(|layer| repeated(model, layer, &path, target)));
+            found.extend(repeated_names(graph).into_iter().map(|layer| repeated(model, layer, &place, target)));
         }
         for layer in graph.layers() {
             let newer = ops::requirements(graph, layer).filter(|requirement| requirement.release > target);
             // An operation that is not read has no attributes and outputs that could be.
             let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
-            found.extend(first.map(|requirement| of_layer(model, layer, &path, requirement, target)));
+            found.extend(first.map(|requirement| of_layer(model, layer, &place, requirement, target)));
         }
     }
     found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
@@ -92,14 +91,13 @@ fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
 /// Ports that a release does not read as they are written.
 fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for (place, graph) in model.graphs().into_iter().filter(|_| target < Release::WITH_OPEN_TYPES) {
-        let path = model.path_of(&place);
+    for (place, graph) in model.walk().filter(|_| target < Release::WITH_OPEN_TYPES) {
         for layer in graph.layers() {
             let Some((what, needed)) = port(model, layer, target) else { continue };
             let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
             let mut error = refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "");
             error.remedy = Some(Remedy::Retarget);
-            error.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.clone() });
+            error.layer = Some(LayerRef::of(&place, layer));
             found.push(error);
         }
     }
@@ -129,15 +127,15 @@ pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
     named.filter(|layer| !names.insert(layer.name())).collect()
 }
 
-fn repeated(model: &Model, layer: &Layer, path: &str, target: Release) -> Diagnostic {
+fn repeated(model: &Model, layer: &Layer, place: &Place, target: Release) -> Diagnostic {
     let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
     let what = format!("a second layer with the name `{}`", layer.name());
     let found = refusal(&what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has it");
-    let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+    let layer = LayerRef::of(place, layer);
     Diagnostic { layer: Some(layer), ..found }.help("give it a name of its own")
 }
 
-fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, target: Release) -> Diagnostic {
+fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requirement, target: Release) -> Diagnostic {
     let Requirement { release, feature } = requirement;
     let (element, attribute) = match feature {
         Feature::Attribute(attribute) => ("data", attribute.name()),
@@ -150,7 +148,7 @@ fn of_layer(model: &Model, layer: &Layer, path: &str, requirement: Requirement, 
         _ => format!("{feature} of `{}`", layer.name()),
     };
     let mut diagnostic = refusal(&what, release, target).at(span, format!("`{}` needs it", layer.name()));
-    diagnostic.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() });
+    diagnostic.layer = Some(LayerRef::of(place, layer));
     if matches!(feature, Feature::Operation { .. }) {
         diagnostic.help.extend(older(layer, target).map(Help::from));
     }

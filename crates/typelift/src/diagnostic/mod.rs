@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use typelift_promote::ElementType;
 
-use crate::graph::LayerId;
+use crate::graph::{Layer, LayerId, Place};
 use crate::shape::Shape;
 use crate::span::{Lines, Span};
 
@@ -219,20 +219,43 @@ impl Serialize for Code {
 
 /// The layer a diagnostic is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
 pub struct LayerRef {
     /// Its number in the file.
     pub id: LayerId,
     /// Its name.
     pub name: String,
-    /// The bodies it lies in, outermost first: `loop/body`; empty at the top level.
-    pub path: String,
+    /// The graph that it lies in. Written as the names on the way, `loop/body`; empty for the model's own graph.
+    #[serde(rename = "path", serialize_with = "as_path")]
+    pub place: Place,
+}
+
+fn as_path<S: serde::Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(place.path())
 }
 
 impl LayerRef {
-    /// Its name, behind those of the bodies that it is in: `loop/body/add`.
+    /// A layer of the graph at a place.
+    #[must_use]
+    pub fn of(place: &Place, layer: &Layer) -> Self {
+        Self::named(place, layer.id(), layer.name())
+    }
+
+    /// As [`of`](Self::of), for a layer that is not read yet.
+    pub(crate) fn named(place: &Place, id: LayerId, name: &str) -> Self {
+        Self { id, name: name.to_owned(), place: place.clone() }
+    }
+
+    /// The names of the bodies it lies in, outermost first: `loop/body`; empty in the model's own graph.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.place.path()
+    }
+
+    /// Its name, after those of the bodies that it is in: `loop/body/add`.
     #[must_use]
     pub fn full_name(&self) -> String {
-        if self.path.is_empty() { self.name.clone() } else { format!("{}/{}", self.path, self.name) }
+        self.place.path_to(&self.name)
     }
 }
 

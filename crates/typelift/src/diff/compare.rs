@@ -9,7 +9,7 @@ use super::matching::{Pairs, matched};
 use super::side::{Feed, Side, outer_port};
 use super::{Change, ChangeKind, Consequence, Diff, ValueChange, values};
 use crate::diagnostic::LayerRef;
-use crate::graph::{Body, Direction, Layer, LayerId, Model, PortMapEntry};
+use crate::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::marks::Marks;
 use crate::ops::{self, Operation};
 use crate::span::Lines;
@@ -32,8 +32,8 @@ struct Scope<'a> {
     before: Side<'a>,
     after: Side<'a>,
     pairs: Pairs,
-    /// The bodies around the graphs: `loop/body/`.
-    path: String,
+    /// Where the graphs are, in the second model.
+    place: Place,
     rank: SmallVec<[usize; 4]>,
     /// What changed what comes into the body.
     outer: Option<Cause>,
@@ -83,7 +83,7 @@ impl<'a> Comparison<'a> {
         let before = Side::new(self.before.graph(), self.before.weights(), None);
         let after = Side::new(self.after.graph(), self.after.weights(), None);
         let pairs = matched(&before, &after);
-        self.graphs((before, after, pairs), String::new(), SmallVec::new(), None);
+        self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
         self.changes.sort_by(|a, b| a.0.cmp(&b.0));
         Diff { changes: self.changes.into_iter().map(|(_, change)| change).collect(), unread: self.unread }
     }
@@ -92,14 +92,14 @@ impl<'a> Comparison<'a> {
     fn graphs(
         &mut self,
         (before, after, pairs): (Side<'a>, Side<'a>, Pairs),
-        path: String,
+        place: Place,
         rank: SmallVec<[usize; 4]>,
         outer: Option<Cause>,
     ) -> Option<Cause> {
         let removed = vec![None; before.len()];
         let (causes, retyped) = (vec![None; after.len()], vec![false; after.len()]);
         let (deferred, first) = (Vec::new(), None);
-        let mut scope = Scope { before, after, pairs, path, rank, outer, removed, causes, retyped, deferred, first };
+        let mut scope = Scope { before, after, pairs, place, rank, outer, removed, causes, retyped, deferred, first };
         self.report_removed_layers(&mut scope);
         self.report_added_layers(&mut scope);
         for b in 0..scope.after.len() {
@@ -170,7 +170,7 @@ impl<'a> Comparison<'a> {
     ) -> Option<Cause> {
         if let Some(change) = cause.and_then(|cause| self.changes.get_mut(cause)) {
             let text = Some(expression(side, at));
-            let path = format!("{}{}", scope.path, side.layers[at].name());
+            let path = scope.place.path_to(side.layers[at].name());
             let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
             change.1.follows.push(Consequence { kind, path, subject: None, before, after });
         }
@@ -206,11 +206,10 @@ impl<'a> Comparison<'a> {
         let Difference { kind, subject, before, after, values } = difference;
         let mut place = scope.rank.clone();
         place.push(rank);
-        let (id, name) = (layer.id(), layer.name().to_owned());
         let change = Change {
             kind,
-            path: format!("{}{name}", scope.path),
-            layer: LayerRef { id, name, path: scope.path.trim_end_matches('/').to_owned() },
+            path: scope.place.path_to(layer.name()),
+            layer: LayerRef::of(&scope.place, layer),
             operation: layer.ty().to_owned(),
             subject,
             before,
@@ -239,7 +238,7 @@ impl<'a> Comparison<'a> {
     fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
         match cause {
             Some(cause) => {
-                let path = format!("{}{}", scope.path, scope.after.layers[b].name());
+                let path = scope.place.path_to(scope.after.layers[b].name());
                 self.changes[cause].1.follows.push(difference.follows(path));
                 cause
             }
@@ -377,7 +376,7 @@ impl<'a> Comparison<'a> {
         inherited: Option<Cause>,
     ) -> Option<Cause> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
-        for body in new.bodies() {
+        for (at, body) in new.bodies().iter().enumerate() {
             let Some(other) = old.bodies().iter().find(|other| other.name() == body.name()) else { continue };
             let before = Side::new(other.graph(), self.before.weights(), Some((old, other)));
             let after = Side::new(body.graph(), self.after.weights(), Some((new, body)));
@@ -385,10 +384,10 @@ impl<'a> Comparison<'a> {
             for difference in wiring((old, other, &before), (new, body, &after), &pairs) {
                 own = own.or(Some(self.add(scope, b, difference)));
             }
-            let path = format!("{}{}/{}/", scope.path, new.name(), body.name());
+            let place = scope.place.inside(new, at, body.name());
             let mut rank = scope.rank.clone();
             rank.push(2 * b + 1);
-            let inside = self.graphs((before, after, pairs), path, rank, own.or(inherited));
+            let inside = self.graphs((before, after, pairs), place, rank, own.or(inherited));
             own = own.or(inside);
         }
         scope.first = scope.first.or(own);
@@ -430,7 +429,7 @@ impl<'a> Comparison<'a> {
             let known = cause.or(cause_of_entry);
             if known.is_none() && scope.after.in_body {
                 // By way of a back edge it can follow from what the walk has yet to reach.
-                let path = format!("{}{}", scope.path, new.name());
+                let path = scope.place.path_to(new.name());
                 scope.deferred.push((b, difference.follows(path)));
                 continue;
             }

@@ -32,7 +32,7 @@ impl Model {
 
     /// Whether constants of the file are gone, so that nothing may use their bytes any more.
     pub(crate) fn has_lost_constants(&self) -> bool {
-        self.graphs().iter().any(|(_, graph)| {
+        self.walk().any(|(_, graph)| {
             let mut removed = graph.removed().iter().map(|span| span.text(&self.source));
             removed.any(|text| text.starts_with("<layer") && text.contains("offset="))
         })

@@ -1,81 +1,8 @@
 //! Finding layers and tensors by what people call them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use thiserror::Error;
 
-use super::{Graph, Layer, LayerId, Model, Output};
-
-/// A graph of a model: its own, or that of a body, found through the layers around it, outermost first, each with the
-/// position of the body among its bodies.
-///
-/// ```
-/// # use typelift::graph::{LayerId, Place};
-/// let inner = Place::default().body(LayerId(7), 0).body(LayerId(3), 1);
-/// assert_eq!(inner.to_string(), "7.0/3.1");
-/// assert_eq!("7.0/3.1".parse(), Ok(inner));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place(pub(crate) Vec<(LayerId, usize)>);
-
-impl Place {
-    /// The body of a layer in this graph.
-    #[must_use]
-    pub fn body(&self, layer: LayerId, at: usize) -> Self {
-        Self([self.0.as_slice(), &[(layer, at)]].concat())
-    }
-
-    /// Whether it is the model's own graph.
-    #[must_use]
-    pub fn is_model(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether it is in a body of this layer of the graph at `outer`, at any depth.
-    pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
-        self.0.starts_with(&outer.0) && self.0.get(outer.0.len()).is_some_and(|step| step.0 == layer)
-    }
-
-    /// The layers around the graph, outermost first, each with the position of the body among its bodies.
-    #[must_use]
-    pub fn steps(&self) -> &[(LayerId, usize)] {
-        &self.0
-    }
-}
-
-impl FromIterator<(LayerId, usize)> for Place {
-    fn from_iter<T: IntoIterator<Item = (LayerId, usize)>>(steps: T) -> Self {
-        Self(steps.into_iter().collect())
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (layer, body)) in self.0.iter().enumerate() {
-            write!(f, "{}{layer}.{body}", if at == 0 { "" } else { "/" })?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Place {
-    type Err = ParsePlaceError;
-
-    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
-        let step = |step: &str| {
-            let (layer, at) = step.split_once('.')?;
-            Some((layer.parse().ok()?, at.parse().ok()?))
-        };
-        let steps = text.split('/').filter(|_| !text.is_empty()).map(step);
-        steps.collect::<Option<_>>().ok_or_else(|| ParsePlaceError(text.to_owned()))
-    }
-}
-
-/// A text that is not a [`Place`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a place: write the layers around the graph and which body of each, as 7.0/3.1")]
-pub struct ParsePlaceError(String);
+use super::{Graph, Layer, LayerId, Model, Output, Place};
 
 /// Why nothing was found, or too much.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -145,23 +72,33 @@ impl Graph {
 
 impl Model {
     /// The graph of the model, and those of all bodies, each with its place: one comes before those inside of it.
-    #[must_use]
-    pub fn graphs(&self) -> Vec<(Place, &Graph)> {
+    ///
+    /// # Examples
+    /// ```
+    /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let layers: usize = model.walk().map(|(_, graph)| graph.len()).sum();
+    /// assert_eq!(layers, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn walk(&self) -> impl DoubleEndedIterator<Item = (Place, &Graph)> {
         let (mut found, mut next) = (vec![(Place::default(), self.graph())], 0);
         while let Some((place, graph)) = found.get(next).cloned() {
             next += 1;
-            for layer in graph.unordered().filter(|layer| !layer.bodies.is_empty()) {
+            for layer in graph.owners() {
                 let bodies = layer.bodies.iter().enumerate();
-                found.extend(bodies.map(|(at, body)| (place.body(layer.id, at), &body.graph)));
+                found.extend(bodies.map(|(at, body)| (place.inside(layer, at, body.name()), &body.graph)));
             }
         }
-        found
+        found.into_iter()
     }
 
     /// The graph at a place.
     #[must_use]
     pub fn graph_at(&self, place: &Place) -> Option<&Graph> {
-        place.0.iter().try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
+        place
+            .steps()
+            .iter()
+            .try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
     }
 
     /// The layer with this name, tensor name or id, as [`Graph::find`], and the graph that it is in: `loop/body/x` is `x` in
@@ -181,7 +118,7 @@ impl Model {
                 let inside = rest.strip_prefix(layer.name()).and_then(|rest| rest.strip_prefix('/'));
                 for (at, body) in layer.bodies.iter().enumerate() {
                     let rest = inside.and_then(|rest| rest.strip_prefix(body.name.as_str())?.strip_prefix('/'));
-                    pending.extend(rest.map(|rest| (place.body(layer.id, at), &body.graph, rest)));
+                    pending.extend(rest.map(|rest| (place.inside(layer, at, body.name()), &body.graph, rest)));
                 }
             }
         }

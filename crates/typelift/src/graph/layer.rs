@@ -475,13 +475,8 @@ pub struct Body {
 }
 
 impl Body {
-    /// How paths name it: `loop/body`, the layer that has it and its own name.
-    pub(crate) fn path_in(&self, owner: &Layer) -> String {
-        format!("{}/{}", owner.name(), self.name())
-    }
-
     /// A body without layers, of the element of this name.
-    pub(super) fn empty(name: &str) -> Self {
+    pub(crate) fn empty(name: &str) -> Self {
         let graph = Graph::default();
         Self { name: name.into(), graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false }
     }

@@ -8,6 +8,7 @@ mod find;
 mod journal;
 mod layer;
 mod model;
+mod place;
 mod text;
 mod verify;
 
@@ -24,11 +25,12 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 pub use error::EditError;
-pub use find::{FindError, ParsePlaceError, Place};
+pub use find::FindError;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
+pub use place::{ParsePlaceError, Place};
 pub(crate) use text::Text;
 pub use verify::Violation;
 

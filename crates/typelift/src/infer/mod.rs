@@ -20,7 +20,7 @@ use typelift_promote::ElementType;
 pub(crate) use self::alignment::{Alignment, Alignments};
 pub(crate) use self::probe::Probe;
 pub(crate) use self::retype::Retyper;
-use self::scope::{BodyRef, Run, Scope};
+use self::scope::{Run, Scope};
 pub(crate) use self::suggest::value_as_declared;
 use self::value::{Evaluator, Values};
 
@@ -220,17 +220,7 @@ impl<'a> Walk<'a> {
 
     /// What is kept of the runs of a body of a layer of the graph being walked.
     fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
-        let place = self.place().chain([(owner.id, body)]).collect();
-        self.runs.entry(place).or_default()
-    }
-
-    /// The bodies around the layers of the graph being walked, outermost first.
-    fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
-        self.outer.iter().chain([&self.scope]).filter_map(|scope| scope.body.as_ref())
-    }
-
-    fn place(&self) -> impl Iterator<Item = (LayerId, usize)> {
-        self.bodies().map(BodyRef::step)
+        self.runs.entry(self.scope.place.body(owner.id, body)).or_default()
     }
 
     fn infer_layer(&mut self, graph: &mut Graph, id: LayerId) {
@@ -281,7 +271,7 @@ impl<'a> Walk<'a> {
         // What is missing in the file was reported when it was read.
         if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_stranger(graph, id) {
             let operation = format!("{} ({})", layer.ty(), layer.version());
-            let layer = (self.place().collect(), id);
+            let layer = (self.scope.place.clone(), id);
             self.declared.entry(operation).or_default().insert(layer);
         }
     }
@@ -443,8 +433,8 @@ impl<'a> Walk<'a> {
             return;
         }
         let Some(id) = graph.layer(id).map(Layer::id).filter(|_| !self.is_read(graph, id)) else { return };
-        let place: Place = self.place().collect();
-        self.runs.retain(|body, _| !body.is_inside(&place, id));
+        let place = &self.scope.place;
+        self.runs.retain(|body, _| !body.is_inside(place, id));
     }
 
     /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
@@ -455,8 +445,7 @@ impl<'a> Walk<'a> {
     /// A fault of a layer with its place, the tensors it is about and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
-        let path = self.bodies().map(BodyRef::label).collect::<Vec<_>>().join("/");
-        diagnose(&self.source, &path, graph, id, fault)
+        diagnose(&self.source, &self.scope.place, graph, id, fault)
     }
 
     fn note_declared_outputs(&mut self) {
@@ -558,14 +547,14 @@ impl Surroundings for Walk<'_> {
 
 /// A fault of a layer with its place, the tensors it is about and their producers.
 #[cold]
-pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
+pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(fault.code, &*fault.message).about(fault.to_about());
     let Some(layer) = graph.layer(id) else { return diagnostic };
-    diagnostic.layer = Some(LayerRef { id: layer.id, name: layer.name.to_string(), path: path.to_owned() });
-    let place = layer.span.unwrap_or_default();
+    diagnostic.layer = Some(LayerRef::of(place, layer));
+    let text = layer.span.unwrap_or_default();
     let span = match fault.attribute {
         Some(attribute) => {
-            let value = xml::locate(source, place, "data", attribute);
+            let value = xml::locate(source, text, "data", attribute);
             fault
                 .part
                 .as_deref()
@@ -574,8 +563,8 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
         }
         None => fault
             .joint
-            .and_then(|id| xml::locate_joint(source, place, id))
-            .unwrap_or_else(|| xml::locate(source, place, "layer", "name")),
+            .and_then(|id| xml::locate_joint(source, text, id))
+            .unwrap_or_else(|| xml::locate(source, text, "layer", "name")),
     };
     diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
     let feeds = graph.feeds(id);
@@ -591,7 +580,7 @@ pub(crate) fn diagnose(source: &Arc<String>, path: &str, graph: &Graph, id: Laye
             producer.name
         );
         diagnostic.related.push(Related {
-            layer: LayerRef { id: producer.id, name: producer.name.to_string(), path: path.to_owned() },
+            layer: LayerRef::of(place, producer),
             span: producer.span.unwrap_or_default(),
             element_type: output.element_type,
             shape: output.shape.clone(),

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 use super::Walk;
 use super::alignment::Alignments;
 use super::scope::Run;
-use crate::graph::{Body, Layer, LayerId, OutputPort, Place};
+use crate::graph::{Body, Layer, LayerId, OutputPort};
 use crate::ops::{Fault, Outputs, Subject};
 
 /// Gives inputs other types while inference goes through a model. What it is asked is about the graph that inference is in:
@@ -76,8 +76,8 @@ impl Walk<'_> {
             && let Some(retyper) = &mut self.retyper
             && retyper.tie_parameters(subject, inputs, bodies, is_wrong)?
         {
-            let place: Place = self.place().collect();
-            self.runs.retain(|body, _: &mut Run| !body.is_inside(&place, subject.layer.id));
+            let place = &self.scope.place;
+            self.runs.retain(|body, _: &mut Run| !body.is_inside(place, subject.layer.id));
             self.infer_bodies(subject.layer, bodies)?;
             outputs = self.attempt(subject, inputs, bodies);
         }

@@ -2,20 +2,18 @@
 
 use std::collections::HashSet;
 
-use compact_str::CompactString;
 use rustc_hash::FxHashSet;
 
 use super::value::Values;
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Body, Graph, Layer, LayerId, Text};
+use crate::graph::{Body, Graph, Layer, LayerId, Place};
 use crate::ops::Given;
 
 /// A graph that inference goes through: the model's own, or a body. Pushed when it begins and popped when it ends, so that
 /// nothing of a body is left behind in the graph around it.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// Which body it is; `None` for the model's own graph.
-    pub(super) body: Option<BodyRef>,
+    pub(super) place: Place,
     /// Whether it is given something from outside.
     pub(super) is_given: bool,
     /// What its Parameters are given.
@@ -34,36 +32,12 @@ pub(super) struct Scope {
     pub(super) doubtful: FxHashSet<LayerId>,
 }
 
-/// A body among those of a layer.
-pub(super) struct BodyRef {
-    owner: LayerId,
-    /// Position among the bodies of its owner.
-    at: usize,
-    owner_name: Text,
-    name: CompactString,
-}
-
-impl BodyRef {
-    pub(super) fn new(owner: &Layer, at: usize, body: &Body) -> Self {
-        Self { owner: owner.id, at, owner_name: owner.name.clone(), name: body.name.clone() }
-    }
-
-    /// `loop/body`.
-    pub(super) fn label(&self) -> String {
-        format!("{}/{}", &*self.owner_name, self.name)
-    }
-
-    pub(super) fn step(&self) -> (LayerId, usize) {
-        (self.owner, self.at)
-    }
-}
-
 impl Scope {
     /// The scope of a body inside of this one, with what its Parameters are given, or by itself.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
         let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
-            body: Some(BodyRef::new(owner, at, body)),
+            place: self.place.inside(owner, at, body.name()),
             is_given: given.is_some(),
             given: given.cloned().unwrap_or_default(),
             stale: self.stale.as_ref().map(|_| all(&body.graph)),

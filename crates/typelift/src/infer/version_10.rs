@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::Start;
 use crate::graph::{Graph, Layer, Output, split_names};
+use crate::graph::{Place, Start};
 use crate::xml;
 
 /// Names of operations that are names of other tensors: OpenVINO lets inputs and outputs of a version 10 model be found by
@@ -42,7 +42,7 @@ fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnost
     let message =
         format!("`{name}` is an input or output by its layer, and a tensor of `{}` has that name", other.name());
     let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
-    let reference = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: String::new() };
+    let reference = LayerRef::of(&Place::default(), layer);
     let found = Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) };
     found
         .at(place(layer), "the layer of that name")

@@ -3,7 +3,7 @@
 use super::Walk;
 use super::value::Evaluator;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Layer, Model};
+use crate::graph::{Layer, Model, Place};
 use crate::ops::is_constant;
 use crate::weights::Weights;
 use crate::xml;
@@ -105,20 +105,15 @@ impl Walk<'_> {
 
     fn tally(&self, model: &Model, length: u64) -> Tally {
         let mut tally = Tally::default();
-        let mut pending = vec![(&model.graph, String::new())];
-        while let Some((graph, path)) = pending.pop() {
-            for layer in graph.layers() {
-                if is_constant(layer) {
-                    self.add(&mut tally, layer, &path, length);
-                }
-                let inside = |name: &str| [path.as_str(), layer.name(), name].join("/");
-                pending.extend(layer.bodies().iter().map(|body| (&body.graph, inside(body.name()))));
+        for (place, graph) in model.walk() {
+            for layer in graph.layers().filter(|layer| is_constant(layer)) {
+                self.add(&mut tally, layer, &place, length);
             }
         }
         tally
     }
 
-    fn add(&self, tally: &mut Tally, layer: &Layer, path: &str, length: u64) {
+    fn add(&self, tally: &mut Tally, layer: &Layer, at: &Place, length: u64) {
         let Some((offset, size)) = place(layer) else { return };
         let end = offset.saturating_add(size);
         tally.constants += 1;
@@ -130,7 +125,7 @@ impl Walk<'_> {
         if tally.first.is_none() {
             let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
             let label = format!("bytes {offset} to {end} of layer {} `{}`", layer.id(), layer.name());
-            let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+            let layer = LayerRef::of(at, layer);
             let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);
             tally.first = Some(Diagnostic { layer: Some(layer), ..found });
         }

@@ -86,7 +86,7 @@ impl Listing {
     /// What the reader found wrong, at the line of its layer.
     fn fault(&self, text: &str, found: &[Diagnostic]) -> NotationError {
         let error = found.iter().find(|diagnostic| diagnostic.is_error());
-        let layer = error.and_then(|error| error.layer.as_ref()).filter(|layer| layer.path.is_empty());
+        let layer = error.and_then(|error| error.layer.as_ref()).filter(|layer| layer.place.is_model());
         let line = layer.and_then(|layer| self.layers.iter().find(|line| line.name == layer.name));
         let span = line.map_or(0..0, |line| line.span.clone());
         Cursor::new(text).error(span, error.map_or_else(String::new, |error| error.message.to_string()))

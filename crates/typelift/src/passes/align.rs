@@ -146,7 +146,7 @@ fn edit(model: &mut Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditE
 /// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
 /// inputs of any types, and make what their ports declare. Returns them.
 fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place, LayerId)>, PassError> {
-    let relaxed = model.graphs().into_iter().flat_map(|(place, graph)| {
+    let relaxed = model.walk().flat_map(|(place, graph)| {
         let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
         relaxed.filter_map(move |layer| Some((place.clone(), layer.id(), plain_version(layer)?)))
     });

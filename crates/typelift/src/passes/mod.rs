@@ -22,7 +22,7 @@ use self::eliminate_converts::Elimination;
 use self::lower_promote_types::Lowering;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
-use crate::graph::{Body, EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
+use crate::graph::{EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
 use crate::kernel::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
@@ -74,12 +74,12 @@ impl Change {
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;
-        self.source = Some(LayerRef { id: layer.id, name: layer.name().to_owned(), path: self.layer.path.clone() });
+        self.source = Some(LayerRef::of(&self.layer.place, layer));
     }
 
     /// Counts what becomes of the values of the constant that is converted.
     fn look_at(&mut self, constant: &Layer, weights: &Weights) {
-        let layer = LayerRef { id: constant.id, name: constant.name().to_owned(), path: self.layer.path.clone() };
+        let layer = LayerRef::of(&self.layer.place, constant);
         let span = constant.span.unwrap_or_default();
         self.constant = Audit::of(constant, weights, self.to).map(|audit| Constant { layer, span, audit }.into());
     }
@@ -344,8 +344,8 @@ fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
-    /// The bodies around the graph that it is at: `loop/body`.
-    path: String,
+    /// The graph that it is at.
+    place: Place,
     weights: Weights,
     /// Whether values pass where they were withheld.
     reveals: bool,
@@ -368,13 +368,13 @@ impl Changes {
             if !body.is_some_and(|body| concerns(rewrite, body.graph())) {
                 continue;
             }
-            let (removed, outside) = (self.removed, self.path.len());
+            let (removed, outside) = (self.removed, self.place.clone());
             let mut body = self.step_into(graph, owner, at)?;
             self.everywhere(&mut body, rewrite)?;
             if self.removed > removed {
                 self.retype_parameters(&mut body)?;
             }
-            self.path.truncate(outside);
+            self.place = outside;
         }
         if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
     }
@@ -404,14 +404,7 @@ impl Changes {
 
     /// Goes to the graph at `place`.
     pub(crate) fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
-        self.path.clear();
-        let mut outer: &Graph = graph;
-        for &(owner, at) in place.steps() {
-            let body = outer.layer(owner).and_then(|layer| Some((layer, layer.bodies().get(at)?)));
-            let (layer, body) = body.ok_or(EditError::NoBody { layer: owner, at })?;
-            self.note_step(layer, body);
-            outer = body.graph();
-        }
+        self.place = graph.named_place(place.steps()).unwrap_or_default();
         graph.at(place)
     }
 
@@ -420,14 +413,9 @@ impl Changes {
         if let Some(layer) = graph.layer(owner)
             && let Some(body) = layer.bodies().get(at)
         {
-            self.note_step(layer, body);
+            self.place = self.place.inside(layer, at, body.name());
         }
         graph.body(owner, at)
-    }
-
-    fn note_step(&mut self, owner: &Layer, body: &Body) {
-        let separator = if self.path.is_empty() { "" } else { "/" };
-        self.path.extend([separator, owner.name(), "/", body.name()]);
     }
 
     /// Removes layers that nothing else uses.
@@ -475,7 +463,7 @@ impl Changes {
         reason: impl Into<String>,
     ) {
         let span = layer.span;
-        let layer = LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path.clone() };
+        let layer = LayerRef::of(&self.place, layer);
         let (reason, span) = (reason.into(), span);
         self.list.push(Change { action, layer, from, to, reason, source: None, span, constant: None });
     }

@@ -16,7 +16,7 @@ const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
 /// The layers of each graph of a typed model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
-    let found = model.graphs().into_iter().map(|(place, graph)| (place, Look::new(model, graph).sensitive()));
+    let found = model.walk().map(|(place, graph)| (place, Look::new(model, graph).sensitive()));
     found.filter(|(_, layers)| !layers.is_empty()).collect()
 }
 

@@ -58,9 +58,9 @@ impl Plan {
         let is_whole = compression.like != Like::All && is_optimized(model.graph());
         let shape_paths = shape_paths::find(model);
         let mut constants = Vec::new();
-        for (place, graph) in model.graphs() {
+        for (place, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
-                let Some(mut constant) = Constant::of(model, &place, graph, layer, compression.to) else { continue };
+                let Some(mut constant) = Constant::of(&place, graph, layer, compression.to) else { continue };
                 if ![ElementType::F32, ElementType::F64].contains(&constant.from) {
                     continue;
                 }
@@ -93,12 +93,11 @@ impl Plan {
 
 impl Constant {
     /// A constant that stays so far; `None` if the layer does not say what it holds.
-    pub(super) fn of(model: &Model, place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
+    pub(super) fn of(place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
         let stored = Stored::of(layer)?;
-        let path = model.path_of(place);
         let name = layer.name().to_owned();
         Some(Self {
-            path: if path.is_empty() { name.clone() } else { format!("{path}/{name}") },
+            path: place.path_to(&name),
             place: place.clone(),
             layer: layer.id(),
             name,

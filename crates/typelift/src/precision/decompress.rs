@@ -26,12 +26,12 @@ impl Plan {
     #[must_use]
     pub fn decompress(model: &Model, types: &[ElementType]) -> Self {
         let mut constants = Vec::new();
-        for (place, graph) in model.graphs() {
+        for (place, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
                 let (mut converts, _) = decompressions(graph, layer.id(), model.version());
                 converts.dedup_by_key(|(_, to)| *to);
                 for (_, to) in converts {
-                    let Some(mut constant) = Constant::of(model, &place, graph, layer, to) else { continue };
+                    let Some(mut constant) = Constant::of(&place, graph, layer, to) else { continue };
                     if !types.contains(&constant.from) {
                         continue;
                     }

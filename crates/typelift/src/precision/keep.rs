@@ -126,9 +126,12 @@ impl Kept {
     /// Whether the layer, or one in whose bodies it is, keeps its types.
     #[must_use]
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
-        let around = place.steps().iter().enumerate();
-        let mut around = around.map(|(depth, &(owner, _))| (place.steps()[..depth].iter().copied().collect(), owner));
-        self.contains(place, layer) || around.any(|(place, owner): (Place, _)| self.contains(&place, owner))
+        let mut outer = Place::default();
+        let is_kept = |&(owner, at): &(LayerId, usize)| {
+            let around = outer.body(owner, at);
+            self.contains(&std::mem::replace(&mut outer, around), owner)
+        };
+        self.contains(place, layer) || place.steps().iter().any(is_kept)
     }
 
     /// Adds the constants, and what is computed from constants alone, that lead to a layer of each graph.
@@ -180,11 +183,8 @@ impl KeepPattern {
 /// Each layer of a model and of its bodies, with its path and the place of its graph.
 fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
     let mut paths = Vec::new();
-    for (place, graph) in model.graphs() {
-        let around = model.path_of(&place);
-        let separator = if around.is_empty() { "" } else { "/" };
-        let path = |layer: &Layer| format!("{around}{separator}{}", layer.name());
-        paths.extend(graph.layers().map(|layer| (path(layer), place.clone(), layer)));
+    for (place, graph) in model.walk() {
+        paths.extend(graph.layers().map(|layer| (place.path_to(layer.name()), place.clone(), layer)));
     }
     paths
 }

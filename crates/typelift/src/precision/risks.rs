@@ -101,7 +101,7 @@ impl Serialize for Risk {
 #[must_use]
 pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
     let mut risks = Vec::new();
-    for (place, graph) in model.graphs() {
+    for (place, graph) in model.walk() {
         let mut search =
             Search { look: Look::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() };
         match to {
@@ -110,11 +110,7 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
             ElementType::I32 => search.in_i32(),
             _ => return risks,
         }
-        let path = model.path_of(&place);
-        let reference = |id: LayerId| {
-            let name = graph.layer(id).map_or_else(String::new, |layer| layer.name().to_owned());
-            LayerRef { id, name, path: path.clone() }
-        };
+        let reference = |id: LayerId| LayerRef::named(&place, id, graph.layer(id).map_or("", Layer::name));
         risks.extend(search.found.into_iter().map(|Found { rule, layer, detail, keep }| {
             let keep = keep.into_iter().map(|id| reference(id).full_name()).collect();
             let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();

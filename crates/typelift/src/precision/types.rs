@@ -108,7 +108,7 @@ impl Retyping {
         }
         let variables = self.kept_variables(model);
         let mut whole = Vec::<(Place, LayerId)>::new();
-        for (place, graph) in model.graphs() {
+        for (place, graph) in model.walk() {
             if whole.iter().any(|(outer, owner)| place.is_inside(outer, *owner)) {
                 continue;
             }
@@ -127,7 +127,7 @@ impl Retyping {
     /// The variables that keep their type.
     fn kept_variables(&self, model: &Model) -> HashSet<String> {
         let mut variables = HashSet::default();
-        for (place, graph) in model.graphs() {
+        for (place, graph) in model.walk() {
             for layer in graph.unordered() {
                 let declares = || layer.operation().is_some_and(|row| row.type_attributes().next().is_some());
                 let is_kept = self.kept.covers(&place, layer.id()) || self.keep_io && declares();

@@ -176,14 +176,14 @@ fn is_possible(pattern: &Pattern, present: &FxHashSet<&str>) -> bool {
 
 /// The operations that a model has.
 fn present(model: &Model) -> FxHashSet<&str> {
-    model.graphs().iter().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
+    model.walk().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
 }
 
 /// Whether any rule can match, as far as that can be seen without types and shapes.
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
-    let graphs = model.graphs();
+    let graphs: Vec<_> = model.walk().collect();
     // Most rules that match nowhere ask for an operation that is nowhere.
     index.same.is_some()
         || index.known.is_some()
@@ -255,12 +255,8 @@ fn apply_all(
             skipped: Vec::new(),
             oldest: 0,
         };
-        let result = model.edit(|edit| {
-            found.into_iter().try_for_each(|(place, found)| {
-                let path = Vec::new();
-                sweep.graph(edit, place.steps(), &place, path, found)
-            })
-        });
+        let result =
+            model.edit(|edit| found.into_iter().try_for_each(|(place, found)| sweep.graph(edit, &place, found)));
         let (sites, oldest) = (std::mem::take(&mut sweep.sites), sweep.oldest);
         let skipped = std::mem::take(&mut sweep.skipped);
         if let Err(error) = result {
@@ -304,12 +300,12 @@ struct Memory {
 fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
-    let graphs = model.graphs().into_iter().rev();
+    let graphs = model.walk().rev();
     graphs.map(|(place, graph)| (place.clone(), find(model, graph, &index, &place, memory))).collect()
 }
 
 fn size(model: &Model) -> usize {
-    model.graphs().iter().map(|(_, graph)| graph.len()).sum()
+    model.walk().map(|(_, graph)| graph.len()).sum()
 }
 
 fn names<'s>(sites: impl IntoIterator<Item = &'s Site>) -> Vec<String> {
@@ -415,33 +411,21 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Descends to the graph that is `steps` away, and applies what was found there.
-    fn graph(
-        &mut self,
-        edit: &mut Edit<'_>,
-        steps: &[(LayerId, usize)],
-        place: &Place,
-        mut path: Vec<String>,
-        found: Vec<Found>,
-    ) -> Result<(), EditError> {
-        let Some((&(owner, at), rest)) = steps.split_first() else {
-            let path = path.join("/");
-            self.constants.clear();
-            return found.into_iter().try_for_each(|found| self.apply(edit, place, &path, found));
-        };
+    /// Applies what was found in the graph at a place.
+    fn graph(&mut self, edit: &mut Edit<'_>, place: &Place, found: Vec<Found>) -> Result<(), EditError> {
         if found.is_empty() {
             return Ok(());
         }
-        let body = edit.layer(owner).and_then(|layer| Some(layer.bodies().get(at)?.path_in(layer)));
-        path.extend(body);
-        self.graph(&mut edit.body(owner, at)?, rest, place, path, found)
+        self.constants.clear();
+        let mut edit = edit.at(place)?;
+        found.into_iter().try_for_each(|found| self.apply(&mut edit, place, found))
     }
 
-    fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
+    fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {
         let root = found.bound.layers.first().map(|&(root, _)| root);
         let rule = found.rule;
         let skips = self.refusal == OnRefusal::Skips || self.rules[rule].tries;
-        match edit.attempt(|edit| self.replace(edit, place, path, found)) {
+        match edit.attempt(|edit| self.replace(edit, place, found)) {
             Err(_) if skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
                 self.memory.settled.extend(root.map(|root| (place.clone(), root, rule)));
@@ -453,9 +437,9 @@ impl Sweep<'_> {
         }
     }
 
-    fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, path: &str, found: Found) -> Result<(), EditError> {
+    fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {
         let Some(&(root, _)) = found.bound.layers.first() else { return Ok(()) };
-        let refer = |layer: &Layer| LayerRef { id: layer.id(), name: layer.name().to_owned(), path: path.to_owned() };
+        let refer = |layer: &Layer| LayerRef::of(place, layer);
         let Some(layer) = edit.layer(root) else { return Ok(()) };
         let at = refer(layer);
         let rule = &self.rules[found.rule];

@@ -28,8 +28,8 @@ pub struct Explanation {
 impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.layer {
-            Some(layer) if layer.path.is_empty() => write!(f, "{} {} `{}`", self.operation, layer.id, layer.name)?,
-            Some(layer) => write!(f, "{} {} `{}` in {}", self.operation, layer.id, layer.name, layer.path)?,
+            Some(layer) if layer.place.is_model() => write!(f, "{} {} `{}`", self.operation, layer.id, layer.name)?,
+            Some(layer) => write!(f, "{} {} `{}` in {}", self.operation, layer.id, layer.name, layer.path())?,
             None => f.write_str(&self.rule)?,
         }
         match &self.reason {
@@ -73,7 +73,7 @@ impl Model {
             );
             let explanation = |reason, span| Explanation {
                 rule: rule.name().to_owned(),
-                layer: Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: self.path_of(place) }),
+                layer: Some(LayerRef::of(place, layer)),
                 matches: miss.is_none(),
                 reason,
                 text: text.clone(),
@@ -93,7 +93,7 @@ impl Model {
         }
         let is_root = |layer: &Layer| operations.contains(&operation_of(layer));
         let mut best: Option<(usize, Explanation)> = None;
-        for (place, graph) in self.graphs().into_iter().rev() {
+        for (place, graph) in self.walk().rev() {
             for layer in graph.layers().filter(|layer| is_root(layer)) {
                 let (progress, explanation) = look(&place, graph, layer);
                 if best.as_ref().is_none_or(|(most, _)| progress > *most) {
@@ -110,17 +110,5 @@ impl Model {
             operation: String::new(),
             span: head.clone(),
         }))
-    }
-
-    /// The names of the bodies around a graph: `loop/body`.
-    pub(crate) fn path_of(&self, place: &Place) -> String {
-        let (mut graph, mut path) = (self.graph(), Vec::new());
-        for &(owner, at) in place.steps() {
-            let Some(layer) = graph.layer(owner) else { break };
-            let Some(body) = layer.bodies().get(at) else { break };
-            path.push(body.path_in(layer));
-            graph = body.graph();
-        }
-        path.join("/")
     }
 }

@@ -324,8 +324,8 @@ pub struct Skipped {
 impl Display for Skipped {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} skipped at {} `{}`", self.rule, self.layer.id, self.layer.name)?;
-        if !self.layer.path.is_empty() {
-            write!(f, " in {}", self.layer.path)?;
+        if !self.layer.place.is_model() {
+            write!(f, " in {}", self.layer.path())?;
         }
         write!(f, ": {}", self.reason)
     }
@@ -347,7 +347,7 @@ pub struct Site {
 impl Display for Site {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {} `{}`", self.rule, self.layer.id, self.layer.name)?;
-        if self.layer.path.is_empty() { Ok(()) } else { write!(f, " in {}", self.layer.path) }
+        if self.layer.place.is_model() { Ok(()) } else { write!(f, " in {}", self.layer.path()) }
     }
 }
 
@@ -425,7 +425,7 @@ impl RewriteError {
 }
 
 fn place(layer: &LayerRef) -> String {
-    let path = if layer.path.is_empty() { String::new() } else { format!(" in {}", layer.path) };
+    let path = if layer.place.is_model() { String::new() } else { format!(" in {}", layer.path()) };
     format!("layer {} `{}`{path}", layer.id, layer.name)
 }
 

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use crate::graph::{Graph, Layer, Model};
+use crate::graph::{Layer, Model};
 use crate::weights::Weights;
 use crate::xml::{self, WriteOptions};
 
@@ -288,28 +288,18 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     if model.weights().len().is_some() {
         return None;
     }
-    let mut pending = vec![(&model.graph, String::new())];
-    while let Some((graph, path)) = pending.pop() {
+    for (place, graph) in model.walk() {
         if graph.unordered().any(is_stored)
             && let Some(constant) = graph.layers().find(|layer| is_stored(layer))
         {
-            let layer = LayerRef { id: constant.id(), name: constant.name().to_owned(), path };
+            let layer = LayerRef::of(&place, constant);
             let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
             let refusal =
                 Diagnostic::new(Code::MissingWeights, message).at(xml::name_span(model, constant), "the first of them");
             return Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal });
         }
-        pending.extend(bodies(graph, &path));
     }
     None
-}
-
-fn bodies<'a>(graph: &'a Graph, path: &str) -> Vec<(&'a Graph, String)> {
-    let of = |layer: &'a Layer| {
-        let path = if path.is_empty() { layer.name().to_owned() } else { format!("{path}/{}", layer.name()) };
-        layer.bodies().iter().map(move |body| (&body.graph, format!("{path}/{}", body.name())))
-    };
-    graph.owners().flat_map(of).collect()
 }
 
 /// Whether a layer is a constant with bytes in the weights.

@@ -109,7 +109,7 @@ fn first_release(kind: LayerKind) -> Release {
 
 fn has_promotions(model: &Model) -> bool {
     let is_promotion = |layer: &Layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes;
-    model.graphs().iter().any(|(_, graph)| graph.layers().any(is_promotion))
+    model.walk().any(|(_, graph)| graph.layers().any(is_promotion))
 }
 
 /// Edits some layers of all graphs, and says which.
@@ -118,7 +118,7 @@ fn edit_layers<T>(
     choose: impl Fn(&Graph) -> Vec<(LayerId, T)>,
     verb: impl Fn(&mut Edit<'_>, LayerId, T) -> Result<(), EditError>,
 ) -> Vec<LayerRef> {
-    let chosen: Vec<_> = model.graphs().into_iter().map(|(place, graph)| (place, choose(graph))).collect();
+    let chosen: Vec<_> = model.walk().map(|(place, graph)| (place, choose(graph))).collect();
     let mut edited = Vec::new();
     for (place, layers) in chosen {
         let ids: Vec<_> = layers.iter().map(|(id, _)| *id).collect();
@@ -128,13 +128,8 @@ fn edit_layers<T>(
         });
         // The layers were just found.
         debug_assert!(done.is_ok(), "{done:?}");
-        let path = model.path_of(&place);
         let layers = ids.into_iter().filter_map(|id| model.graph_at(&place)?.layer(id));
-        edited.extend(layers.map(|layer| LayerRef {
-            id: layer.id(),
-            name: layer.name().to_owned(),
-            path: path.clone(),
-        }));
+        edited.extend(layers.map(|layer| LayerRef::of(&place, layer)));
     }
     edited
 }
@@ -167,8 +162,7 @@ fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     if target >= Release::WITH_PRECISE_LAYERS || Release::of_format(model.version) > target {
         return None;
     }
-    let graphs = model.graphs();
-    let layers = graphs.iter().flat_map(|(_, graph)| graph.layers());
+    let layers = model.walk().flat_map(|(_, graph)| graph.layers());
     let marked: Vec<_> = layers.filter(|layer| Marks::of(layer, model.version).keeps_precision()).collect();
     let first = marked.first()?;
     let count = if marked.len() == 1 { "1 layer".to_owned() } else { format!("{} layers", marked.len()) };
@@ -219,8 +213,7 @@ fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[Rew
             .extend(refused.into_iter().map(|(rule, reason)| format!("rule {rule} cannot be applied: {reason}")));
         return;
     }
-    let graphs = model.graphs();
-    let Some((_, graph)) = graphs.iter().find(|(place, _)| model.path_of(place) == at.path) else { return };
+    let Some(graph) = model.graph_at(&at.place) else { return };
     let Some(layer) = graph.layer(at.id) else { return };
     // Of several rules, the one of which the most fits.
     let misses = rules.iter().filter_map(|rule| Some((rule.miss(graph, model.weights(), layer)?, rule)));

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Start};
+use crate::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
 use crate::xml;
 
 /// Limit on the places that one diagnostic points at.
@@ -22,7 +22,7 @@ pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
 /// Metadata of layers and ports stays in the file, where readers of version 10 pass over it.
 fn metadata(model: &Model) -> Option<Diagnostic> {
     let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
-    for (_, graph) in model.graphs() {
+    for (_, graph) in model.walk() {
         for layer in graph.layers() {
             let ports = layer.outputs().iter().filter_map(|port| port.rt_info.as_ref());
             for rt_info in layer.rt_info.iter().chain(ports) {
@@ -98,7 +98,7 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
     };
     let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");
     let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "not read in version 10");
-    found.layer = Some(LayerRef { id: layer.id(), name: layer.name().to_owned(), path: String::new() });
+    found.layer = Some(LayerRef::of(&Place::default(), layer));
     found
 }
 

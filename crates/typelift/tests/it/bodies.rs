@@ -113,8 +113,7 @@ fn an_error_in_a_body_is_told_once_however_often_the_body_is_inferred() {
         r#"<edge from-layer="2" from-port="0" to-layer="9" to-port="1"/>"#,
     );
     let (_, diagnostics) = ours(&nested_loops(3, &wrong), vec![1; 8]);
-    let told: Vec<_> =
-        diagnostics.iter().map(|found| (found.code, found.layer.as_ref().unwrap().path.as_str())).collect();
+    let told: Vec<_> = diagnostics.iter().map(|found| (found.code, found.layer.as_ref().unwrap().path())).collect();
     assert_eq!(told, [(Code::TypeMismatch, "loop/body/loop/body/loop/body")], "{diagnostics:#?}");
 }
 
@@ -155,7 +154,9 @@ fn a_batch_that_enters_bodies_in_bodies_checks_each_once() {
     let (model, _) = ours(&nested_loops(depth, &innermost("Add", "")), vec![1; 8]);
     let mut model = model.unwrap();
     let (inner, grow) = model.find(&format!("{}grow", "loop/body/".repeat(depth))).unwrap();
-    let places = (1..=depth).map(|level| inner.steps()[..level].iter().copied().collect::<Place>());
+    let place =
+        |level: usize| inner.steps()[..level].iter().fold(Place::default(), |place, &(id, at)| place.body(id, at));
+    let places = (1..=depth).map(place);
     let places: Vec<_> = places.collect();
     let sources = [grow.output(0), grow.output(0)];
     model

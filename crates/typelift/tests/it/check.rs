@@ -46,7 +46,7 @@ fn said(model: &mut Model, notes: bool) -> String {
     let mut text = String::new();
     found.extend(check(model));
     for diagnostic in found.iter().filter(|diagnostic| notes || diagnostic.severity > Severity::Note) {
-        let layer = diagnostic.layer.as_ref().map(|layer| format!(" ({} {} {})", layer.id, layer.name, layer.path));
+        let layer = diagnostic.layer.as_ref().map(|layer| format!(" ({} {} {})", layer.id, layer.name, layer.path()));
         text += &format!("{diagnostic}{}\n", layer.unwrap_or_default());
         for label in &diagnostic.labels {
             let (line, column) = label.span.line_column(model.source());
@@ -171,7 +171,7 @@ fn bodies_are_looked_into() {
     model.set_weights(Weights::beside(&path).unwrap());
     let found = infer(&mut model);
     let stranger = found.iter().find(|diagnostic| diagnostic.code == Code::MisnamedOperation).unwrap();
-    assert!(stranger.layer.as_ref().unwrap().path.ends_with("/then_body"), "{stranger:#?}");
+    assert!(stranger.layer.as_ref().unwrap().path().ends_with("/then_body"), "{stranger:#?}");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn rereads(model: &Model) {
         let mut again = Model::from_xml(text.clone()).unwrap();
         assert_eq!(infer(&mut again), [], "{text}");
         let layers = |model: &Model| -> Vec<String> {
-            let graphs = model.graphs().into_iter();
+            let graphs = model.walk();
             graphs.flat_map(|(place, graph)| graph.layers().map(move |layer| format!("{place} {layer:?}"))).collect()
         };
         let (mut now, mut then) = (layers(model), layers(&again));

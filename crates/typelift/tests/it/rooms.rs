@@ -119,6 +119,24 @@ fn only_public_verbs_change_graphs() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+#[test]
+fn references_to_layers_and_paths_are_made_in_one_place_each() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut faults = Vec::new();
+    for file in files(source.clone()) {
+        let path = file.strip_prefix(&source).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let makes_reference = line.contains("LayerRef { ") || line.ends_with(" LayerRef {") && line.contains('=');
+            let makes_path = line.contains("format!") && line.contains("/{}") && line.contains("body.name");
+            if makes_reference || makes_path {
+                faults.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 fn files(folder: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![folder];

@@ -296,6 +296,6 @@ impl<'a> Search<'a> {
         let fault = Fault { code: Code::NoCommonType, ..fault }.rule("what the file declares asks for this").help(
             format!("put a Convert to {to} there where rounding is meant, or change the type of the other input"),
         );
-        self.refusals.push(infer::diagnose(self.model.source(), &scope.path, scope.graph, case.layer.id(), &fault));
+        self.refusals.push(infer::diagnose(self.model.source(), &scope.place, scope.graph, case.layer.id(), &fault));
     }
 }

@@ -124,18 +124,15 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(model: &'a Model, known: &'a Known, stale: Stale) -> Self {
-        let mut scopes = vec![Scope::new(model, &model.graph, Place::default(), String::new())];
+        let mut scopes = vec![Scope::new(model, &model.graph, Place::default())];
         let mut next = 0;
         while let Some(scope) = scopes.get(next) {
-            let (graph, place, path) = (scope.graph, scope.place.clone(), scope.path.clone());
+            let (graph, place) = (scope.graph, scope.place.clone());
             for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
-                    let separator = if path.is_empty() { "" } else { "/" };
-                    let inner_path = format!("{path}{separator}{}/{}", layer.name(), body.name());
-                    let inner_place = place.body(layer.id(), at);
                     let inner = scopes.len();
                     scopes[next].bodies.insert((layer.id(), at), inner);
-                    scopes.push(Scope::new(model, &body.graph, inner_place, inner_path));
+                    scopes.push(Scope::new(model, &body.graph, place.inside(layer, at, body.name())));
                 }
             }
             next += 1;

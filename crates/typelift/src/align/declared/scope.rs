@@ -33,8 +33,6 @@ pub(super) struct Tie {
 pub(super) struct Scope<'a> {
     pub(super) graph: &'a Graph,
     pub(super) place: Place,
-    /// `loop/body`.
-    pub(super) path: String,
     /// The scope of each body in it.
     pub(super) bodies: HashMap<(LayerId, usize), usize>,
     /// The type that each tensor has when everything before it is repaired.
@@ -102,11 +100,10 @@ impl Scope<'_> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(model: &Model, graph: &'a Graph, place: Place, path: String) -> Self {
+    pub(super) fn new(model: &Model, graph: &'a Graph, place: Place) -> Self {
         Self {
             graph,
             place,
-            path,
             bodies: HashMap::default(),
             types: HashMap::default(),
             follow: HashSet::default(),

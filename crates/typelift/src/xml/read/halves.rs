@@ -73,9 +73,9 @@ impl<'a> Read<'a> {
         let here = self.tokens.position();
         let is_here = |half: &mut SecondHalf| half.start as usize == here;
         let Some(half) = self.second_half.take_if(is_here) else { return };
-        // What metadata may say depends on the version, and how deep bodies nest on the path.
+        // What metadata may say depends on the version, and how deep bodies nest on the place.
         if self.version == IrVersion::V11
-            && self.path.is_empty()
+            && self.place.is_model()
             && let Ok(Some(LayersOnly { layers, unnamed, end })) = half.layers.recv()
         {
             layers.into_iter().flatten().for_each(|layer| graph.append(layer));

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::sync::Arc;
 
-use compact_str::CompactString;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -12,7 +11,7 @@ use super::super::tokens::{Element, Tokens, decode};
 use super::{Fatal, Last, MAX_DEPTH, Read, SHOWN};
 use crate::diagnostic::{About, Code, Diagnostic};
 use crate::graph::{
-    Attribute, AttributeList, BackEdge, Body, Direction, Graph, InputPort, Layer, LayerId, OperationName, OutputPort,
+    Attribute, AttributeList, BackEdge, Body, Direction, InputPort, Layer, LayerId, OperationName, OutputPort,
     PortMapEntry, Text,
 };
 use crate::number::integer_prefix;
@@ -155,7 +154,7 @@ impl<'a> Read<'a> {
                     && body_names.len() < MAX_BODIES
                     && body_names.insert(name.to_owned()) =>
                 {
-                    bodies.push(self.body(&child, layer)?);
+                    self.body(&child, layer, &mut bodies)?;
                 }
                 _ => self.unknown_element(&child, Some(&*layer))?,
             }
@@ -181,16 +180,20 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    fn body(&mut self, element: &Element<'a>, owner: &Layer) -> Result<Body, Fatal> {
+    /// Reads a body of a layer, after those that are there.
+    fn body(&mut self, element: &Element<'a>, owner: &Layer, bodies: &mut Vec<Body>) -> Result<(), Fatal> {
         element.check_name(element.name())?;
-        let name = CompactString::from(element.name());
-        if self.path.len() >= MAX_DEPTH {
+        if self.place.steps().len() >= MAX_DEPTH {
             return Err(nested_too_deep(element));
         }
-        self.path.push(format!("{}/{name}", owner.name).into());
-        let graph = self.graph(element, Graph::default(), None)?;
-        self.path.pop();
-        Ok(Body { name, graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false })
+        let inside = self.place.inside(owner, bodies.len(), element.name());
+        let outside = replace(&mut self.place, inside);
+        bodies.push(Body::empty(element.name()));
+        if let Some(body) = bodies.last_mut() {
+            self.graph(element, &mut body.graph, None)?;
+        }
+        self.place = outside;
+        Ok(())
     }
 
     /// Reads the `<data>` that a layer begins with, where it does: nearly always it is written as in the last layer of the

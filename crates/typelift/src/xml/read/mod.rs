@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
-use compact_str::CompactString;
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -20,7 +19,7 @@ use super::locate::locate;
 use super::tokens::{Element, Tokens, decode, plain_number};
 use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
 use crate::graph::{
-    AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Text,
+    AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
 };
 use crate::number::integer_prefix;
 use crate::shape::Shape;
@@ -108,8 +107,8 @@ struct Read<'a> {
     diagnostics: Vec<Diagnostic>,
     /// How often each code was reported.
     counts: FxHashMap<Code, usize>,
-    /// The layers around the body being read.
-    path: Vec<CompactString>,
+    /// The graph being read.
+    place: Place,
     version: IrVersion,
     /// True if a layer of the current graph could not be read: suppresses errors about edges to it.
     damaged: bool,
@@ -207,7 +206,7 @@ impl<'a> Read<'a> {
             second_half: None,
             diagnostics: Vec::new(),
             counts: FxHashMap::default(),
-            path: Vec::new(),
+            place: Place::default(),
             version: IrVersion::V11,
             damaged: false,
             lost: Vec::new(),
@@ -238,7 +237,8 @@ impl<'a> Read<'a> {
         };
         self.version = version;
         let mut model = Model {
-            graph: Graph::default(),
+            // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
+            graph: Graph::with_capacity(self.source.len() / 400),
             weights: Weights::none(),
             name: name.map(|name| decode(name).into()),
             version,
@@ -246,9 +246,7 @@ impl<'a> Read<'a> {
             extras: Vec::new(),
             demands: Demands::default(),
         };
-        // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
-        let graph = Graph::with_capacity(self.source.len() / 400);
-        model.graph = self.graph(&root, graph, Some(&mut model.extras))?;
+        self.graph(&root, &mut model.graph, Some(&mut model.extras))?;
         if model.graph.rt_info.is_some() {
             self.lint_legacy_metadata(&model);
         }
@@ -338,16 +336,16 @@ impl<'a> Read<'a> {
     fn graph(
         &mut self,
         parent: &Element<'a>,
-        mut graph: Graph,
+        graph: &mut Graph,
         mut extras: Option<&mut Vec<Span>>,
-    ) -> Result<Graph, Fatal> {
+    ) -> Result<(), Fatal> {
         let outer = (take(&mut self.damaged), take(&mut self.lost), take(&mut self.repeated), take(&mut self.unnamed));
         let mut open_edges = Vec::new();
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
                     loop {
-                        self.take_second_half(&mut graph);
+                        self.take_second_half(graph);
                         let Some(element) = self.tokens.child(Some(&child))? else { break };
                         if element.name() == "layer" {
                             self.layer(&element, |layer| graph.append(layer))?;
@@ -355,11 +353,11 @@ impl<'a> Read<'a> {
                             self.unknown_element(&element, None)?;
                         }
                     }
-                    self.index_layers(&mut graph);
+                    self.index_layers(graph);
                     graph.layers_span = Some(self.tokens.span_since(&child));
                 }
                 "edges" if graph.edges_span.is_none() => {
-                    self.edges(&child, &mut graph, &mut open_edges)?;
+                    self.edges(&child, graph, &mut open_edges)?;
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
                 "rt_info" if graph.rt_info.is_none() => {
@@ -375,9 +373,9 @@ impl<'a> Read<'a> {
             }
         }
         graph.span = Some(self.tokens.span_since(parent));
-        self.wire(&mut graph, open_edges);
+        self.wire(graph, open_edges);
         (self.damaged, self.lost, self.repeated, self.unnamed) = outer;
-        Ok(graph)
+        Ok(())
     }
 
     /// Drops layers whose id another one takes.
@@ -593,7 +591,7 @@ impl<'a> Read<'a> {
             |wanted| Tokens::attributes(element).flatten().find(|(it, _)| *it == wanted).map(|(_, value)| value);
         match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
             ("layer", Some(id), Some(layer)) => {
-                let layer = LayerRef { id: LayerId(id), name: decode(layer).into(), path: self.path.join("/") };
+                let layer = LayerRef::named(&self.place, LayerId(id), &decode(layer));
                 self.report(Diagnostic { layer: Some(layer), ..refusal });
             }
             ("edge", ..) => self.report_or_join(refusal),
@@ -642,7 +640,7 @@ impl<'a> Read<'a> {
 
     /// The diagnostic as one about this layer.
     fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
-        let reference = LayerRef { id: layer.id, name: layer.name.to_string(), path: self.path.join("/") };
+        let reference = LayerRef::of(&self.place, layer);
         Diagnostic { layer: Some(reference), ..diagnostic }
     }
 

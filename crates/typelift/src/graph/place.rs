@@ -1,0 +1,142 @@
+//! Where a graph is in a model.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::{Graph, Layer, LayerId};
+
+/// A graph of a model: its own, or that of a body, found through the layers around it, outermost first, each with the
+/// position of the body among its bodies.
+///
+/// ```
+/// # use typelift::graph::{LayerId, Place};
+/// let inner = Place::default().body(LayerId(7), 0).body(LayerId(3), 1);
+/// assert_eq!(inner.to_string(), "7.0/3.1");
+/// assert_eq!("7.0/3.1".parse(), Ok(inner));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    steps: Vec<(LayerId, usize)>,
+    /// The names on the way, or ids where only these were given. Two places are the same if their steps are.
+    path: String,
+}
+
+impl Place {
+    /// The body of a layer in this graph.
+    #[must_use]
+    pub fn body(&self, layer: LayerId, at: usize) -> Self {
+        self.step((layer, at), format_args!("{layer}.{at}"))
+    }
+
+    /// The body of a layer in this graph, by the names of both.
+    pub(crate) fn inside(&self, owner: &Layer, at: usize, body: &str) -> Self {
+        self.step((owner.id, at), format_args!("{}/{body}", &*owner.name))
+    }
+
+    fn step(&self, step: (LayerId, usize), name: fmt::Arguments<'_>) -> Self {
+        Self { steps: [self.steps.as_slice(), &[step]].concat(), path: self.path_to(name) }
+    }
+
+    /// Whether it is the model's own graph.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether it is in a body of this layer of the graph at `outer`, at any depth.
+    pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
+        self.steps.starts_with(&outer.steps) && self.steps.get(outer.steps.len()).is_some_and(|step| step.0 == layer)
+    }
+
+    /// The layers around the graph, outermost first, each with the position of the body among its bodies.
+    #[must_use]
+    pub fn steps(&self) -> &[(LayerId, usize)] {
+        &self.steps
+    }
+
+    /// The names of the layers and bodies around the graph, outermost first: `loop/body`. Empty for the model's own graph,
+    /// and ids where the place was made of ids. Two places can have one path: names repeat.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path of something in the graph: `loop/body/add`.
+    #[must_use]
+    pub fn path_to(&self, name: impl fmt::Display) -> String {
+        if self.path.is_empty() { name.to_string() } else { format!("{}/{name}", self.path) }
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.steps == other.steps
+    }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.steps.hash(state);
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.steps.cmp(&other.steps)
+    }
+}
+
+/// The steps: `7.0/3.1`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (layer, body)) in self.steps.iter().enumerate() {
+            write!(f, "{}{layer}.{body}", if at == 0 { "" } else { "/" })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Place {
+    type Err = ParsePlaceError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
+        let step = |step: &str| {
+            let (layer, at) = step.split_once('.')?;
+            Some((layer.parse().ok()?, at.parse().ok()?))
+        };
+        let mut steps = text.split('/').filter(|_| !text.is_empty()).map(step);
+        let place = steps.try_fold(Self::default(), |place, step| step.map(|(layer, at)| place.body(layer, at)));
+        place.ok_or_else(|| ParsePlaceError(text.to_owned()))
+    }
+}
+
+/// A text that is not a [`Place`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not a place: write the layers around the graph and which body of each, as 7.0/3.1")]
+pub struct ParsePlaceError(String);
+
+impl Graph {
+    /// The place that these steps lead to from this graph, with the names on the way.
+    pub(crate) fn named_place(&self, steps: &[(LayerId, usize)]) -> Option<Place> {
+        let mut graph = self;
+        let mut place = Place::default();
+        for &(owner, at) in steps {
+            let owner = graph.layer(owner)?;
+            let body = owner.bodies.get(at)?;
+            (graph, place) = (&body.graph, place.inside(owner, at, body.name()));
+        }
+        Some(place)
+    }
+}
