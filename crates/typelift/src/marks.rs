@@ -249,7 +249,7 @@ fn is_mark(entry: &Entry<'_>) -> bool {
 
 /// The pairs of types in `from:to;from:to`.
 fn conversions(value: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let ty = |name: &str| Some(ElementType::from_name(name)?.name());
+    let ty = |name: &str| Some(ElementType::from_port_name(name)?.name());
     value.split(';').filter_map(move |pair| {
         let (from, to) = pair.split_once(':')?;
         Some((ty(from)?, ty(to)?))

@@ -14,6 +14,15 @@ pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
     Some((trimmed[..sign + digits].parse().ok()?, sign + digits < trimmed.len()))
 }
 
+/// The integer that a text is: digits to its end, with a sign before them or none. White space may come before it, not
+/// after it. It is how OpenVINO reads ids and port maps.
+pub(crate) fn whole(text: &str) -> Option<i128> {
+    let text = text.trim_ascii_start();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_plain = !digits.is_empty() && digits.len() < 30 && digits.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| is_plain)
+}
+
 /// The longest number at the start of a text, white space around it left out, and whether more follows; `None` if it does
 /// not start with a number, or one that is too large.
 pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {

@@ -22,8 +22,13 @@ impl<'a> Check<'a> {
         let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation, &inputs);
         match operation.layer_kind() {
-            LayerKind::If => self.check_condition(layer, &inputs, 0),
+            LayerKind::If => {
+                self.check_condition(layer, &inputs, 0);
+                layer.bodies().iter().for_each(|body| self.check_fed_parameters(layer, body));
+            }
+            LayerKind::Result => self.check_result(graph, layer),
             LayerKind::Loop => {
+                self.check_trip_count(layer, &inputs);
                 self.check_condition(layer, &inputs, 1);
                 self.check_loop_body(layer, &inputs);
             }
@@ -83,6 +88,27 @@ impl<'a> Check<'a> {
         }
     }
 
+    fn check_result(&mut self, graph: &Graph, layer: &Layer) {
+        let Some(user) = graph.users(layer.id()).next().and_then(|id| graph.layer(id)) else { return };
+        let message = format!("Result {} `{}` feeds `{}`", layer.id(), layer.name(), user.name());
+        let lint = self.lint(Code::UsedResult, layer, message);
+        let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, and its CPU plugin refuses it");
+        self.diagnostics.push(lint.help("start the edge at the layer that feeds the Result"));
+    }
+
+    fn check_trip_count(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+        let Some(&Some((producer, port))) = inputs.first() else { return };
+        if port.element_type().is_integer() || port.element_type() == ElementType::Dynamic {
+            return;
+        }
+        let message = format!("the trip count of `{}` is {}, not an integer", layer.ty(), port.element_type());
+        let lint = self.lint(Code::ConditionType, layer, message);
+        let label = "OpenVINO reads it, and its CPU plugin refuses it";
+        let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
+        lint.related.push(self.related(producer, port, "input 0, the trip count,".to_owned()));
+        self.diagnostics.push(lint.help("put a Convert to i64 before it"));
+    }
+
     fn check_condition(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>], at: usize) {
         let Some(&Some((producer, port))) = inputs.get(at) else { return };
         if [ElementType::Boolean, ElementType::Dynamic].contains(&port.element_type()) {
@@ -90,10 +116,34 @@ impl<'a> Check<'a> {
         }
         let message = format!("the condition of `{}` is {}, not boolean", layer.ty(), port.element_type());
         let lint = self.lint(Code::ConditionType, layer, message);
-        let mut lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO runs it: everything but 0 is true");
+        let is_loop = ops::kind(layer) == LayerKind::Loop && port.element_type() != ElementType::U8;
+        let label = if is_loop {
+            "OpenVINO reads it, and its CPU plugin refuses it"
+        } else {
+            "OpenVINO runs it: everything but 0 is true"
+        };
+        let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
         lint.related.push(self.related(producer, port, format!("input {at}, the condition,")));
         self.diagnostics
             .push(lint.help("start the edge at the comparison that is meant, or put a Convert to boolean before it"));
+    }
+
+    /// Looks at the Result of a loop's body that says whether to go on.
+    fn check_condition_inside(&mut self, layer: &Layer, body: &Body) {
+        let entry = body.port_map().iter().find(|it| it.purpose() == Some("execution_condition"));
+        let Some(id) = entry.map(|entry| entry.internal_layer_id) else { return };
+        let source = body.graph().producer(id.input(0));
+        let Some(port) = source.and_then(|source| body.graph().output(source)) else { return };
+        if [ElementType::Boolean, ElementType::U8, ElementType::Dynamic].contains(&port.element_type()) {
+            return;
+        }
+        let message =
+            format!("the condition in the body of `{}` is {}, not boolean", layer.name(), port.element_type());
+        let place = layer.span().unwrap_or_default();
+        let span = xml::locate_joint(self.source, place, id).unwrap_or(place);
+        let lint = self.lint(Code::ConditionType, layer, message);
+        let lint = lint.at(span, "OpenVINO reads it, and its CPU plugin refuses it");
+        self.diagnostics.push(lint.help("put a Convert to boolean before the Result"));
     }
 
     fn related(&self, producer: &Layer, port: &OutputPort, what: String) -> Related {
@@ -106,9 +156,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn check_loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
+    fn check_loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) {
         let Some(body) = layer.bodies().first() else { return };
         self.check_purposes(layer, body);
+        self.check_slices(layer, body, inputs);
+        self.check_fed_parameters(layer, body);
+        self.check_condition_inside(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
         let known = |purpose: Option<&str>| purpose.is_none_or(|purpose| PURPOSES.contains(&purpose));
         let misspelt = body.port_map().iter().any(|it| !known(it.purpose()));

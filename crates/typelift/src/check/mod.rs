@@ -6,6 +6,7 @@ mod lints;
 mod order;
 mod ports;
 mod precision;
+mod slices;
 mod target;
 
 pub use precision::check_precision;

@@ -167,7 +167,10 @@ codes! {
     AssumedAttribute "assumed-attribute" Warning;
     /// The condition of an If or Loop is not boolean.
     ConditionType "condition-type" Warning;
-    /// The port map of a Loop has no entry that says whether to continue.
+    /// Something uses a Result.
+    UsedResult "used-result" Warning;
+    /// The port map of a Loop has no entry that says whether to continue, or its slices do not fit, or it feeds a Parameter twice
+    /// or not at all.
     IncompletePortMap "incomplete-port-map" Warning;
     /// A back edge hands on a tensor of another rank than the loop starts from.
     UnstableState "unstable-state" Warning;

@@ -313,8 +313,9 @@ impl<'a> Walk<'a> {
             return Ok(Outputs::new());
         }
         self.read_bodies(layer, bodies)?;
-        // An operation has as many inputs as edges arrive at it: ports at the end may be left out.
+        // An operation has as many inputs as edges arrive at it.
         let inputs = graph.tensors(id);
+        check_ports_fed(layer, operation, inputs.len())?;
         let given = self.scope.given.get(&layer.id).cloned();
         let count = check_input_count(layer, operation, inputs.len());
         let mut values = AttributeValues::default();
@@ -642,6 +643,16 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
     let fault =
         Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty()));
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
+}
+
+/// Refuses ports at the end that no edge feeds, where the operation can do without: OpenVINO looks for an edge at each port.
+fn check_ports_fed(layer: &Layer, operation: &Operation, count: usize) -> Result<(), Fault> {
+    if layer.inputs.len() <= count || !operation.input_counts().contains(&count) {
+        return Ok(());
+    }
+    let message = format!("input {count} of layer {} `{}` is not connected", layer.id, layer.name);
+    let fault = Fault::other(Code::UnconnectedInput, message).rule("every port in <input> takes an edge");
+    Err(fault.help("add the <edge> that ends at this port, or remove the port"))
 }
 
 /// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.

@@ -412,11 +412,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Whether all attributes were read before, with nothing odd about them.
-    pub(crate) fn are_plain(&self) -> bool {
-        self.read.is_some_and(|read| read.is_plain)
-    }
-
     pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
         self.get(name, |value, _| if let Value::Bool(value) = value { Some(value) } else { None })
     }

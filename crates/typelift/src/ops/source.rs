@@ -142,16 +142,15 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
 
 /// What `offset` or `size` of a constant says.
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
-    let count = cx.int(name)?;
-    if count > 0 && cx.are_plain() {
+    let (count, text) = (cx.int(name)?, cx.text(name)?);
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(count as u64);
     }
-    let text = cx.text(name)?;
     if count < 0 {
         return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
             .help(format!("write the number of bytes: `{name}` counts from 0")));
     }
-    if text.trim().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
+    if text.trim_start().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
         return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
             .help(format!("write {name}=\"{count}\" if that is meant")));
     }

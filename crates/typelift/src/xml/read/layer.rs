@@ -368,7 +368,7 @@ impl<'a> Read<'a> {
 
     fn dim(&mut self, element: &Element<'a>) -> Result<Dim, Fatal> {
         let text = self.tokens.text(element)?;
-        match integer_prefix(&text) {
+        match integer_prefix(text.trim_ascii_start().trim_start_matches('+')) {
             Some((dim, junk)) if dim >= -1 => {
                 if junk {
                     self.trailing_junk("dimension", &text, self.tokens.content_of(element));

@@ -3,6 +3,7 @@
 mod edges;
 mod halves;
 mod layer;
+mod metadata;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,7 +22,7 @@ use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
 use crate::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
 };
-use crate::number::integer_prefix;
+use crate::number::{integer_prefix, whole};
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling::nearest;
@@ -35,23 +36,6 @@ const SHOWN: usize = 8;
 
 /// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
 const MAX_OF_A_KIND: usize = 1000;
-
-/// `rt_info` attributes of layers and ports that OpenVINO 2026.4.1 knows, each in version 0, and whether it can read them.
-const RT_INFO: &[(&str, bool)] = &[
-    ("DisableConstantFolding", false),
-    ("DisablePrecisionConversion", true),
-    ("decompression", true),
-    ("fused_names", true),
-    ("layout", true),
-    ("memory_type", true),
-    ("nms_selected_indices", false),
-    ("old_api_map_element_type", true),
-    ("old_api_map_order", true),
-    ("precise", true),
-    ("preprocessing", true),
-    ("primitives_priority", true),
-    ("strides_propagation", false),
-];
 
 /// What reading a text gave.
 #[derive(Clone, Debug)]
@@ -412,62 +396,6 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Looks at the metadata of a layer or of one of its ports. Files of version 10 have none that counts.
-    fn check_rt_info(&mut self, span: Span, layer: &Layer) {
-        let mut tokens = Tokens::new(self.source, span);
-        let Ok(Some(root)) = tokens.child(None) else { return };
-        let mut seen = SmallVec::<[&str; 4]>::new();
-        while let Ok(Some(child)) = tokens.child(Some(&root)) {
-            if child.name() == "attribute" && self.version == IrVersion::V11 {
-                let value = |wanted| {
-                    let mut attributes = Tokens::attributes(&child).flatten();
-                    attributes.find(|(name, _)| *name == wanted).map(|(_, value)| value)
-                };
-                let name = value("name").unwrap_or_default();
-                let known = RT_INFO.iter().find(|(known, _)| *known == name && value("version") == Some("0"));
-                let report = match known {
-                    None => {
-                        let lint = Diagnostic::new(
-                            Code::UnknownAttribute,
-                            format!("rt_info has an unknown attribute `{name}`"),
-                        );
-                        Some(lint.at(child.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"))
-                    }
-                    Some((known, _)) if seen.contains(known) => {
-                        let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
-                        Some(refusal.at(child.tag_span, "the second").help("remove one of them"))
-                    }
-                    Some((_, false)) => {
-                        let refusal = Diagnostic::new(
-                            Code::InvalidValue,
-                            format!("rt_info has `{name}`, which OpenVINO cannot read"),
-                        );
-                        Some(refusal.at(child.tag_span, "meant for use inside OpenVINO only").help("remove it"))
-                    }
-                    Some((known, true)) => {
-                        seen.push(known);
-                        None
-                    }
-                };
-                if let Some(report) = report {
-                    self.report_of(layer, report);
-                }
-            }
-            if !["attribute", "user_data"].contains(&child.name()) && self.version == IrVersion::V11 {
-                let message = format!("<{}> in the rt_info of a layer is ignored", child.name());
-                let lint = Diagnostic::new(Code::UnknownElement, message);
-                let lint = lint.at(child.tag_span, "OpenVINO reads <attribute> and <user_data> here");
-                self.report_of(
-                    layer,
-                    lint.help("write <user_data name=\"…\" value=\"…\" version=\"\"/> to keep a value of your own"),
-                );
-            }
-            if tokens.skip(&child).is_err() {
-                return;
-            }
-        }
-    }
-
     /// The values of the attributes of `element` named in `names`, as written; others go to `unknown`.
     fn known_attributes<'e, const N: usize>(
         &mut self,
@@ -504,30 +432,15 @@ impl<'a> Read<'a> {
         if let Some((number, "")) = plain_number(text) {
             return Some(number);
         }
-        let trimmed = text.trim_start();
-        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
-        match trimmed[..digits].parse() {
-            Ok(number @ 0..=LayerId::LARGEST) => {
-                if digits < trimmed.len() {
-                    self.trailing_junk(name, text, self.tokens.span_of(text));
-                }
-                Some(number)
-            }
-            _ => self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"),
-        }
+        let number = whole(text).and_then(|number| u64::try_from(number).ok());
+        let number = number.filter(|number| *number <= LayerId::LARGEST);
+        number.or_else(|| self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"))
     }
 
     fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
         let text = text?;
-        match integer_prefix(text) {
-            Some((number, junk)) => {
-                if junk {
-                    self.trailing_junk(name, text, self.tokens.span_of(text));
-                }
-                Some(number)
-            }
-            None => self.no_number(name, text, "a number", "must be digits"),
-        }
+        let number = whole(text).and_then(|number| number.try_into().ok());
+        number.or_else(|| self.no_number(name, text, "a number", "must be digits"))
     }
 
     #[cold]

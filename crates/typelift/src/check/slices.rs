@@ -1,0 +1,160 @@
+//! How a Loop or TensorIterator takes its tensors apart: slices that do not fit, and Parameters that nothing feeds.
+
+use rustc_hash::FxHashMap;
+
+use super::Check;
+use crate::diagnostic::Code;
+use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::ops::{self, LayerKind};
+use crate::shape::Shape;
+use crate::xml;
+
+/// A tensor outside of a body that is cut into slices, or put together from them.
+struct Sliced<'a> {
+    entry: &'a PortMapEntry,
+    /// In words: `input 1`.
+    what: String,
+    outer: &'a Shape,
+    /// What enters or leaves the body in one iteration.
+    inner: &'a Shape,
+}
+
+impl Sliced<'_> {
+    /// The length of the axis, and the numbers of the entry.
+    fn parts(&self) -> Option<(i64, [i64; 3])> {
+        let entry = self.entry;
+        let axis = usize::try_from(entry.axis?).ok()?;
+        let length = self.outer.dims()?.get(axis)?.value()?;
+        Some((length, [entry.start.unwrap_or(0), entry.end.unwrap_or(-1), entry.stride.unwrap_or(1)]))
+    }
+
+    /// How many slices there are: the rule of OpenVINO's CPU plugin. `None` if the length is not known.
+    fn count(&self) -> Option<Result<i64, String>> {
+        let (length, [start, end, stride]) = self.parts()?;
+        let from_start = |place: i64| if place < 0 { length.saturating_add(place).saturating_add(1) } else { place };
+        let (start, end) = (from_start(start), from_start(end));
+        let (first, last) = if stride < 0 { (end, start) } else { (start, end) };
+        let (reach, step) = (last.saturating_sub(first), stride.saturating_abs());
+        Some(if stride == 0 {
+            Err("stride 0 never ends".to_owned())
+        } else if first < 0 || first >= last || last > length || reach < step {
+            Err(format!("no slice lies between {first} and {last} of {length} with stride {stride}"))
+        } else if reach % step != 0 {
+            Err(format!("{reach} is not divisible by the stride {step}"))
+        } else {
+            Ok(reach / step)
+        })
+    }
+
+    /// Whether a Loop cuts it as it is written: it takes inputs with a stride apart in its own way.
+    fn is_exact(&self) -> bool {
+        self.entry.direction == Direction::Output || matches!(self.entry.stride, None | Some(1 | -1))
+    }
+
+    /// The shape of a slice as it is cut, where it is not that of the tensor in the body.
+    fn mismatch(&self) -> Option<Shape> {
+        let (_, [.., stride]) = self.parts()?;
+        let mut slice = self.outer.clone();
+        let axis = usize::try_from(self.entry.axis?).ok()?;
+        *slice.dims_mut()?.get_mut(axis)? = stride.saturating_abs().into();
+        (!slice.is_compatible(self.inner)).then_some(slice)
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Looks at what the port map of a loop cuts into slices.
+    pub(super) fn check_slices(
+        &mut self,
+        layer: &'a Layer,
+        body: &'a Body,
+        inputs: &[Option<(&'a Layer, &'a OutputPort)>],
+    ) {
+        let mut first: Option<(String, i64)> = None;
+        let counts = ops::kind(layer) == LayerKind::TensorIterator;
+        for sliced in slices(layer, body, inputs) {
+            let what = &sliced.what;
+            let fault = match sliced.count() {
+                Some(Err(fault)) if counts || sliced.entry.stride == Some(0) => Some(fault),
+                Some(Ok(count)) if counts => match &first {
+                    Some((other, number)) if *number != count => {
+                        Some(format!("{what} has {count} slices, but {other} has {number}"))
+                    }
+                    Some(_) => None,
+                    None => {
+                        first = Some((what.clone(), count));
+                        None
+                    }
+                },
+                _ => None,
+            };
+            let mismatch = || {
+                let is_other = counts || sliced.is_exact();
+                let slice = sliced.mismatch().filter(|_| is_other)?;
+                Some(format!("a slice of {what} is {slice}, but the body has {} there", sliced.inner))
+            };
+            let Some(fault) = fault.or_else(mismatch) else { continue };
+            let message = format!("`{}` cannot run: {fault}", layer.name());
+            let help = format!(
+                "correct axis, start, end, stride and part_size of {what} in <port_map>: stride and part_size are the \
+                 length of one slice"
+            );
+            self.port_map_lint(
+                layer,
+                sliced.entry.internal_layer_id,
+                message,
+                "OpenVINO reads it, and fails to compile it",
+                help,
+            );
+        }
+    }
+
+    /// Looks for Parameters of a body that nothing feeds, or several inputs.
+    pub(super) fn check_fed_parameters(&mut self, layer: &'a Layer, body: &'a Body) {
+        let mut entries = FxHashMap::<LayerId, usize>::default();
+        for entry in body.port_map().iter().filter(|entry| entry.direction == Direction::Input) {
+            *entries.entry(entry.internal_layer_id).or_default() += 1;
+        }
+        let graph = body.graph();
+        for parameter in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter) {
+            let id = parameter.id();
+            let is_used = graph.users(id).next().is_some();
+            let (fault, help) = match entries.get(&id) {
+                None if is_used => ("is fed by nothing", "add an <input> for it to the port map"),
+                Some(2..) => {
+                    ("is fed by several inputs, of which one counts", "give each <input> a Parameter of its own")
+                }
+                _ => continue,
+            };
+            let message = format!("Parameter {id} `{}` of `{}` {fault}", parameter.name(), body.name());
+            self.port_map_lint(layer, id, message, "OpenVINO takes it in silence", help.to_owned());
+        }
+    }
+
+    fn port_map_lint(&mut self, layer: &Layer, inner: LayerId, message: String, label: &str, help: String) {
+        let place = layer.span().unwrap_or_default();
+        let span = xml::locate_joint(self.source, place, inner).unwrap_or_else(|| self.locate(layer, "layer", "name"));
+        let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, label);
+        self.diagnostics.push(lint.help(help));
+    }
+}
+
+/// Everything that a port map cuts into slices.
+fn slices<'a>(layer: &'a Layer, body: &'a Body, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) -> Vec<Sliced<'a>> {
+    let graph = body.graph();
+    let mut outputs: Vec<_> = body.port_map().iter().filter(|it| it.direction == Direction::Output).collect();
+    outputs.retain(|entry| entry.external_port_id >= 0);
+    outputs.sort_by_key(|entry| entry.external_port_id);
+    outputs.dedup_by_key(|entry| entry.external_port_id);
+    let entering = body.port_map().iter().filter(|it| it.direction == Direction::Input).filter_map(|entry| {
+        let input = usize::try_from(entry.external_port_id).ok()?;
+        let (_, outer) = (*inputs.get(input)?)?;
+        let inner = graph.layer(entry.internal_layer_id)?.outputs().first()?;
+        Some(Sliced { entry, what: format!("input {input}"), outer: outer.shape(), inner: inner.shape() })
+    });
+    let leaving = outputs.iter().enumerate().filter_map(|(output, entry)| {
+        let inner = graph.output(graph.producer(entry.internal_layer_id.input(0))?)?;
+        let outer = layer.outputs().get(output)?;
+        Some(Sliced { entry, what: format!("output {output}"), outer: outer.shape(), inner: inner.shape() })
+    });
+    entering.chain(leaving).filter(|sliced| sliced.entry.axis.is_some()).collect()
+}
