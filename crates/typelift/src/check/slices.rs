@@ -62,7 +62,7 @@ impl Sliced<'_> {
 }
 
 impl<'a> Check<'a> {
-    /// Looks at what the port map of a loop cuts into slices.
+    /// Looks at what the port map of a loop cuts into slices, up to the first that does not fit.
     pub(super) fn check_slices(
         &mut self,
         layer: &'a Layer,
@@ -105,6 +105,7 @@ impl<'a> Check<'a> {
                 "OpenVINO reads it, and fails to compile it",
                 help,
             );
+            return;
         }
     }
 
@@ -115,11 +116,16 @@ impl<'a> Check<'a> {
             *entries.entry(entry.internal_layer_id).or_default() += 1;
         }
         let graph = body.graph();
+        let is_parameter =
+            |id: &LayerId| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
+        if !entries.keys().all(is_parameter) {
+            return;
+        }
         for parameter in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter) {
             let id = parameter.id();
             let is_used = graph.users(id).next().is_some();
             let (fault, help) = match entries.get(&id) {
-                None if is_used => ("is fed by nothing", "add an <input> for it to the port map"),
+                None if is_used => ("is not connected", "add an <input> for it to the port map"),
                 Some(2..) => {
                     ("is fed by several inputs, of which one counts", "give each <input> a Parameter of its own")
                 }
