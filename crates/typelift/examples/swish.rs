@@ -7,8 +7,6 @@ use typelift::graph::{EditError, NewLayer};
 use typelift::passes::{Pass, run};
 use typelift::{Model, infer};
 
-const FUSE_SWISH: Pass = Pass::new("fuse-swish", "no tensor is multiplied by its own Sigmoid", fuse);
-
 fn fuse(graph: &mut Edit<'_>) -> Result<(), EditError> {
     let products = graph.layers().filter(|layer| layer.ty() == "Multiply").map(|layer| layer.id());
     for product in products.collect::<Vec<_>>() {
@@ -33,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err(error.message.into());
     }
     let before = model.graph().len();
-    run(&mut model, FUSE_SWISH)?;
+    run(&mut model, Pass::new("fuse-swish", "no tensor is multiplied by its own Sigmoid", fuse))?;
     model.save(out)?;
     println!("{before} layers, now {}", model.graph().len());
     Ok(())

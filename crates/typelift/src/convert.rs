@@ -252,7 +252,8 @@ impl Conversion {
 }
 
 fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
-    passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: pass.name, error })
+    let name = pass.name;
+    passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: name, error })
 }
 
 /// Whether a change is that an input or output of the model itself has another type.

@@ -155,7 +155,7 @@ pub use check::{check, check_after, check_precision, check_target, unknown_opera
 pub use convert::Conversion;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;
-pub use edit::{Edit, Element};
+pub use edit::{Bf16, Edit, Element, F16};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use interface::{End, InterfaceError, trace_changes};

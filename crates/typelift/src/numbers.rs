@@ -34,6 +34,24 @@ impl Layer {
         Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
     }
 
+    /// The bytes of a constant, as they are stored, whatever its element type; `None` for other layers, and if the weights
+    /// do not have them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.bytes(model.weights()), Some(2_f32.to_le_bytes().to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self, weights: &Weights) -> Option<Vec<u8>> {
+        let number = |name| self.attribute(name)?.trim().parse::<u64>().ok();
+        let (offset, size) = (number("offset").filter(|_| ops::is_constant(self))?, number("size")?);
+        weights.read(offset, usize::try_from(size).ok()?)
+    }
+
     /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
     pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;

@@ -1,6 +1,6 @@
-//! The numbers of Rust that constants hold.
+//! The numbers that constants hold.
 
-use smallvec::SmallVec;
+use half::{bf16, f16};
 use typelift_promote::ElementType;
 
 /// A number that a constant can hold as it is.
@@ -8,8 +8,8 @@ pub trait Element: Copy {
     /// The element type of a constant of such numbers.
     const TYPE: ElementType;
 
-    /// Its bytes, as OpenVINO stores them.
-    fn bytes(self) -> SmallVec<[u8; 8]>;
+    /// Adds its bytes, as OpenVINO stores them.
+    fn write(self, bytes: &mut Vec<u8>);
 }
 
 macro_rules! elements {
@@ -17,8 +17,8 @@ macro_rules! elements {
         impl Element for $number {
             const TYPE: ElementType = ElementType::$ty;
 
-            fn bytes(self) -> SmallVec<[u8; 8]> {
-                SmallVec::from_slice(&self.to_le_bytes())
+            fn write(self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_le_bytes());
             }
         }
     )*};
@@ -31,7 +31,67 @@ elements!(
 impl Element for bool {
     const TYPE: ElementType = ElementType::Boolean;
 
-    fn bytes(self) -> SmallVec<[u8; 8]> {
-        SmallVec::from_slice(&[u8::from(self)])
+    fn write(self, bytes: &mut Vec<u8>) {
+        bytes.push(u8::from(self));
     }
 }
+
+/// A number in `f16`, which Rust has no type for: [`from`](From) `f32` rounds to the nearest one.
+///
+/// ```
+/// # use typelift::{Element, F16};
+/// assert_eq!(F16::from(0.5).bits(), 0x3800);
+/// assert_eq!(f32::from(F16::from(0.1)), 0.099975586);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct F16(f16);
+
+/// A number in `bf16`, which Rust has no type for: [`from`](From) `f32` rounds to the nearest one.
+///
+/// ```
+/// # use typelift::{Bf16, Element};
+/// assert_eq!(Bf16::from(0.5).bits(), 0x3f00);
+/// assert_eq!(f32::from(Bf16::from(0.1)), 0.100097656);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Bf16(bf16);
+
+macro_rules! halves {
+    ($($half:ident($inner:ident) => $ty:ident),*) => {$(
+        impl $half {
+            /// The number with these bits.
+            #[must_use]
+            pub fn from_bits(bits: u16) -> Self {
+                Self($inner::from_bits(bits))
+            }
+
+            /// Its bits.
+            #[must_use]
+            pub fn bits(self) -> u16 {
+                self.0.to_bits()
+            }
+        }
+
+        impl From<f32> for $half {
+            fn from(number: f32) -> Self {
+                Self($inner::from_f32(number))
+            }
+        }
+
+        impl From<$half> for f32 {
+            fn from(number: $half) -> Self {
+                number.0.to_f32()
+            }
+        }
+
+        impl Element for $half {
+            const TYPE: ElementType = ElementType::$ty;
+
+            fn write(self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.bits().to_le_bytes());
+            }
+        }
+    )*};
+}
+
+halves!(F16(f16) => F16, Bf16(bf16) => Bf16);

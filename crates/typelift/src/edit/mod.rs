@@ -6,7 +6,7 @@ mod verbs;
 use std::ops::Deref;
 use std::sync::Arc;
 
-pub use self::element::Element;
+pub use self::element::{Bf16, Element, F16};
 
 use crate::graph::{
     EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
@@ -37,8 +37,9 @@ impl Deref for Edit<'_> {
 }
 
 impl Model {
-    /// Makes a batch of edits of the model's own graph; [`Edit::body`] leads into bodies. All of them are made, or none:
-    /// where one fails, or layers would form a cycle in the end, the model is as it was.
+    /// Makes a batch of edits of the model's own graph; [`Edit::body`] leads into a body, and [`Edit::everywhere`] into all
+    /// of them. All edits are made, or none: if one fails, if layers would form a cycle in the end, or if `edits` panics, the
+    /// model is as it was.
     ///
     /// # Errors
     /// What `edits` returns, and [`EditError::Cycle`].
@@ -63,15 +64,30 @@ impl Model {
     pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
         let Self { graph, weights, version, source, .. } = self;
         let mut edit = Edit { graph, weights, version: *version, source, joints: Joints::default() };
-        let result = edit.attempt(|edit| {
+        let value = edit.attempt(|edit| {
             let value = edits(edit)?;
             edit.graph.check_batch()?;
             Ok(value)
-        });
-        if result.is_ok() {
-            self.graph.commit();
+        })?;
+        self.graph.commit();
+        Ok(value)
+    }
+}
+
+/// Edits that are undone unless they are kept: if they fail, and if they panic.
+struct Attempt<'e, 'm> {
+    edit: &'e mut Edit<'m>,
+    /// How long the journal of the graph and the added bytes were before.
+    mark: (usize, u64),
+    is_kept: bool,
+}
+
+impl Drop for Attempt<'_, '_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.edit.graph.roll_back(self.mark.0);
+            self.edit.weights.shorten_tail(self.mark.1);
         }
-        result
     }
 }
 
@@ -106,12 +122,41 @@ impl Edit<'_> {
     /// ```
     pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
         let mark = (self.graph.batch_len(), self.weights.len_of_tail());
-        let result = edits(self);
-        if result.is_err() {
-            self.graph.roll_back(mark.0);
-            self.weights.shorten_tail(mark.1);
+        let mut attempt = Attempt { edit: self, mark, is_kept: false };
+        let value = edits(attempt.edit)?;
+        attempt.is_kept = true;
+        Ok(value)
+    }
+
+    /// Makes the same edits in the graphs of all bodies, innermost ones first, and then in this one.
+    ///
+    /// # Errors
+    /// What `edits` returns.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// // Names in capital letters, in bodies too.
+    /// model.edit(|graph| {
+    ///     graph.everywhere(&mut |graph| {
+    ///         let names: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.name().to_uppercase())).collect();
+    ///         names.into_iter().try_for_each(|(id, name)| graph.set_name(id, &name))
+    ///     })
+    /// })?;
+    /// assert!(model.find("RELU").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    // Bodies nest a few deep.
+    pub fn everywhere(
+        &mut self,
+        edits: &mut dyn FnMut(&mut Edit<'_>) -> Result<(), EditError>,
+    ) -> Result<(), EditError> {
+        let bodies = |layer: &Layer| (0..layer.bodies().len()).map(|at| (layer.id(), at)).collect::<Vec<_>>();
+        for (owner, at) in self.owners().flat_map(bodies).collect::<Vec<_>>() {
+            self.body(owner, at)?.everywhere(edits)?;
         }
-        result
+        edits(self)
     }
 
     /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.

@@ -226,7 +226,9 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn constant_of<T: Element>(&mut self, dims: &[u64], values: &[T]) -> Result<Output, EditError> {
-        self.constant(T::TYPE, dims, &values.iter().flat_map(|value| value.bytes()).collect::<Vec<_>>())
+        let mut bytes = Vec::with_capacity(size_of_val(values));
+        values.iter().for_each(|value| value.write(&mut bytes));
+        self.constant(T::TYPE, dims, &bytes)
     }
 
     /// Lets a constant hold something else. The bytes that it had stay in the weights: others may use them.

@@ -10,6 +10,7 @@ mod lower_promote_types;
 mod unique_tensor_names;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
@@ -145,7 +146,7 @@ pub enum Action {
 }
 
 /// A rewrite of a typed model.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Pass {
     /// Its name, an imperative.
@@ -155,12 +156,12 @@ pub struct Pass {
     rewrite: Rewrite,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Rewrite {
     /// Of the model's own graph, and through it of those of its bodies; it says what it did, and leaves types inferred.
     Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
     /// Of each graph.
-    Each(fn(&mut Edit<'_>) -> Result<(), EditError>),
+    Each(Arc<dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync>),
 }
 
 impl Pass {
@@ -173,27 +174,30 @@ impl Pass {
     /// use typelift::graph::{EditError, NewLayer};
     /// use typelift::passes::{Pass, run};
     ///
-    /// fn soften(graph: &mut Edit<'_>) -> Result<(), EditError> {
+    /// /// Gives every ReLU another operation.
+    /// fn replace_relus(graph: &mut Edit<'_>, with: &NewLayer) -> Result<(), EditError> {
     ///     let relus = graph.layers().filter(|layer| layer.ty() == "ReLU").map(|layer| layer.id());
     ///     for relu in relus.collect::<Vec<_>>() {
     ///         let inputs: Vec<_> = graph.producers(relu).into_iter().flatten().collect();
-    ///         graph.morph(relu, NewLayer::new("SoftPlus", "opset4"), &inputs)?;
+    ///         graph.morph(relu, with.clone(), &inputs)?;
     ///     }
     ///     Ok(())
     /// }
     ///
     /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// run(&mut model, Pass::new("soften", "no ReLU is left", soften))?;
+    /// let elu = NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5);
+    /// let soften = Pass::new("soften", "no ReLU is left", move |graph| replace_relus(graph, &elu));
+    /// run(&mut model, soften)?;
     /// assert!(model.graph().layers().all(|layer| layer.ty() != "ReLU"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn new(
+    pub fn new(
         name: &'static str,
         description: &'static str,
-        rewrite: fn(&mut Edit<'_>) -> Result<(), EditError>,
+        rewrite: impl Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, description, rewrite: Rewrite::Each(rewrite) }
+        Self { name, description, rewrite: Rewrite::Each(Arc::new(rewrite)) }
     }
 }
 
@@ -285,9 +289,9 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     let mut changes = Changes::of(&model.weights);
     let edited = model.edit(|graph| {
-        match pass.rewrite {
+        match &pass.rewrite {
             Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
-            Rewrite::Each(rewrite) => each_graph(graph, rewrite),
+            Rewrite::Each(rewrite) => graph.everywhere(&mut |graph| rewrite(graph)),
         }?;
         Ok(graph.is_edited())
     })?;
@@ -310,19 +314,6 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
         }
     }
     Ok(changes.list)
-}
-
-/// Calls `rewrite` for the graphs of all bodies, innermost ones first, and then for this one. Bodies nest a few deep.
-fn each_graph(graph: &mut Edit<'_>, rewrite: fn(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), EditError> {
-    for (owner, at) in bodies(graph) {
-        each_graph(&mut graph.body(owner, at)?, rewrite)?;
-    }
-    rewrite(graph)
-}
-
-/// Every body of a layer of the graph, by its position among those of the layer.
-fn bodies(graph: &Graph) -> Vec<(LayerId, usize)> {
-    graph.owners().flat_map(|layer| (0..layer.bodies().len()).map(|at| (layer.id(), at))).collect()
 }
 
 /// A rewrite of one graph that says what it did.

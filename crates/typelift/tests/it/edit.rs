@@ -1,10 +1,10 @@
 //! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use typelift::Edit;
 use typelift::graph::{BackEdge, EditError, LayerId, NewLayer, Output, PortMapEntry};
 use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
+use typelift::{Bf16, Edit, F16};
 use typelift::{Code, Model, infer};
 
 /// A Parameter with the id `id`, and a Result.
@@ -270,4 +270,27 @@ fn metadata_of_another_layer_is_written_in_its_place() {
     rereads(&model);
     model.edit(|graph| graph.copy_metadata(LayerId(0), LayerId(2))).unwrap();
     assert_eq!(write(&model, WriteOptions::default()).matches("fused_names").count(), 1);
+}
+
+/// Whoever catches the panic of an edit finds the model as it was, bodies and weights included.
+#[test]
+fn an_edit_that_panics_changes_nothing() {
+    let mut model = Model::from_xml(with_if()).unwrap();
+    let before = (write(&model, WriteOptions::default()), model.weights().len());
+    let place = model.walk().map(|(place, _)| place).find(|place| !place.is_model()).unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        model.edit::<()>(|graph| {
+            graph.constant_of(&[2], &[F16::from(1.0), F16::from(2.0)])?;
+            graph.everywhere(&mut |graph| {
+                let layer = graph.layers().next().unwrap().id();
+                graph.set_name(layer, "renamed")
+            })?;
+            let _inside = graph.at(&place)?;
+            panic!("a fault of whoever edits");
+        })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!((write(&model, WriteOptions::default()), model.weights().len()), before);
+    assert_eq!(model.graph().verify(), Ok(()));
+    model.edit(|graph| graph.constant_of(&[], &[Bf16::from(1.5)])).unwrap();
 }

@@ -99,7 +99,7 @@ fn shapes(graph: &Graph) -> Vec<String> {
 fn check(graph: &str, pass: Pass, last: &str) {
     let mut model = open(format!(r#"<net name="n" version="11">{graph}</net>"#));
     assert!(shapes(model.graph()).contains(&format!("{last} [?,?]")), "{:?}", shapes(model.graph()));
-    run(&mut model, pass).unwrap();
+    run(&mut model, pass.clone()).unwrap();
     let found = shapes(model.graph());
     assert!(found.contains(&format!("{last} [2,?]")), "{}: {found:?}", pass.name);
     let written = open(write(&model, WriteOptions::default()));

@@ -143,10 +143,13 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.file_name().is_some_and(|name| name == "tests.rs" || name == "double.rs") {
+            if path
+                .file_name()
+                .is_some_and(|name| ["tests", "tests.rs", "double.rs"].iter().any(|tests| name == *tests))
+            {
                 // Tests may look at the whole.
+            } else if path.is_dir() {
+                pending.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 found.push(path);
             }

@@ -45,7 +45,7 @@ pub(crate) fn survive(bytes: Vec<u8>) -> bool {
         asked = true;
         rereads(&model, valid);
         for pass in PASSES {
-            run(&mut model, *pass).unwrap_or_else(|violations| panic!("{}: {violations:?}", pass.name));
+            run(&mut model, pass.clone()).unwrap_or_else(|violations| panic!("{}: {violations:?}", pass.name));
             rereads(&model, valid);
         }
     }
