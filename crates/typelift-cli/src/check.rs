@@ -2,17 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde_json::Value;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use typelift::mend::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
+use typelift::{Model, xml};
 
 use crate::batch::{Frame, Inputs};
 use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::findings::{self, Document};
 use crate::input::{self, Input, Loaded};
+use crate::output::{OutputArgs, Target};
 use crate::remedy::Fixes;
 use crate::render::{self, Count, Show};
 use crate::status::Status;
@@ -32,6 +36,8 @@ use crate::terminal::{self, Page, Terminal};
   typelift check --target 2023.3 model.xml
   typelift check --for f16 model.xml
   typelift check --deny stale-port,unreachable-layer --allow unaligned-constant model.xml
+  typelift check --fix --diff model.xml
+  typelift check --fix model.xml -o fixed.xml
   typelift check --format json model.xml | jq '.diagnostics[].code'
   typelift check --format sarif models > typelift.sarif")]
 pub(crate) struct Args {
@@ -52,6 +58,15 @@ pub(crate) struct Args {
     /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64
     #[arg(long = "for", value_name = "TYPE", value_parser = ["f16", "bf16", "i32"])]
     precision: Option<String>,
+    /// Make the edits that are certain in the text of the model: they were tried, they mend a finding, and nothing else does as
+    /// well. Writes the model to -o OUT.xml or --in-place, and reports what is left
+    #[arg(long)]
+    fix: bool,
+    /// Print what --fix changes as a unified diff, and write nothing
+    #[arg(long, requires = "fix")]
+    diff: bool,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
     #[arg(long)]
     all: bool,
@@ -124,6 +139,19 @@ fn shared_weights(file: &Path) -> Option<PathBuf> {
     parents.rev().find(|bin| bin.is_file())
 }
 
+/// How a text differs from what it was.
+fn unified(file: &str, before: &str, after: &str) -> String {
+    similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
+}
+
+/// What was mended in a file.
+struct Fix {
+    /// Its text before.
+    before: Arc<String>,
+    /// What was wrong.
+    mended: Vec<Diagnostic>,
+}
+
 /// What was found in a file.
 struct Outcome {
     count: Count,
@@ -134,7 +162,15 @@ struct Outcome {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
-    let batch = args.inputs.find(None, None, &[])?;
+    if args.output.is_given() && !args.fix {
+        return Err(Failure::new("`check` writes a model only with --fix").help("add --fix, or leave the output out"));
+    }
+    if args.fix && !args.diff && !args.output.is_given() {
+        return Err(Failure::new("nowhere to write to")
+            .help("give -o OUT.xml, or --in-place to write over the model, or --diff to see what would be changed"));
+    }
+    let writes = args.fix && !args.diff;
+    let batch = args.inputs.find(writes.then_some(&args.output), None, &[])?;
     let frame = match (args.format, batch.single()) {
         (Format::Json, None) => Frame::ARRAY,
         _ => Frame::LINES,
@@ -156,13 +192,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 impl Args {
     /// Checks one model.
     fn check(&self, input: &Input, page: &mut Page) -> Result<Outcome, Failure> {
+        let target = if self.fix && !self.diff { Target::new(&self.output, input)? } else { None };
         let mut loaded = input.read()?;
+        let fixed = if self.fix { self.mend(&mut loaded) } else { None };
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
             input::infer(model, diagnostics, &[]);
             let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
             let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
             diagnostics.list = typelift::check_after(model, found);
+            typelift::mend::mend(model, &mut diagnostics.list);
             if let Some(to) = self.precision.as_deref().and_then(ElementType::from_name) {
                 diagnostics.list.retain(|it| it.code != Code::BeyondI32);
                 diagnostics.list.extend(typelift::check_precision(model, to));
@@ -188,7 +227,52 @@ impl Args {
                 page.printed = self.text(diagnostics, &fixes, denied);
             }
         }
+        if let Some(fixed) = &fixed {
+            self.write(input, fixed, model.as_ref().zip(target.as_ref()), page)?;
+            if self.diff {
+                page.printed = unified(&diagnostics.file, &fixed.before, &diagnostics.source);
+            }
+        }
         Ok(outcome)
+    }
+
+    /// Makes the certain edits in what was read.
+    fn mend(&self, loaded: &mut Loaded) -> Option<Fix> {
+        let model = loaded.model.as_ref()?;
+        let before = loaded.diagnostics.source.clone();
+        let weights = model.weights().clone();
+        let Fixed { text, mended, .. } = typelift::mend::fix(&before, &weights);
+        let reading = xml::parse(text.clone());
+        loaded.diagnostics.source = text;
+        loaded.diagnostics.list = reading.diagnostics;
+        loaded.model = reading.model;
+        loaded.model.as_mut()?.set_weights(weights);
+        Some(Fix { before, mended })
+    }
+
+    /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.
+    fn write(
+        &self,
+        input: &Input,
+        fixed: &Fix,
+        written: Option<(&Model, &Target)>,
+        page: &mut Page,
+    ) -> Result<(), Failure> {
+        let name = input.file.display();
+        if self.diff || self.output.is_stdout() {
+            page.said += &std::mem::take(&mut page.printed);
+        }
+        for it in &fixed.mended {
+            let edit = it.help.first().map(ToString::to_string).unwrap_or_default();
+            page.said += &format!("{name}: fixed {}: {edit}\n", it.code);
+        }
+        if fixed.mended.is_empty() {
+            page.said += &format!("{name}: no edit is certain\n");
+        }
+        if let Some((model, target)) = written {
+            target.write(model, self.output.text(input, false), page)?;
+        }
+        Ok(())
     }
 
     fn text(&self, diagnostics: &mut Diagnostics, fixes: &Fixes, denied: usize) -> String {

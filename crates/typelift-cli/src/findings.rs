@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 use typelift::Span;
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity};
+use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity, TextEdit};
 use typelift::span::Lines;
 
 use crate::explain;
@@ -64,6 +64,15 @@ struct Entry<'a> {
     victims: &'a [LayerRef],
     help: Vec<String>,
     fix: Option<&'a str>,
+    edits: Vec<Replacement<'a>>,
+}
+
+/// A replacement in the text.
+#[derive(Serialize)]
+struct Replacement<'a> {
+    #[serde(flatten)]
+    region: Region,
+    text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -95,6 +104,7 @@ impl<'a> Document<'a> {
 impl<'a> Entry<'a> {
     fn new(lines: &Lines, diagnostic: &'a Diagnostic, fix: Option<&'a Fix>) -> Self {
         let region = Region::of(lines, diagnostic);
+        let edits = diagnostic.edits().unwrap_or_default().iter();
         let labels = diagnostic.labels.iter();
         let labels = labels.map(|label| Label { region: Region::new(lines, label.span), message: &label.message });
         let related = diagnostic.related.iter().map(|related| {
@@ -117,6 +127,7 @@ impl<'a> Entry<'a> {
             victims: &diagnostic.victims,
             help: remedy::help(diagnostic, fix).collect(),
             fix: fix.filter(|fix| fix.succeeds).map(|fix| fix.command.as_str()),
+            edits: edits.map(|edit| Replacement { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
         }
     }
 }
@@ -199,16 +210,31 @@ pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Val
             location["message"] = json!({ "text": related.message });
             location
         });
-        json!({
+        let mut result = json!({
             "ruleId": diagnostic.code.name(),
             "ruleIndex": rule,
             "level": level(diagnostic.severity),
             "message": { "text": message.trim_end() },
             "locations": [location],
             "relatedLocations": related.collect::<Vec<_>>(),
-        })
+        });
+        if let Some(edits) = diagnostic.edits() {
+            result["fixes"] = json!([sarif_fix(&lines, &uri, edits)]);
+        }
+        result
     });
     results.collect()
+}
+
+/// Edits of the text as a fix.
+fn sarif_fix(lines: &Lines, uri: &str, edits: &[TextEdit]) -> Value {
+    let replacements = edits.iter().map(|edit| {
+        json!({ "deletedRegion": region(Region::new(lines, edit.span)), "insertedContent": { "text": edit.text } })
+    });
+    json!({ "artifactChanges": [{
+        "artifactLocation": { "uri": uri },
+        "replacements": replacements.collect::<Vec<_>>(),
+    }] })
 }
 
 fn level(severity: Severity) -> &'static str {
@@ -220,11 +246,11 @@ fn level(severity: Severity) -> &'static str {
 }
 
 fn physical(uri: &str, region: Region) -> Value {
-    let Region { line, column, end_line, end_column } = region;
-    json!({ "physicalLocation": {
-        "artifactLocation": { "uri": uri },
-        "region": { "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column },
-    } })
+    json!({ "physicalLocation": { "artifactLocation": { "uri": uri }, "region": self::region(region) } })
+}
+
+fn region(Region { line, column, end_line, end_column }: Region) -> Value {
+    json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
 }
 
 /// A path as a URI reference.

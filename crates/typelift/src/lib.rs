@@ -134,6 +134,7 @@ mod infer;
 mod interface;
 mod kernel;
 pub mod marks;
+pub mod mend;
 pub mod notation;
 mod number;
 mod numbers;

@@ -599,7 +599,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
         (&["stats", "--json", "x.xml"][..], "write `--format json`"),
         (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
-        (&["check", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, view"),
+        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, view"),
         (&["diff", "--xyz", "a.xml", "b.xml"], "the options of `typelift diff` are --format, --ignore, --all, --color"),
         (&["convert", "--algin", "pytorch", "x.xml"], "a similar argument exists: '--align'"),
         (&["dif", "x.xml"], "a similar subcommand exists: 'diff'"),

@@ -9,6 +9,7 @@ mod precision;
 mod slices;
 mod target;
 
+pub(crate) use ports::Declared;
 pub use precision::check_precision;
 pub use target::check_target;
 pub(crate) use target::{repeated_names, unread};

@@ -26,20 +26,20 @@ enum Soundness {
 
 /// What a port says of its tensor; a type that is not said is `None`.
 #[derive(PartialEq)]
-pub(super) struct Declared {
-    pub(super) element_type: Option<ElementType>,
-    pub(super) dims: SmallVec<[i64; 6]>,
+pub(crate) struct Declared {
+    pub(crate) element_type: Option<ElementType>,
+    pub(crate) dims: SmallVec<[i64; 6]>,
 }
 
 impl Declared {
-    pub(super) fn read(source: &str, declared: Option<ElementType>, content: Span) -> Self {
+    pub(crate) fn read(source: &str, declared: Option<ElementType>, content: Span) -> Self {
         let element_type = declared.filter(|&ty| ty != ElementType::Dynamic);
         Self { element_type, dims: xml::declared_dims(source, content) }
     }
 
     /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
     /// all could be `found`, it may well say more.
-    pub(super) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
+    pub(crate) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
         let not_found = !found && output.element_type() == ElementType::Dynamic;
         let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
         let unreadable = self.dims.iter().any(|&dim| dim < -1);
@@ -53,12 +53,12 @@ impl Declared {
     }
 
     /// Whether a tensor can be what it says.
-    pub(super) fn fits(&self, output: &OutputPort) -> bool {
+    pub(crate) fn fits(&self, output: &OutputPort) -> bool {
         let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
         same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
     }
 
-    pub(super) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         self.dims.iter().map(|&dim| dim.into()).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::edit::Mend;
 use super::words::said;
 use crate::graph::LayerId;
 
@@ -27,6 +28,10 @@ pub enum Help {
         /// The layer where it starts, for people.
         producer: String,
     },
+    /// Edits of the text that mend it.
+    Mend(Mend),
+    /// Edits of the text each of which would mend it, and one of which may be what was meant.
+    OneOf(Vec<Mend>),
 }
 
 /// The element that attributes are missing in.
@@ -74,6 +79,14 @@ impl fmt::Display for Help {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Advice(advice) => f.write_str(advice),
+            Self::Mend(mend) => write!(f, "{mend}"),
+            Self::OneOf(mends) => {
+                let all: Vec<_> = mends.iter().map(ToString::to_string).collect();
+                match &all[..] {
+                    [only] => write!(f, "perhaps {only}"),
+                    all => write!(f, "one of these is meant: {}", all.join("; or ")),
+                }
+            }
             Self::Add { attributes, to } => {
                 let written = |(name, value): &(String, Option<String>)| {
                     format!("{name}=\"{}\"", value.as_deref().unwrap_or("…"))

@@ -1,6 +1,7 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
 mod about;
+mod edit;
 mod help;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::shape::Shape;
 use crate::span::{Lines, Span};
 
 pub use about::About;
+pub use edit::{Mend, TextEdit};
 pub use help::{Help, Owner};
 
 /// How bad it is.
@@ -424,6 +426,14 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help.push(help.into());
         self
+    }
+
+    /// The edits of the text that mend it, if that is certain.
+    pub fn edits(&self) -> Option<&[TextEdit]> {
+        self.help.iter().find_map(|help| match help {
+            Help::Mend(mend) if mend.certain => Some(&mend.edits[..]),
+            _ => None,
+        })
     }
 
     /// Whether OpenVINO refuses the model for it.

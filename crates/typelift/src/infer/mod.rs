@@ -21,7 +21,7 @@ pub(crate) use self::alignment::{Alignment, Alignments};
 pub(crate) use self::probe::Probe;
 pub(crate) use self::retype::Retyper;
 use self::scope::{Run, Scope};
-pub(crate) use self::suggest::value_as_declared;
+pub(crate) use self::suggest::{Fitting, candidates, value_as_declared};
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};

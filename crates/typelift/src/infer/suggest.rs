@@ -99,10 +99,7 @@ fn find_value(
 ) -> Option<String> {
     for attribute in names.iter().filter_map(|name| subject.operation.attribute(name)) {
         for value in candidates(attribute, subject.layer) {
-            let mut layer = subject.layer.clone();
-            let others = subject.layer.attributes.iter().filter(|written| written.name != attribute.name).cloned();
-            let new = Attribute { name: attribute.name.into(), value: value.as_str().into() };
-            layer.attributes = others.chain([new]).collect();
+            let layer = with_value(subject.layer, attribute.name, &value);
             let values = AttributeValues::of(&layer, subject.operation);
             let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
@@ -131,6 +128,47 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
     find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())
 }
 
+/// A layer with another value of an attribute.
+fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
+    let others = layer.attributes.iter().filter(|written| written.name != name).cloned();
+    let new = Attribute { name: name.into(), value: value.into() };
+    let attributes = others.chain([new]).collect();
+    let mut layer = layer.clone();
+    layer.attributes = attributes;
+    layer
+}
+
+/// Tells which values of attributes give the outputs of a layer of an inferred graph the types and shapes that its ports
+/// declare.
+pub(crate) struct Fitting<'a> {
+    model: &'a Model,
+    graph: &'a Graph,
+    layer: Option<&'a Layer>,
+    probe: Probe,
+}
+
+impl<'a> Fitting<'a> {
+    pub(crate) fn new(model: &'a Model, graph: &'a Graph, id: LayerId) -> Self {
+        let declares = |layer: &&Layer| {
+            let port = |port| declared(&model.source, port).shape.rank().is_some();
+            layer.bodies.is_empty() && !is_constant(layer) && layer.outputs.iter().any(port)
+        };
+        Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
+    }
+
+    /// Whether a value does; `None` where that is not known.
+    pub(crate) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
+        let original = self.layer?;
+        let operation = original.operation()?;
+        let layer = with_value(original, name, value);
+        let values = AttributeValues::of(&layer, operation);
+        let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
+        let inputs = self.graph.tensors(original.id);
+        let outputs = self.probe.ask(&subject, &inputs);
+        Some(outputs.is_ok_and(|outputs| are_as_declared(&self.model.source, original, &outputs)))
+    }
+}
+
 /// Whether outputs have the types and shapes that the ports declare; `false` where no port declares a shape.
 fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
@@ -149,7 +187,7 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
 }
 
 /// Other values that an attribute of a layer could have been meant to have, the likeliest first.
-fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
+pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let text = layer.attribute(attribute.name).or(attribute.default).unwrap_or_default().to_owned();
     let numbers = || text.split(',').filter_map(|number| number.trim().parse::<i64>().ok()).collect::<Vec<_>>();
     let lists = |lists: Vec<Vec<i64>>| {

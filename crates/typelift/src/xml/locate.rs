@@ -42,6 +42,48 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
+/// A start tag in a piece of the text.
+pub(crate) struct Tag {
+    /// The name of the element.
+    pub(crate) name: Span,
+    /// The tag.
+    pub(crate) span: Span,
+    /// The element around it, by position; `None` for the outermost ones.
+    pub(crate) parent: Option<usize>,
+    /// Its attributes: name and value.
+    pub(crate) attributes: SmallVec<[(Span, Span); 4]>,
+}
+
+impl Tag {
+    /// Where the value of an attribute is.
+    pub(crate) fn value(&self, source: &str, name: &str) -> Option<Span> {
+        self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
+    }
+}
+
+/// The start tags in a piece of the text, in order, as far as it is well-formed.
+pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
+    let mut tokens = Tokens::new(source, span);
+    let mut found = Vec::new();
+    let mut open: Vec<(Element, usize)> = Vec::new();
+    loop {
+        match tokens.child(open.last().map(|(element, _)| element)) {
+            Ok(Some(element)) => {
+                let attributes = Tokens::attributes(&element).flatten();
+                found.push(Tag {
+                    name: tokens.span_of(element.name()),
+                    span: element.tag_span,
+                    parent: open.last().map(|&(_, at)| at),
+                    attributes: attributes.map(|(name, value)| (tokens.span_of(name), tokens.span_of(value))).collect(),
+                });
+                open.push((element, found.len() - 1));
+            }
+            Ok(None) if open.pop().is_some() => {}
+            _ => return found,
+        }
+    }
+}
+
 /// The tag of a port of the layer at `span`, or the layer's if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };

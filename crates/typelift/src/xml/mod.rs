@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 
 pub(crate) use locate::{
-    declared_dims, declares, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means,
+    Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means, tags,
 };
 pub(crate) use metadata::{Entry, entries};
 pub use read::{Reading, parse, parse_alone};

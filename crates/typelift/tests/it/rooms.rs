@@ -30,6 +30,7 @@ const ORDER: &[&str] = &[
     "interface",
     "precision",
     "check",
+    "mend",
     "rewrite",
     "target",
     "convert",

@@ -1,0 +1,251 @@
+//! Remedies: changes of the text that were tried before they are offered.
+//!
+//! Candidates come from what the file shows: what its ports declare, how other layers of the same operation are written, other
+//! revisions of the operation, names that are spelled nearly so, tensors that nothing uses. Each is applied to the text in
+//! memory, which is read, inferred and checked again.
+
+mod site;
+mod trial;
+mod values;
+mod wiring;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use self::site::{Candidate, Evidence, Site};
+pub(crate) use self::trial::examine;
+use self::trial::{Soundness, key};
+use crate::diagnostic::{About, Code, Diagnostic, Help, Mend, Severity, TextEdit};
+use crate::graph::{Direction, Model};
+use crate::span::Span;
+use crate::weights::Weights;
+
+/// How many findings of a model are looked at, and how many candidates of each are tried.
+const FINDINGS: usize = 8;
+const TRIALS: usize = 40;
+/// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
+const EFFORT: usize = 16 << 20;
+const LEAST_TRIALS: usize = 6;
+/// How many possibilities are named where none is certain.
+const NAMED: usize = 4;
+
+/// Adds remedies to what was found in a model that was read and inferred: edits of its text that were applied in memory, read,
+/// inferred and checked.
+///
+/// One is certain if with it the finding is gone, nothing new is wrong, no port deviates from what the file declares that did
+/// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
+/// effort is bounded, however large the model is.
+pub fn mend(model: &Model, found: &mut [Diagnostic]) {
+    if found.iter().all(|it| !is_mendable(it)) {
+        return;
+    }
+    let mut mender = Mender {
+        model,
+        before: Soundness::new(Some(model), found),
+        budget: EFFORT.max(LEAST_TRIALS * model.source.len()),
+    };
+    for it in found.iter_mut().filter(|it| is_mendable(it)).take(FINDINGS) {
+        let tried = mender.try_all(it);
+        offer(it, tried);
+    }
+    // What is certain to be wrong comes before what may follow from it.
+    found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
+}
+
+/// Makes the certain edits of a text, one finding after the other, until none is left; gives the text with them, the findings
+/// that they mended, and those that are left.
+pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
+    let mut fixed = Fixed { text: source.clone(), mended: Vec::new(), left: Vec::new() };
+    for _ in 0..FINDINGS * 4 {
+        let (model, mut found) = examine(&fixed.text, weights);
+        if let Some(model) = &model {
+            mend(model, &mut found);
+        }
+        let certain = found.iter().find_map(|it| Some((it.clone(), it.edits()?.to_vec())));
+        fixed.left = found;
+        let Some((finding, edits)) = certain else { break };
+        fixed.text = Arc::new(TextEdit::apply(&edits, &fixed.text));
+        fixed.mended.push(finding);
+    }
+    fixed
+}
+
+/// A text with what is certain mended.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The text.
+    pub text: Arc<String>,
+    /// What was mended, each at its place in the text that it was found in.
+    pub mended: Vec<Diagnostic>,
+    /// What is left.
+    pub left: Vec<Diagnostic>,
+}
+
+/// Whether a finding can come of a slip in the text.
+fn is_mendable(it: &Diagnostic) -> bool {
+    let is_other = matches!(
+        it.code,
+        Code::NewerThanTarget
+            | Code::MissingWeights
+            | Code::WrongWeights
+            | Code::UnreferencedWeights
+            | Code::LossyConversion
+            | Code::LossySafePromotion
+            | Code::UndecidedPromotion
+            | Code::DuplicateLayerName
+            | Code::DuplicateTensorName
+            | Code::NonFiniteConstant
+            | Code::DestroyedValues
+            | Code::UnstableState
+    );
+    it.severity > Severity::Note && !is_other
+}
+
+/// Puts what was found by trying before what was only thought of.
+fn offer(it: &mut Diagnostic, mends: Vec<Mend>) {
+    match &mends[..] {
+        [] => {}
+        [only] if only.certain => {
+            it.help.retain(|help| !matches!(help, Help::Advice(_) | Help::Add { .. } | Help::AddEdge { .. }));
+            it.help.insert(0, Help::Mend(only.clone()));
+        }
+        // OpenVINO takes the file, so what is merely possible is not worth a word.
+        _ if !it.is_error() => {}
+        _ => it.help.insert(0, Help::OneOf(mends)),
+    }
+}
+
+struct Mender<'a> {
+    model: &'a Model,
+    before: Soundness,
+    /// How many more bytes may be read.
+    budget: usize,
+}
+
+/// A candidate that does what it should.
+struct Accepted {
+    edits: Vec<TextEdit>,
+    evidence: Evidence,
+    faults: usize,
+}
+
+impl Mender<'_> {
+    /// Tries all candidates for a finding.
+    fn try_all(&mut self, it: &Diagnostic) -> Vec<Mend> {
+        let source = &self.model.source;
+        let target = key(it);
+        let mut candidates = self.candidates(it);
+        candidates.sort_by_key(|candidate| candidate.evidence);
+        let mut seen = HashSet::new();
+        let mut accepted = Vec::<Accepted>::new();
+        let mut complete = true;
+        for (trials, Candidate { edits, evidence }) in candidates.into_iter().enumerate() {
+            // What is nearly so written, or used by nothing else, needs no comparison with what is merely possible.
+            let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
+            if is_settled {
+                break;
+            }
+            if trials >= TRIALS || self.budget < source.len() {
+                complete = false;
+                break;
+            }
+            let text = TextEdit::apply(&edits, source);
+            if !seen.insert(text.clone()) || text == **source {
+                continue;
+            }
+            self.budget -= source.len();
+            let after = Soundness::of(&Arc::new(text), &self.model.weights);
+            if after.fixes(&self.before, &target) {
+                accepted.push(Accepted { edits, evidence, faults: after.faults() });
+            }
+        }
+        if accepted.iter().any(|it| it.evidence < Evidence::Part) {
+            accepted.retain(|it| it.evidence < Evidence::Part);
+        }
+        let least = accepted.iter().map(|it| it.faults).min();
+        accepted.retain(|it| Some(it.faults) == least);
+        accepted.sort_by_key(|it| it.evidence);
+        let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
+        let certain = accepted.len() == 1 && accepted.first().is_some_and(is_whole);
+        accepted.truncate(NAMED);
+        let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
+        accepted.into_iter().map(|it| Mend::new(source, home, it.edits, certain)).collect()
+    }
+
+    /// What may have been meant where something was found.
+    fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
+        let model = self.model;
+        let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
+        let mut found = Vec::new();
+        let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
+        let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
+        if let Some(graph) = graph {
+            if matches!(
+                it.code,
+                Code::UnknownLayer
+                    | Code::EdgeToUnknownLayer
+                    | Code::DuplicateLayerId
+                    | Code::MissingAttribute
+                    | Code::InvalidValue
+            ) {
+                found.extend(wiring::ids(&model.source, graph));
+            }
+            found.extend(wiring::edge_ends(model, graph, &places));
+        }
+        let Some((graph, layer)) = located else { return found };
+        if let Some(site) = Site::new(model, graph, layer) {
+            found.extend(self.of_layer(it, &site));
+        }
+        let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(layer, _)| layer);
+        let mut producers: Vec<_> = producers.collect();
+        producers.dedup_by_key(|layer| layer.id());
+        let is_about_inputs = !matches!(&*it.about, About::Refusal { attribute: Some(_), .. } | About::Unknown { .. });
+        for producer in producers.into_iter().take(4).filter(|_| is_about_inputs) {
+            if let Some(site) = Site::new(model, graph, producer) {
+                found.extend(site.attributes(&|_| true));
+            }
+        }
+        found
+    }
+
+    /// The ports that a finding points at, saying what their tensors are.
+    fn ports_at(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for direction in [Direction::Input, Direction::Output] {
+            let feeds = site.graph.feeds(site.layer.id());
+            for (at, tag) in site.ports(direction).into_iter().enumerate() {
+                let whole = site.element(tag);
+                let holds = |span: Span| whole.start <= span.start && span.end <= whole.end;
+                let output = match direction {
+                    Direction::Output => site.layer.outputs().get(at),
+                    Direction::Input => feeds.get(at).copied().flatten().and_then(|(it, port)| it.outputs().get(port)),
+                };
+                let is_meant = it.labels.iter().any(|label| holds(label.span));
+                let edits = output.filter(|_| is_meant).and_then(|output| site.refresh(direction, at, output));
+                found.extend(edits.map(|edits| Candidate::new(Evidence::File, edits)));
+            }
+        }
+        found
+    }
+
+    /// What may have been meant in the layer of a finding.
+    fn of_layer(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        let named = match &*it.about {
+            About::Refusal { attribute, .. } => attribute.map(str::to_owned),
+            About::Assumed { attribute, .. } => Some((*attribute).to_owned()),
+            _ => None,
+        };
+        found.extend(self.ports_at(it, site));
+        found.extend(site.attribute_names());
+        found.extend(site.attributes(&|name| named.as_deref().is_none_or(|named| named == name)));
+        found.extend(site.operations());
+        found.extend(site.missing_head());
+        found.extend(site.inputs());
+        found.extend(site.port_ids());
+        if !site.layer.bodies().is_empty() {
+            found.extend(site.port_maps());
+        }
+        found
+    }
+}

@@ -1,0 +1,258 @@
+//! What attributes, types and versions can have been meant to say.
+
+use std::collections::BTreeMap;
+
+use typelift_promote::ElementType;
+
+use super::site::{Candidate, Evidence, Site, insert_attribute};
+use crate::check::Declared;
+use crate::graph::Layer;
+use crate::infer::{Fitting, candidates};
+use crate::ops::{self, Attr, AttrKind, LayerKind};
+use crate::spelling;
+use crate::weights::stored_size;
+
+/// How many values of the table are tried for an attribute, and how many of other layers.
+const FROM_TABLE: usize = 6;
+const FROM_SISTERS: usize = 4;
+
+impl Site<'_> {
+    /// Other values of attributes of the layer: of one of them, or of each.
+    pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+        let Some(operation) = self.layer.operation() else { return Vec::new() };
+        let mut found = Vec::new();
+        if ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter {
+            found.extend(self.declared_attributes(only));
+        }
+        let mut fitting = Fitting::new(self.model, self.graph, self.layer.id());
+        for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
+        {
+            let written = self.layer.attribute(row.name);
+            if written.is_none() && row.default.is_some() && !operation.required_attributes().contains(&row.name) {
+                continue;
+            }
+            let mut values: Vec<(Evidence, String)> = Vec::new();
+            let near = written.map_or_else(Vec::new, |text| near_values(row, text));
+            values.extend(near.into_iter().map(|value| (Evidence::Near, value)));
+            values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
+            let mut of_table = candidates(row, self.layer);
+            of_table.retain(|value| fitting.fits(row.name, value) != Some(false));
+            values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
+            let mut seen = vec![written.unwrap_or_default().to_owned()];
+            for (evidence, value) in values {
+                if seen.contains(&value) || fitting.fits(row.name, &value) == Some(false) {
+                    continue;
+                }
+                found.extend(self.set(row.name, &value).map(|edit| Candidate::new(evidence, vec![edit])));
+                seen.push(value);
+            }
+        }
+        found
+    }
+
+    /// What the ports of a Parameter or constant say about its attributes, and what its size follows from.
+    fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+        let Some(port) = self.layer.outputs().first() else { return Vec::new() };
+        let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
+        let shape = dims.iter().map(|&dim| if dim < 0 { "?".to_owned() } else { dim.to_string() });
+        let separator = if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," };
+        let shape = shape.collect::<Vec<_>>().join(separator);
+        let mut values = vec![("shape", shape)];
+        values.extend(element_type.map(|ty| ("element_type", ty.name().to_owned())));
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?));
+        let bytes = element_type.zip(count).and_then(|(ty, count)| stored_size(ty, count));
+        values.extend(bytes.map(|bytes| ("size", bytes.to_string())).filter(|_| ops::is_constant(self.layer)));
+        values.retain(|(name, value)| self.layer.attribute(name).map(str::trim) != Some(value.as_str()));
+        let edits = values.iter().map(|(name, value)| (*name, self.set(name, value)));
+        let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
+        let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
+        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(Evidence::Part, all));
+        let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
+        // Ports cannot say the bounds of a dim.
+        let evidence = |name| if name == "shape" && !is_whole { Evidence::Part } else { Evidence::File };
+        let each = edits.into_iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
+        let each = each.map(|(name, edit)| Candidate::new(evidence(name), vec![edit]));
+        each.chain(several).chain(self.offsets()).collect()
+    }
+
+    /// Places in the weights for a constant: where others end and none begins.
+    fn offsets(&self) -> Vec<Candidate> {
+        let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
+        let number = |layer: &Layer, name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let mut places = Vec::new();
+        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
+        for layer in layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer)) {
+            if let (Some(start), Some(size)) = (number(layer, "offset"), number(layer, "size")) {
+                places.push((start, start.saturating_add(size)));
+            }
+        }
+        places.sort_unstable();
+        let mut holes = Vec::new();
+        let mut end = 0;
+        for &(start, stop) in &places {
+            holes.extend((start > end).then_some((end, start)));
+            end = end.max(stop);
+        }
+        holes.extend(self.model.weights.len().filter(|&length| length > end).map(|length| (end, length)));
+        let (Some(span), size) = (data.value(self.source(), "offset"), number(self.layer, "size")) else {
+            return Vec::new();
+        };
+        let now = number(self.layer, "offset").unwrap_or_default();
+        holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && start != now);
+        holes.sort_by_key(|&(start, end)| (Some(end - start) != size, start.abs_diff(now)));
+        let evidence = |fits: bool| if fits { Evidence::Unused } else { Evidence::Part };
+        let found = holes.into_iter().take(FROM_TABLE);
+        found.map(|(start, end)| Candidate::one(evidence(Some(end - start) == size), span, start.to_string())).collect()
+    }
+
+    /// What layers of the same operation say in an attribute, the most frequent first.
+    fn sister_values(&self, name: &str) -> Vec<String> {
+        let mut counts = BTreeMap::<&str, usize>::new();
+        for sister in self.sisters() {
+            *counts.entry(sister.attribute(name).unwrap_or_default()).or_default() += 1;
+        }
+        let mut values: Vec<_> = counts.into_iter().filter(|(value, _)| !value.is_empty()).collect();
+        values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let is_place = ops::is_constant(self.layer) && ["offset", "shape", "size"].contains(&name);
+        let limit = if is_place { 0 } else { FROM_SISTERS };
+        values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
+    }
+
+    /// The other layers of the same operation in the graph.
+    fn sisters(&self) -> impl Iterator<Item = &Layer> {
+        let is_sister = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
+        self.graph.unordered().filter(is_sister)
+    }
+
+    /// Other names for attributes that the operation does not have, and the file without them.
+    pub(super) fn attribute_names(&self) -> Vec<Candidate> {
+        let (Some(operation), Some(data)) = (self.layer.operation(), self.data()) else { return Vec::new() };
+        let mut found = Vec::new();
+        for &(name, value) in &data.attributes {
+            let written = name.text(self.source());
+            if operation.attribute(written).is_some() {
+                continue;
+            }
+            let free: Vec<_> =
+                operation.attribute_names().filter(|name| self.layer.attribute(name).is_none()).collect();
+            let near = spelling::attribute(written, free.iter().copied());
+            let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
+            let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
+            found.extend(others.map(|known| Candidate::one(evidence(known), name, known)));
+            let whole = crate::span::Span { start: name.start, end: value.end + 1 };
+            found.push(Candidate::one(Evidence::Part, whole, ""));
+        }
+        found
+    }
+
+    /// Other operations, and other versions of the operation.
+    pub(super) fn operations(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        if let Some(span) = self.head("version") {
+            let of_sisters: Vec<_> = self.sisters().map(Layer::version).collect();
+            let rows = ops::revisions(self.layer.ty()).iter();
+            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
+            sets.sort_unstable_by(|a, b| b.cmp(a));
+            for set in sets.into_iter().map(|set| format!("opset{set}")).filter(|set| set != self.layer.version()) {
+                let digits = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
+                let is_near = self.layer.operation().is_none() && digits(&set) == digits(self.layer.version());
+                let evidence = match () {
+                    () if is_near => Evidence::Near,
+                    () if of_sisters.contains(&set.as_str()) => Evidence::File,
+                    () => Evidence::Table,
+                };
+                found.push(Candidate::one(evidence, span, set));
+            }
+        }
+        if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
+            let names: Vec<_> = ops::all().map(ops::Operation::name).collect();
+            let meant = spelling::operation(self.layer.ty(), &names).map(|(meant, _)| meant);
+            let distance = |name: &str| spelling::distance(name, self.layer.ty());
+            let written = names.into_iter().map(ops::file_spelling);
+            let limit = self.layer.ty().chars().count() / 2;
+            let meant = meant.map(ops::file_spelling);
+            let mut near: Vec<_> =
+                written.filter(|name| distance(name) <= limit.min(3) || Some(*name) == meant).collect();
+            near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
+            near.dedup();
+            for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
+                let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
+                found.push(Candidate::one(if is_near { Evidence::Near } else { Evidence::Table }, span, name));
+            }
+        }
+        found
+    }
+
+    /// Attributes of `<layer>` that are missing.
+    pub(super) fn missing_head(&self) -> Vec<Candidate> {
+        let Some(head) = self.tags.first() else { return Vec::new() };
+        let mut found = Vec::new();
+        if self.head("version").is_none() {
+            let rows = ops::revisions(self.layer.ty()).iter();
+            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
+            sets.sort_unstable();
+            let sets = sets.into_iter().rev().map(|set| format!("opset{set}"));
+            found.extend(sets.map(|set| Candidate::new(Evidence::File, vec![insert_attribute(head, "version", &set)])));
+        }
+        found
+    }
+}
+
+/// The values that a text nearly is: `8` for `0x8` or `8px`, `true` for `True`, `i64` for `int64`.
+fn near_values(row: &Attr, text: &str) -> Vec<String> {
+    let is_type = matches!(row.kind, AttrKind::Type) && ElementType::from_name(text).is_none();
+    let near = |ty: &ElementType| spelling::distance(ty.name(), text) <= 1;
+    let types = ElementType::all().filter(|ty| is_type && near(ty)).map(|ty| ty.name().to_owned());
+    near_value(row, text).into_iter().chain(types).collect()
+}
+
+fn near_value(row: &Attr, text: &str) -> Option<String> {
+    match row.kind {
+        AttrKind::Bool => spelling::word(text.trim(), &["true", "false"]).map(str::to_owned),
+        AttrKind::Enum(words) if !words.contains(&text) => spelling::word(text.trim(), words).map(str::to_owned),
+        AttrKind::Type if ElementType::from_name(text).is_none() => {
+            spelling::element_type(text).map(|ty| ty.name().to_owned())
+        }
+        AttrKind::Int | AttrKind::Unsigned => near_number(text).filter(|number| number != text),
+        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => {
+            let bare = text.trim().trim_matches(|c| "()[]{}".contains(c));
+            let parts: Vec<_> = if bare.contains(',') {
+                bare.split(',').map(str::trim).collect()
+            } else {
+                bare.split(|c: char| c.is_whitespace() || ";xX".contains(c)).filter(|part| !part.is_empty()).collect()
+            };
+            let numbers: Option<Vec<_>> = parts.into_iter().map(near_part).collect();
+            let separator = if bare.contains(',') && !bare.contains(", ") { "," } else { ", " };
+            numbers.map(|numbers| numbers.join(separator)).filter(|list| list != text)
+        }
+        _ => None,
+    }
+}
+
+fn near_part(text: &str) -> Option<String> {
+    let is_dim = text == "?" || text.contains("..");
+    if is_dim { Some(text.to_owned()) } else { near_number(text) }
+}
+
+/// The integer that a text nearly is.
+fn near_number(text: &str) -> Option<String> {
+    let text = text.trim();
+    let letters: String = text.chars().filter(|c| !['_', ' ', '\''].contains(c)).collect();
+    if let Some(digits) = letters.strip_prefix("0x").or_else(|| letters.strip_prefix("0X")) {
+        return i64::from_str_radix(digits, 16).ok().map(|number| number.to_string());
+    }
+    let (sign, digits) = match letters.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", letters.strip_prefix('+').unwrap_or(&letters)),
+    };
+    // A letter that looks like a digit, and what follows the number.
+    let looks = |c: char| match c {
+        'O' | 'o' => '0',
+        'l' | 'I' => '1',
+        c => c,
+    };
+    let whole = digits.split('.').next().unwrap_or_default();
+    let number: String =
+        whole.chars().map(looks).skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    number.parse::<i64>().ok().map(|number| format!("{sign}{number}"))
+}

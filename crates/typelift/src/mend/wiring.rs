@@ -1,0 +1,350 @@
+//! What edges, ids and port maps can have been meant to say.
+
+use std::collections::HashSet;
+
+use super::site::{Candidate, EdgeText, Evidence, Site, edges};
+use crate::check::Declared;
+use crate::diagnostic::TextEdit;
+use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model};
+use crate::span::Span;
+use crate::xml::{self, Tag};
+
+/// How many producers are tried for an input.
+const PRODUCERS: usize = 6;
+
+impl Site<'_> {
+    /// Other edges into the layer: from tensors that are what its ports declare, exchanged, or added.
+    pub(super) fn inputs(&self) -> Vec<Candidate> {
+        let edges = self.edges();
+        let into: Vec<_> = edges.iter().filter(|edge| edge.to.0 == self.layer.id().0).collect();
+        let mut found = Vec::new();
+        for (at, port) in self.layer.inputs().iter().enumerate() {
+            let declared = Declared::read(self.source(), port.declared, port.content);
+            let edge = into.iter().find(|edge| edge.to.1 == port.id()).copied();
+            let feed = self.graph.feeds(self.layer.id()).get(at).copied().flatten();
+            let fed = feed.and_then(|(source, port)| source.outputs().get(port));
+            let is_fed_well = fed.is_some_and(|output| !declared.contradicts(output, true));
+            for (producer, from_port, is_unused) in self.producers(&declared) {
+                let evidence = if is_unused { Evidence::Unused } else { Evidence::Table };
+                if is_fed_well && !is_unused {
+                    continue;
+                }
+                let from = (producer.id().0, from_port);
+                let edits = match edge {
+                    Some(edge) => redirected(edge, from, 0),
+                    None => vec![self.new_edge(&edges, from, port)],
+                };
+                found.push(Candidate::new(evidence, edits));
+            }
+            // An edge that ends elsewhere by mistake.
+            if self.is_open(at) {
+                let names_nothing = |edge: &&EdgeText| self.ends_nowhere(edge) || self.is_second(&edges, edge);
+                let to = (self.layer.id().0, port.id());
+                let stray = edges.iter().filter(names_nothing).map(|edge| redirected(edge, to, 2));
+                found.extend(stray.take(PRODUCERS).map(|edits| Candidate::new(Evidence::File, edits)));
+            }
+        }
+        for (at, one) in into.iter().enumerate() {
+            for other in &into[at + 1..] {
+                let swap = [(one, other), (other, one)]
+                    .map(|(edge, by)| TextEdit::new(edge.ends[3], by.ends[3].text(self.source())));
+                found.push(Candidate::new(Evidence::File, swap.to_vec()));
+            }
+        }
+        found
+    }
+
+    /// Tensors that are what a port declares, unused ones first: the layer, its port's id and whether nothing uses it.
+    fn producers(&self, declared: &Declared) -> Vec<(&Layer, u64, bool)> {
+        if declared.element_type.is_none() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for layer in self.graph.layers().filter(|layer| layer.id() != self.layer.id()) {
+            for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| !declared.contradicts(port, true)) {
+                let is_unused = self.graph.consumers(layer.id().output(at)).next().is_none();
+                found.push((layer, port.id(), is_unused));
+            }
+        }
+        let distance = |layer: &Layer| layer.id().0.abs_diff(self.layer.id().0);
+        found.sort_by_key(|(layer, _, is_unused)| (!is_unused, distance(layer)));
+        found.truncate(PRODUCERS);
+        found
+    }
+
+    /// An edge to a port, where edges are sorted so.
+    fn new_edge(&self, edges: &[EdgeText], from: (u64, u64), port: &InputPort) -> TextEdit {
+        let (id, to_port) = (self.layer.id(), port.id());
+        let text = format!(
+            "<edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{id}\" to-port=\"{to_port}\"/>",
+            from.0, from.1
+        );
+        added_edge(self.source(), self.graph, edges, from, text)
+    }
+
+    fn ends_nowhere(&self, edge: &EdgeText) -> bool {
+        let target = self.graph.layer(LayerId(edge.to.0));
+        target.is_none_or(|layer| layer.inputs().iter().all(|port| port.id() != edge.to.1))
+    }
+
+    fn is_second(&self, edges: &[EdgeText], edge: &EdgeText) -> bool {
+        edges.iter().filter(|other| other.to == edge.to).count() > 1
+    }
+
+    /// Other places that the entries of port maps and back edges can name.
+    pub(super) fn port_maps(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        let externals: HashSet<String> = self
+            .layer
+            .inputs()
+            .iter()
+            .map(InputPort::id)
+            .chain(self.layer.outputs().iter().map(crate::graph::OutputPort::id))
+            .map(|id| id.to_string())
+            .collect();
+        let internals: HashSet<String> = self
+            .layer
+            .bodies()
+            .iter()
+            .flat_map(|body| body.graph().layers().filter(|layer| layer.start().is_some()))
+            .map(|layer| layer.id().to_string())
+            .collect();
+        let named = |attribute: &str| -> HashSet<&str> {
+            self.joints().filter_map(|tag| Some(tag.value(self.source(), attribute)?.text(self.source()))).collect()
+        };
+        let (used_externals, used_internals) = (named("external_port_id"), named("internal_layer_id"));
+        for tag in self.joints() {
+            for &(name, value) in &tag.attributes {
+                let (all, used) = match name.text(self.source()) {
+                    "external_port_id" => (&externals, &used_externals),
+                    "internal_layer_id" | "from-layer" | "to-layer" => (&internals, &used_internals),
+                    "axis" | "start" | "end" | "stride" | "part_size" => {
+                        let numbers = ["0", "1", "-1", "2"].into_iter().filter(|it| *it != value.text(self.source()));
+                        found.extend(numbers.map(|number| Candidate::one(Evidence::Table, value, number)));
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let mut others: Vec<_> = all.iter().filter(|it| *it != value.text(self.source())).collect();
+                others.sort_by_key(|it| (used.contains(it.as_str()), it.len(), it.as_str()));
+                let evidence = |it: &str| if used.contains(it) { Evidence::Table } else { Evidence::File };
+                found.extend(others.into_iter().take(8).map(|it| Candidate::one(evidence(it), value, it.as_str())));
+            }
+        }
+        found.extend(self.new_joints());
+        found
+    }
+
+    /// Entries for Parameters and Results of bodies that no entry names, with ports that none names.
+    fn new_joints(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for body in self.layer.bodies() {
+            let list = format!("{}port_map", body.name().strip_suffix("body").unwrap_or_default());
+            let Some(at) =
+                self.tags.iter().position(|tag| tag.parent == Some(0) && tag.name.text(self.source()) == list)
+            else {
+                continue;
+            };
+            let is_mapped = |id: LayerId| body.port_map().iter().any(|entry| entry.internal_layer_id == id);
+            for layer in body.graph().layers().filter(|layer| layer.start().is_some() && !is_mapped(layer.id())) {
+                let is_input = layer.inputs().is_empty();
+                let element = if is_input { "input" } else { "output" };
+                let direction = if is_input { Direction::Input } else { Direction::Output };
+                let ports = self.ports(direction);
+                let ids = ports.iter().filter_map(|tag| Some(tag.value(self.source(), "id")?.text(self.source())));
+                let used = |id: &str| {
+                    let entries = self.tags.iter().filter(|tag| tag.parent == Some(at));
+                    entries
+                        .filter_map(|tag| tag.value(self.source(), "external_port_id"))
+                        .any(|it| it.text(self.source()) == id)
+                };
+                for id in ids.filter(|id| !used(id)) {
+                    let entry = format!("<{element} external_port_id=\"{id}\" internal_layer_id=\"{}\"/>", layer.id());
+                    let end = self.tags[at].span.end;
+                    found.push(Candidate::one(Evidence::File, Span { start: end, end }, entry));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The same edge with other ends: `first` is the place of the layer among the four values.
+fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<TextEdit> {
+    let now = if first == 0 { edge.from } else { edge.to };
+    let mut edits = Vec::new();
+    if now.0 != layer {
+        edits.push(TextEdit::new(edge.ends[first], layer.to_string()));
+    }
+    if now.1 != port {
+        edits.push(TextEdit::new(edge.ends[first + 1], port.to_string()));
+    }
+    edits
+}
+
+/// Adds an edge before the first one that starts at a later layer.
+fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64), text: String) -> TextEdit {
+    let later = edges.iter().find(|edge| edge.from > from);
+    let at = match (later, edges.last()) {
+        (Some(edge), _) => edge.span.start,
+        (None, Some(edge)) => {
+            let end = edge.span.end;
+            let rest = source.get(end as usize..).unwrap_or_default();
+            end + if rest.starts_with("</edge>") { "</edge>".len() as u32 } else { 0 }
+        }
+        (None, None) => {
+            graph.edges_span.map_or(0, |span| xml::tags(source, span).first().map_or(0, |tag| tag.span.end))
+        }
+    };
+    let before = source.get(..at as usize).unwrap_or_default();
+    let indent: String = before.chars().rev().take_while(|c| [' ', '\t'].contains(c)).collect();
+    let text = if later.is_some() { format!("{text}\n{indent}") } else { format!("\n{indent}{text}") };
+    TextEdit::new(Span { start: at, end: at }, text)
+}
+
+/// Other ends for an edge that names what is not there or not free.
+pub(super) fn edge_ends(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Candidate> {
+    let source = &model.source;
+    let edges = edges(source, graph);
+    let mut found = Vec::new();
+    for edge in edges
+        .iter()
+        .filter(|edge| places.iter().any(|place| edge.span.start <= place.start && place.end <= edge.span.end))
+    {
+        found.extend(other_sources(model, graph, edge));
+        found.extend(other_targets(source, graph, edge));
+        let whole = with_end_tag(source, edge.span);
+        found.push(Candidate::one(Evidence::Part, whole, ""));
+        let turned = [(0, 2), (1, 3), (2, 0), (3, 1)];
+        let turned = turned.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
+        found.push(Candidate::new(Evidence::File, turned.to_vec()));
+    }
+    found
+}
+
+/// An element with its end tag, and the line break before it.
+fn with_end_tag(source: &str, tag: Span) -> Span {
+    let rest = source.get(tag.end as usize..).unwrap_or_default();
+    let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
+    Span { start: tag.start, end: tag.end + end.unwrap_or_default() }
+}
+
+fn other_sources(model: &Model, graph: &Graph, edge: &EdgeText) -> Vec<Candidate> {
+    let source = &model.source;
+    let mut found = Vec::new();
+    if let Some(producer) = graph.layer(LayerId(edge.from.0)) {
+        let site = Site::new(model, graph, producer);
+        let is_regular = site.is_some_and(|site| site.is_numbered_with(None));
+        let only = producer.outputs().len() == 1 && is_regular;
+        for port in producer.outputs().iter().filter(|port| port.id() != edge.from.1) {
+            let evidence = if only { Evidence::Near } else { Evidence::File };
+            found.push(Candidate::one(evidence, edge.ends[1], port.id().to_string()));
+        }
+    }
+    let target = graph.layer(LayerId(edge.to.0));
+    let declared = target.and_then(|layer| layer.inputs().iter().find(|port| port.id() == edge.to.1));
+    let declared = declared.map(|port| Declared::read(source, port.declared, port.content));
+    let mut others = Vec::new();
+    for layer in graph.layers().filter(|layer| layer.id().0 != edge.from.0 && layer.id().0 != edge.to.0) {
+        for (at, port) in layer.outputs().iter().enumerate() {
+            let fits = declared.as_ref().is_none_or(|declared| !declared.contradicts(port, true));
+            let is_unused = graph.consumers(layer.id().output(at)).next().is_none();
+            if fits && (is_unused || declared.is_some()) {
+                let edits = redirected(edge, (layer.id().0, port.id()), 0);
+                others.push((!is_unused, layer.id().0.abs_diff(edge.from.0), edits));
+            }
+        }
+    }
+    others.sort_by_key(|(used, distance, _)| (*used, *distance));
+    let evidence = |used| if used { Evidence::Table } else { Evidence::Unused };
+    found.extend(others.into_iter().take(PRODUCERS).map(|(used, _, edits)| Candidate::new(evidence(used), edits)));
+    found
+}
+
+fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate> {
+    let origin = graph.layer(LayerId(edge.from.0));
+    let made = origin.and_then(|layer| layer.outputs().iter().find(|port| port.id() == edge.from.1));
+    let mut others = Vec::new();
+    for layer in graph.layers().filter(|layer| layer.id().0 != edge.from.0) {
+        for (port, feed) in layer.inputs().iter().zip(graph.feeds(layer.id())) {
+            let declared = Declared::read(source, port.declared, port.content);
+            let fits = made.is_none_or(|made| !declared.contradicts(made, true));
+            if feed.is_none() && fits {
+                let edits = redirected(edge, (layer.id().0, port.id()), 2);
+                let is_same = layer.id().0 == edge.to.0;
+                others.push((!is_same, layer.id().0.abs_diff(edge.to.0), edits));
+            }
+        }
+    }
+    others.sort_by_key(|(other, distance, _)| (*other, *distance));
+    others.into_iter().take(PRODUCERS).map(|(.., edits)| Candidate::new(Evidence::File, edits)).collect()
+}
+
+/// Ids of layers and ports that edges do not name, changed to those that they name and nothing has.
+pub(super) fn ids(source: &str, graph: &Graph) -> Vec<Candidate> {
+    let edges = edges(source, graph);
+    let layers = xml::tags(source, graph.layers_span.unwrap_or_default());
+    let value = |tag: &Tag| tag.value(source, "id").map(|span| (span, span.text(source).trim().parse::<u64>().ok()));
+    let tags: Vec<_> = layers.iter().filter(|tag| tag.parent == Some(0)).collect();
+    let known: HashSet<u64> = tags.iter().filter_map(|tag| value(tag)?.1).collect();
+    let mut missing: Vec<u64> =
+        edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]).filter(|id| !known.contains(id)).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    let named: HashSet<u64> = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]).collect();
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for &id in missing.iter().take(3) {
+        for tag in &tags {
+            match value(tag) {
+                Some((span, Some(number))) if !named.contains(&number) || !seen.insert((id, number)) => {
+                    found.push(Candidate::one(Evidence::File, span, id.to_string()));
+                }
+                Some((span, None)) => found.push(Candidate::one(Evidence::File, span, id.to_string())),
+                Some(_) => {}
+                None => {
+                    let edit = super::site::insert_attribute(tag, "id", &id.to_string());
+                    found.push(Candidate::new(Evidence::File, vec![edit]));
+                }
+            }
+        }
+    }
+    found.truncate(3 * PRODUCERS);
+    found
+}
+
+impl Site<'_> {
+    /// Ports of the layer that no edge names, with the ids that edges name and no port has.
+    pub(super) fn port_ids(&self) -> Vec<Candidate> {
+        let edges = self.edges();
+        let own = self.layer.id().0;
+        let mut found = Vec::new();
+        for direction in [Direction::Input, Direction::Output] {
+            let named: HashSet<u64> = edges
+                .iter()
+                .map(|edge| if direction == Direction::Input { edge.to } else { edge.from })
+                .filter(|end| end.0 == own)
+                .map(|end| end.1)
+                .collect();
+            let ports = self.ports(direction);
+            let id = |tag: &&Tag| tag.value(self.source(), "id");
+            let known: HashSet<u64> =
+                ports.iter().filter_map(|tag| id(tag)?.text(self.source()).trim().parse().ok()).collect();
+            for missing in named.difference(&known) {
+                for tag in &ports {
+                    let Some(span) = id(tag) else {
+                        let edit = super::site::insert_attribute(tag, "id", &missing.to_string());
+                        found.push(Candidate::new(Evidence::File, vec![edit]));
+                        continue;
+                    };
+                    if span.text(self.source()).trim().parse().map_or(true, |id: u64| !named.contains(&id)) {
+                        let is_regular = self.is_numbered_with(Some((span, *missing)));
+                        let evidence = if is_regular { Evidence::Near } else { Evidence::Table };
+                        found.push(Candidate::one(evidence, span, missing.to_string()));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
