@@ -70,8 +70,11 @@ pub(crate) struct Args {
     keep_io: bool,
     /// Keep the types of these layers, and of their constants: names through bodies (loop/body/add*), type:Softmax,
     /// type:MVN-6, @FILE with a pattern a line, or auto for those that OpenVINO keeps when it computes in f16; repeatable
-    #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "types")]
-    keep: Vec<KeepPattern>,
+    #[arg(long, value_name = "PATTERN", value_parser = parse_keep)]
+    keep: Vec<Vec<KeepPattern>>,
+    /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 where it computes in f16 or bf16
+    #[arg(long, requires = "keep")]
+    mark_keeps: bool,
     /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
     /// these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
@@ -200,7 +203,8 @@ impl Args {
             input_types: input_type,
             output_types: output_type,
             types: self.types.clone().unwrap_or_default(),
-            keep: self.keep.clone(),
+            keep: self.keep.concat(),
+            mark_keeps: self.mark_keeps,
             keep_io: self.keep_io,
             target: self.target,
         }
@@ -220,13 +224,20 @@ impl Args {
     }
 }
 
-fn parse_keep(text: &str) -> Result<KeepPattern, std::convert::Infallible> {
-    text.parse()
+/// A pattern, or those of a file, one a line; empty lines and those that begin with `#` are none.
+fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
+    let Some(file) = text.strip_prefix('@') else { return Ok(vec![text.into()]) };
+    let lines = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {error}"))?;
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(KeepPattern::from).collect())
 }
 
 fn failure(model: &Model, error: &ConvertError) -> Failure {
     match error {
         ConvertError::Interface(error) => input::refused_name(model, error),
+        ConvertError::IllTyped(_) => Failure::new(error.to_string())
+            .help("keep the layers that this is about, with those that compute their shapes: --keep NAME"),
+        ConvertError::Edit(error) => Failure::new(error.to_string()),
         ConvertError::Keep(error) => Failure::new(format!("--keep {error}")),
         error => {
             Failure::new(error.to_string()).help("this is a fault of typelift, not of the model; nothing was written")

@@ -4,14 +4,15 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::graph::{Graph, Layer, LayerId, Model};
+use crate::graph::{EditError, Graph, Layer, LayerId, Model};
 use crate::interface::{InterfaceError, trace_changes};
+use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
     Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
-use crate::precision::{KeepError, KeepPattern, Kept, Retyping, TypeMap};
+use crate::precision::{self, KeepError, KeepPattern, Kept, Retyping, TypeMap};
 use crate::shape::Shape;
 use crate::target::Retargeted;
 
@@ -48,7 +49,9 @@ pub struct Conversion {
     pub types: TypeMap,
     /// The layers that keep their types where others change.
     pub keep: Vec<KeepPattern>,
-    /// Whether inputs and outputs keep theirs.
+    /// Whether they are also [marked](precision::mark), so that OpenVINO keeps them when it runs the model.
+    pub mark_keeps: bool,
+    /// Whether inputs and outputs keep their types where others change.
     pub keep_io: bool,
     /// The release that is to read the model: [`Model::retarget`].
     pub target: Option<Release>,
@@ -93,6 +96,12 @@ pub enum ConvertError {
     /// A pattern of layers to keep matches none.
     #[error(transparent)]
     Keep(#[from] KeepError),
+    /// With the types that it is to have, the model has errors.
+    #[error("with these types, {}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    IllTyped(Vec<Diagnostic>),
+    /// The model cannot be edited as asked: its weights are not there, or its version has no marks.
+    #[error(transparent)]
+    Edit(#[from] EditError),
     /// A pass failed, which is a fault of this crate.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
@@ -115,6 +124,7 @@ impl Default for Conversion {
             output_types: Vec::new(),
             types: TypeMap::default(),
             keep: Vec::new(),
+            mark_keeps: false,
             keep_io: false,
             target: None,
         }
@@ -220,13 +230,21 @@ impl Conversion {
 
     /// Changes the element types of a typed model, and removes the Converts that do nothing then.
     fn retype(&self, model: &mut Model) -> Result<Vec<Change>, ConvertError> {
-        if self.types.is_empty() {
+        if self.types.is_empty() && !self.mark_keeps {
             return Ok(Vec::new());
         }
         let kept = Kept::find(model, &self.keep)?;
+        if self.mark_keeps {
+            let spelling = self.target.map_or(Spelling::Both, Spelling::of);
+            precision::mark(model, &kept, spelling)?;
+        }
         let retyping = Retyping { types: self.types.clone(), kept, keep_io: self.keep_io };
         let changes = retyping.plan(model).apply(model);
-        let mut changes = changes.map_err(|error| ConvertError::Pass { pass: "change-types", error })?;
+        let mut changes = changes.map_err(|error| match error {
+            PassError::Edit(error) => ConvertError::Edit(error),
+            PassError::IllTyped(errors) => ConvertError::IllTyped(errors),
+            error => ConvertError::Pass { pass: "change-types", error },
+        })?;
         if self.unneeded != Unneeded::Kept {
             changes.extend(run(model, self.passes().1)?);
         }

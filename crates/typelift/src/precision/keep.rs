@@ -1,7 +1,7 @@
 //! Which layers keep their element types.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
+use std::fmt;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use thiserror::Error;
@@ -16,9 +16,9 @@ use crate::spelling::{self, matches_glob};
 /// # Examples
 /// ```
 /// use typelift::precision::KeepPattern;
-/// assert_eq!("type:MVN-6".parse(), Ok(KeepPattern::Operation("MVN-6".to_owned())));
-/// assert_eq!("loop/body/add*".parse(), Ok(KeepPattern::Name("loop/body/add*".to_owned())));
-/// assert_eq!("auto".parse(), Ok(KeepPattern::Automatic));
+/// assert_eq!(KeepPattern::from("type:MVN-6"), KeepPattern::Operation("MVN-6".to_owned()));
+/// assert_eq!(KeepPattern::from("loop/body/add*"), KeepPattern::Name("loop/body/add*".to_owned()));
+/// assert_eq!(KeepPattern::from("auto"), KeepPattern::Automatic);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,15 +31,23 @@ pub enum KeepPattern {
     Automatic,
 }
 
-impl FromStr for KeepPattern {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.strip_prefix("type:") {
+impl From<&str> for KeepPattern {
+    fn from(text: &str) -> Self {
+        match text.strip_prefix("type:") {
             Some(operation) => Self::Operation(operation.to_owned()),
             None if text == "auto" => Self::Automatic,
             None => Self::Name(text.to_owned()),
-        })
+        }
+    }
+}
+
+impl fmt::Display for KeepPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Operation(operation) => write!(f, "type:{operation}"),
+            Self::Automatic => f.write_str("auto"),
+        }
     }
 }
 
@@ -60,10 +68,10 @@ pub struct KeepError {
 /// ```
 /// use typelift::precision::Kept;
 /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// let kept = Kept::find(&model, &["type:Multiply".parse()?])?;
+/// let kept = Kept::find(&model, &["type:Multiply".into()])?;
 /// let (place, scale) = model.find("scale")?;
 /// assert!(kept.contains(&place, scale), "its constant stays with it");
-/// assert!(Kept::find(&model, &["scaledd".parse()?]).unwrap_err().to_string().ends_with("did you mean `scaled`?"));
+/// assert!(Kept::find(&model, &["scaledd".into()]).unwrap_err().to_string().ends_with("did you mean `scaled`?"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,14 +175,14 @@ impl KeepPattern {
             Self::Name(name) => {
                 let inside = paths.iter().find(|(path, ..)| path.ends_with(&format!("/{name}")));
                 let all = || spelling::nearest(name, paths.iter().map(|(path, ..)| path.as_str()));
-                (name.clone(), inside.map(|(path, ..)| path.clone()).or_else(|| all().map(str::to_owned)))
+                (self.to_string(), inside.map(|(path, ..)| path.clone()).or_else(|| all().map(str::to_owned)))
             }
             Self::Operation(name) => {
                 let operations: Vec<_> = paths.iter().flat_map(|(.., layer)| names_of_operation(layer)).collect();
                 let near = spelling::nearest(name, operations.iter().map(String::as_str));
-                (format!("type:{name}"), near.map(|near| format!("type:{near}")))
+                (self.to_string(), near.map(|near| format!("type:{near}")))
             }
-            Self::Automatic => ("auto".to_owned(), None),
+            Self::Automatic => (self.to_string(), None),
         };
         KeepError { pattern, near }
     }

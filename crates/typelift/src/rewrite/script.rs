@@ -14,8 +14,10 @@ use super::{Report, RewriteError, Rule};
 use crate::diagnostic::{Diagnostic, LayerRef};
 use crate::graph::{EditError, Input, LayerId, Model, Output};
 use crate::interface::InterfaceError;
+use crate::marks::Spelling;
 use crate::notation::{Cursor, NotationError, closest, tensor_type};
 use crate::ops::{self, LayerKind};
+use crate::precision::{self, KeepPattern, Kept};
 use crate::shape::Shape;
 
 /// Statements to apply to a model, and again to the next export of it.
@@ -55,6 +57,7 @@ enum Statement {
     Output { name: String, element_type: ElementType },
     After { name: String, side: Side },
     Cut { name: String },
+    Keep { patterns: Vec<KeepPattern>, marks: bool },
     Expect { name: String, least: usize, most: usize },
 }
 
@@ -85,7 +88,7 @@ pub enum ScriptError {
     },
 }
 
-const WORDS: [&str; 8] = ["rename", "input", "before", "output", "after", "cut", "expect", "def"];
+const WORDS: [&str; 10] = ["rename", "input", "before", "output", "after", "cut", "keep", "unkeep", "expect", "def"];
 
 impl FromStr for Script {
     type Err = NotationError;
@@ -177,9 +180,9 @@ impl Script {
 
     /// Whether it changes what the model takes and gives, and not only what it computes with.
     pub fn edits_interface(&self) -> bool {
-        self.statements
-            .iter()
-            .any(|statement| !matches!(statement, Statement::Expect { .. } | Statement::Rename { .. }))
+        self.statements.iter().any(|statement| {
+            !matches!(statement, Statement::Expect { .. } | Statement::Rename { .. } | Statement::Keep { .. })
+        })
     }
 
     fn statement(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
@@ -208,6 +211,15 @@ impl Script {
                 cursor.at = range.end;
                 if word == "before" { Statement::Before { name, side } } else { Statement::After { name, side } }
             }
+            "keep" if is_statement => {
+                let (start, ty) = (cursor.at, cursor.name("f32")?);
+                if ty != "f32" {
+                    let error = cursor.error(start..cursor.at, format!("layers are kept in f32, not in {ty}"));
+                    return Err(error.with_help("write `keep f32 NAME`: OpenVINO has no mark for another type"));
+                }
+                Statement::Keep { patterns: patterns(&mut cursor)?, marks: true }
+            }
+            "unkeep" if is_statement => Statement::Keep { patterns: patterns(&mut cursor)?, marks: false },
             "cut" if is_statement => Statement::Cut { name: cursor.name("a tensor")? },
             "expect" if is_statement => {
                 let name = cursor.name("the name of a rule")?;
@@ -297,6 +309,7 @@ impl Script {
             Statement::Cut { name } => {
                 tensor(model, name).and_then(|tensor| model.edit(|edit| edit.cut(tensor)).map(|_| ()).map_err(text_of))
             }
+            Statement::Keep { patterns, marks } => keep(model, patterns, *marks),
             Statement::Expect { .. } => Ok(()),
         };
         done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })
@@ -315,6 +328,10 @@ impl Statement {
             Self::Output { name, element_type } => format!("output {name} : {element_type}"),
             Self::After { name, .. } => format!("after {name}"),
             Self::Cut { name } => format!("cut {name}"),
+            Self::Keep { patterns, marks } => {
+                let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+                format!("{} {}", if *marks { "keep f32" } else { "unkeep" }, patterns.join(" "))
+            }
             Self::Expect { name, .. } => format!("expect {name}"),
         }
     }
@@ -324,6 +341,22 @@ fn faults(diagnostics: &[Diagnostic]) -> Vec<String> {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let place = |layer: &LayerRef| format!(" (layer {} `{}`)", layer.id, layer.name);
     errors.map(|error| format!("{}{}", error.message, error.layer.as_ref().map(place).unwrap_or_default())).collect()
+}
+
+/// The patterns up to the end of a statement: one at least.
+fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
+    let mut patterns = vec![KeepPattern::from(cursor.name("a layer")?.as_str())];
+    while !cursor.is_done() {
+        patterns.push(KeepPattern::from(cursor.name("a layer")?.as_str()));
+    }
+    Ok(patterns)
+}
+
+/// Marks layers to be computed in f32, or takes such marks away.
+fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
+    let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
+    let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };
+    done.map(|_| ()).map_err(text_of)
 }
 
 fn text_of(error: EditError) -> String {

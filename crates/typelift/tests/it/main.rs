@@ -40,6 +40,7 @@ mod surface;
 mod survival;
 mod targets;
 mod ties;
+mod types;
 mod verbs;
 mod verdicts;
 mod why;

@@ -1,0 +1,132 @@
+//! Element types of whole models change by one map, and what keeps them does.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use typelift::precision::{Exception, KeepPattern, Kept, Retyping, RiskRule, risks};
+use typelift::promote::ElementType;
+use typelift::{Model, passes};
+
+/// The models of a folder that have no errors, with their promotions lowered.
+fn models(folder: &str) -> Vec<(PathBuf, Model)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder);
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "xml"));
+    // A few have no weights of their own.
+    let files = files.filter(|path| path.with_extension("bin").exists());
+    let readable = files.filter_map(|path| Some((path.clone(), Model::open(path).ok()?)));
+    let mut models: Vec<_> = readable
+        .filter_map(|(path, mut model)| {
+            let found = typelift::infer(&mut model);
+            if found.iter().any(|found| found.is_error()) {
+                return None;
+            }
+            passes::run(&mut model, passes::LOWER_WITHOUT_NOOPS).ok().map(|_| (path, model))
+        })
+        .collect();
+    models.sort_by(|one, other| one.0.cmp(&other.0));
+    models
+}
+
+fn retyped(model: &Model, map: &str, keep: &[&str], keep_io: bool) -> Model {
+    let keep: Vec<_> = keep.iter().copied().map(KeepPattern::from).collect();
+    let kept = Kept::find(model, &keep).unwrap();
+    let mut model = model.clone();
+    let plan = Retyping { types: map.parse().unwrap(), kept, keep_io }.plan(&model);
+    plan.apply(&mut model).unwrap_or_else(|error| panic!("{map} of {}: {error}", model.name()));
+    passes::run(&mut model, passes::ELIMINATE_NOOP_CONVERTS).unwrap();
+    model
+}
+
+#[test]
+fn every_model_is_sound_after_every_map_and_a_second_time_changes_nothing() {
+    let mut count = 0;
+    for (path, model) in models("models").into_iter().chain(models("fixtures/types")) {
+        for (map, keep, keep_io) in [
+            ("f32=f16", &[][..], false),
+            ("f32=f16", &["auto"], true),
+            ("f64=f32,i64=i32", &[], false),
+            ("f16=f32,bf16=f32", &[], true),
+            ("f32=f8e4m3", &[], false),
+        ] {
+            let once = retyped(&model, map, keep, keep_io);
+            let kept = Kept::find(&once, &keep.iter().copied().map(KeepPattern::from).collect::<Vec<_>>()).unwrap();
+            let again = Retyping { types: map.parse().unwrap(), kept, keep_io }.plan(&once);
+            // What is kept automatically depends on what else there is.
+            if keep.is_empty() {
+                assert_eq!(again.borders().count(), 0, "{map} of {}", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 200, "{count}");
+}
+
+#[test]
+fn inputs_and_outputs_keep_their_types_if_asked_to() {
+    for (path, model) in models("models") {
+        let types = |model: &Model| model.interface_types().into_iter().map(|(_, ty)| ty).collect::<Vec<_>>();
+        assert_eq!(types(&retyped(&model, "f32=f16,i64=i32", &[], true)), types(&model), "{}", path.display());
+    }
+}
+
+#[test]
+fn patterns_find_layers_by_path_by_operation_and_by_revision() {
+    let model = &models("fixtures/types").into_iter().find(|(path, _)| path.ends_with("if_bodies.xml")).unwrap().1;
+    let found = |pattern: &str| {
+        let kept = Kept::find(model, &[pattern.into()]).map_err(|error| error.to_string())?;
+        let mut names: Vec<_> = kept
+            .iter()
+            .map(|(place, id)| model.graph_at(place).unwrap().layer(id).unwrap().name().to_owned())
+            .collect();
+        names.sort_unstable();
+        Ok::<_, String>(names.join(" "))
+    };
+    assert_eq!(found("add"), Ok("add outer".to_owned()), "a constant stays with what takes it");
+    assert_eq!(found("cond/*_body/?"), Ok("e t w_else w_then".to_owned()));
+    assert_eq!(found("type:add"), Ok("add e outer t w_else w_then".to_owned()));
+    assert_eq!(found("type:Add-1"), found("type:Add"));
+    assert_eq!(found("type:Add-7"), Err("`type:Add-7` matches no layer; did you mean `type:Add-1`?".to_owned()));
+    assert_eq!(found("t"), Err("`t` matches no layer; did you mean `cond/then_body/t`?".to_owned()));
+}
+
+#[test]
+fn layers_in_a_body_that_is_kept_keep_their_types() {
+    let model = &models("fixtures/types").into_iter().find(|(path, _)| path.ends_with("if_bodies.xml")).unwrap().1;
+    let kept = retyped(model, "f32=f16", &["cond"], false);
+    let (place, t) = kept.find("cond/then_body/t").unwrap();
+    let port = &kept.graph_at(&place).unwrap().layer(t).unwrap().outputs()[0];
+    assert_eq!(port.element_type(), ElementType::F32);
+}
+
+#[test]
+fn what_an_operation_refuses_is_said() {
+    let model = &models("fixtures/types").into_iter().find(|(path, _)| path.ends_with("priorbox.xml")).unwrap().1;
+    let plan = Retyping { types: "f32=f16".parse().unwrap(), ..Retyping::default() }.plan(model);
+    let exceptions: Vec<_> = plan.exceptions().map(|(_, _, exception)| exception.clone()).collect();
+    assert_eq!(exceptions, [Exception::Refused("it makes f32".to_owned())]);
+}
+
+/// `testdata/oracle/precision/risks.py` shows that these are true.
+#[test]
+fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
+    let rules = [
+        RiskRule::EpsilonLost,
+        RiskRule::ExponentOverflow,
+        RiskRule::SquareOverflow,
+        RiskRule::MaskOverflow,
+        RiskRule::IndexRounded,
+        RiskRule::CountRounded,
+        RiskRule::BeyondI32,
+    ];
+    let models = models("fixtures/diagnostics");
+    for rule in rules {
+        let name = format!("{rule}.xml");
+        let model = &models.iter().find(|(path, _)| path.ends_with(&name)).unwrap().1;
+        let to = if rule == RiskRule::BeyondI32 { ElementType::I32 } else { ElementType::F16 };
+        let found = risks(model, to);
+        assert_eq!(found.iter().map(|risk| risk.rule).collect::<Vec<_>>(), [rule]);
+        let keep: Vec<_> = found[0].keep.iter().map(|path| KeepPattern::from(path.as_str())).collect();
+        assert!(!keep.is_empty() && Kept::find(model, &keep).is_ok(), "{rule}");
+    }
+}
