@@ -16,6 +16,7 @@ use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::plan::{Plan, Totals};
+use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
@@ -43,6 +44,8 @@ use crate::terminal::{self, Page, Terminal};
   typelift convert --input-type image=u8 --output-type scores=f16 model.xml -o out.xml
   typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
   typelift convert --target 2022.3 model.xml -o out.xml
+  typelift convert --compress f16 model.xml -o out.xml
+  typelift convert --compress f16 --audit model.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -75,6 +78,8 @@ pub(crate) struct Args {
     /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 where it computes in f16 or bf16
     #[arg(long, requires = "keep")]
     mark_keeps: bool,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
     /// these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
@@ -109,7 +114,7 @@ struct Conversion {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    if !args.dry_run && !args.output.is_given() {
+    if !args.writes_nothing() && !args.output.is_given() {
         return Err(Failure::new("nowhere to write to")
             .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
     }
@@ -133,7 +138,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         let totals: Vec<_> = conversions.done.iter().filter_map(|conversion| conversion.totals).collect();
         let unchanged = totals.iter().filter(|totals| totals.change_nothing()).count();
         let counts = [
-            (totals.len() - unchanged, if args.dry_run { "to convert" } else { "converted" }),
+            (totals.len() - unchanged, if args.writes_nothing() { "to convert" } else { "converted" }),
             (unchanged, "with nothing to convert"),
             (conversions.done.len() - totals.len(), "refused"),
         ];
@@ -145,15 +150,20 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
+    fn writes_nothing(&self) -> bool {
+        self.dry_run || self.storage.audit
+    }
+
     fn reports_on_stdout(&self) -> bool {
         self.report.as_deref().is_some_and(input::is_stdout)
     }
 
     /// Converts one model.
     fn convert(&self, input: &Input, page: &mut Page) -> Result<Conversion, Failure> {
-        let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
+        let target = if self.writes_nothing() { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
+        let version = model.as_ref().map(Model::version);
         let mut converted = None;
         if let Some(model) = model {
             converted = self.conversion().run(model, &mut diagnostics.list).map_err(|error| failure(model, &error))?;
@@ -164,16 +174,23 @@ impl Args {
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
-        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, .. } = converted;
-        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted);
+        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, .. } =
+            converted;
+        let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
+        if stored.is_some() && version < Some(model.version()) {
+            remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
+        }
+        let table = stored.as_ref().filter(|_| self.writes_nothing()).map(precision::table).unwrap_or_default();
+        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted).with_stored(stored);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let totals = plan.totals(promotions_before, promotions_left);
-        let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).map(|remark| format!("; {remark}"));
+        let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).chain(remarks);
+        let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.reports_on_stdout() {
-            page.printed = format!("{plan}{summary}");
+            page.printed = format!("{plan}{table}{summary}");
         }
         // What no report needs makes room for what writing takes.
         let plan = self.report.is_some().then_some(plan);
@@ -206,6 +223,8 @@ impl Args {
             keep: self.keep.concat(),
             mark_keeps: self.mark_keeps,
             keep_io: self.keep_io,
+            storage: self.storage.storage(),
+            max_error: self.storage.max_error,
             target: self.target,
         }
     }

@@ -22,6 +22,7 @@ mod nearest;
 mod output;
 mod panics;
 mod plan;
+mod precision;
 mod promote;
 mod remedy;
 mod render;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use typelift::diagnostic::LayerRef;
 use typelift::graph::Place;
 use typelift::passes::{Action, Change};
+use typelift::precision;
 use typelift::rewrite::Site;
 use typelift::target::Retargeted;
 use typelift::{Diagnostic, IrVersion, LayerId, Model};
@@ -22,6 +23,16 @@ pub(crate) struct Plan {
     /// What was done for the release that is to read the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Rewritten>,
+    /// What became of constants that are stored otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Stored>,
+}
+
+/// What became of constants, and what that comes to.
+#[derive(Serialize)]
+struct Stored {
+    totals: precision::PlanTotals,
+    constants: Vec<precision::Constant>,
 }
 
 /// The layers that were written otherwise so that a release reads them.
@@ -68,7 +79,7 @@ impl Plan {
         };
         let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
         let entries = lasting.map(|change| Entry { line: None, change });
-        Self { file: file.to_owned(), converts: entries.collect(), target: None }
+        Self { file: file.to_owned(), converts: entries.collect(), target: None, precision: None }
     }
 
     /// The same with the lines of the file, which only a report has.
@@ -87,6 +98,12 @@ impl Plan {
             Rewritten { applied, versions, marks, names, format }
         };
         Self { target: done.map(rewritten), ..self }
+    }
+
+    /// The same with what became of constants that are stored otherwise.
+    pub(crate) fn with_stored(self, stored: Option<precision::Plan>) -> Self {
+        let precision = stored.map(|plan| Stored { totals: plan.totals(), constants: plan.constants });
+        Self { precision, ..self }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -129,7 +146,14 @@ impl Plan {
             [applied.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
         };
         let target = self.target.as_ref().map(count);
-        Totals { replaced: before.saturating_sub(after), left: after, changes, target: target.unwrap_or_default() }
+        let stored = self.precision.as_ref().map_or(0, |stored| stored.totals.changed);
+        Totals {
+            stored,
+            replaced: before.saturating_sub(after),
+            left: after,
+            changes,
+            target: target.unwrap_or_default(),
+        }
     }
 }
 
@@ -152,6 +176,9 @@ const TARGET: [(&str, &str); 5] = [
     ("file made version 10", "files made version 10"),
 ];
 
+/// Constants that are stored in another type, as one of them and more of them are counted.
+const STORED: (&str, &str) = ("constant stored in another type", "constants stored in another type");
+
 /// How much is done to a model, or to several.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -161,12 +188,14 @@ pub(crate) struct Totals {
     changes: [usize; KINDS.len()],
     /// For a release.
     target: [usize; TARGET.len()],
+    /// Constants that are stored in another type.
+    stored: usize,
 }
 
 impl Totals {
     /// Whether the model stays as it is.
     pub(crate) fn change_nothing(&self) -> bool {
-        self.replaced == 0 && self.changes == [0; KINDS.len()] && self.target == [0; TARGET.len()]
+        self.replaced == 0 && self.changes == [0; KINDS.len()] && self.target == [0; TARGET.len()] && self.stored == 0
     }
 }
 
@@ -177,6 +206,7 @@ impl std::iter::Sum for Totals {
             left: a.left + b.left,
             changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
             target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
+            stored: a.stored + b.stored,
         })
     }
 }
@@ -190,8 +220,8 @@ impl Display for Totals {
         if self.left > 0 {
             done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
         }
-        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET);
-        for ((one, more), count) in kinds.zip(self.changes.into_iter().chain(self.target)) {
+        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET).chain([STORED]);
+        for ((one, more), count) in kinds.zip(self.changes.into_iter().chain(self.target).chain([self.stored])) {
             match count {
                 0 => {}
                 1 => done.push(format!("1 {one}")),

@@ -4,7 +4,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::graph::{EditError, Graph, Layer, LayerId, Model};
+use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::interface::{InterfaceError, trace_changes};
 use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
@@ -12,7 +12,7 @@ use crate::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
     Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
-use crate::precision::{self, KeepError, KeepPattern, Kept, Retyping, TypeMap};
+use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Storage, TypeMap};
 use crate::shape::Shape;
 use crate::target::Retargeted;
 
@@ -53,6 +53,10 @@ pub struct Conversion {
     pub mark_keeps: bool,
     /// Whether inputs and outputs keep their types where others change.
     pub keep_io: bool,
+    /// How constants are to be stored; `None` leaves them.
+    pub storage: Option<Storage>,
+    /// How far a value of a constant may be off in relation to itself where constants are stored otherwise; `None` for any.
+    pub max_error: Option<f64>,
     /// The release that is to read the model: [`Model::retarget`].
     pub target: Option<Release>,
 }
@@ -84,6 +88,8 @@ pub struct Converted {
     pub refresh_ports: bool,
     /// What was done for the release that is to read the model, where one is asked for.
     pub retargeted: Option<Retargeted>,
+    /// What became of constants, where they are to be stored otherwise.
+    pub stored: Option<Plan>,
 }
 
 /// Why a model was not converted.
@@ -126,6 +132,8 @@ impl Default for Conversion {
             keep: Vec::new(),
             mark_keeps: false,
             keep_io: false,
+            storage: None,
+            max_error: None,
             target: None,
         }
     }
@@ -171,6 +179,13 @@ impl Conversion {
         for (name, element_type) in &self.output_types {
             changes.extend(model.convert_output(name, *element_type)?);
         }
+        let mut stored = None;
+        if let Some(storage) = &self.storage {
+            stored = self.store(storage, model, found)?;
+            if stored.is_none() {
+                return Ok(None);
+            }
+        }
         let retargeted = match self.target.map(|target| model.retarget(target)).transpose() {
             Ok(retargeted) => retargeted,
             Err(mut refused) => {
@@ -192,7 +207,7 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
-        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted }))
+        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored }))
     }
 
     /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
@@ -249,6 +264,33 @@ impl Conversion {
             changes.extend(run(model, self.passes().1)?);
         }
         Ok(changes)
+    }
+
+    /// Stores constants otherwise, unless that is refused: `found` says why then.
+    fn store(
+        &self,
+        storage: &Storage,
+        model: &mut Model,
+        found: &mut Vec<Diagnostic>,
+    ) -> Result<Option<Plan>, ConvertError> {
+        let plan = storage.plan(model, Kept::find(model, &self.keep)?);
+        let compresses = matches!(storage, Storage::Compress { .. });
+        if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
+            let message = format!(
+                "OpenVINO {target} reads version 10 of the format, which has no marks for compressed constants"
+            );
+            found.push(Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later"));
+            return Ok(None);
+        }
+        let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
+        if !beyond.is_empty() {
+            found.extend(beyond);
+            return Ok(None);
+        }
+        found.extend(plan.warnings(model));
+        let applied = plan.apply(model).map_err(PassError::from);
+        applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
+        Ok(Some(plan))
     }
 
     /// Removes Converts that came with what was written for a release.

@@ -62,7 +62,7 @@ impl Directive {
 
     /// Whether the program writes a model where it succeeds.
     fn writes(&self) -> bool {
-        let looks = self.options.iter().any(|option| ["--dry-run", "--explain"].contains(&option.as_str()));
+        let looks = self.options.iter().any(|option| ["--audit", "--dry-run", "--explain"].contains(&option.as_str()));
         ["convert", "rewrite"].contains(&self.verb.as_str()) && !looks
     }
 

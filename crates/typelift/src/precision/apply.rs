@@ -24,7 +24,8 @@ impl Plan {
     /// [`EditError`] if the model is not the one that the plan was made of, or if bytes of a constant are missing.
     pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
         let weights = Arc::new(model.weights.clone());
-        let (version, needs_marks) = (model.version, self.constants.iter().any(|it| it.action == Action::Compress));
+        let compresses = self.constants.iter().any(|it| it.action == Action::Compress);
+        let (version, needs_marks) = (model.version, compresses || !self.marked.is_empty());
         if needs_marks && version == IrVersion::V10 {
             keep_names(model)?;
         }
@@ -39,6 +40,9 @@ impl Plan {
                     Action::Keep(_) => {}
                 }
             }
+            for (place, layer) in &self.marked {
+                mark(&mut graph.at(place)?, *layer, version)?;
+            }
             Ok(())
         })?;
         if needs_marks {
@@ -46,6 +50,13 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Gives a layer the mark of what keeps its precision, besides those that it has.
+fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), EditError> {
+    let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
+    let marks = Marks::of(layer, version).union(&Marks::precise());
+    marks.map_or(Ok(()), |marks| graph.set_marks(id, &marks))
 }
 
 /// A constant, and its values in another type.

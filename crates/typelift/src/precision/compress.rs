@@ -57,18 +57,23 @@ impl Plan {
     pub fn compress(model: &Model, compression: &Compression) -> Self {
         let is_whole = compression.like != Like::All && is_optimized(model.graph());
         let shape_paths = shape_paths::find(model);
-        let mut constants = Vec::new();
+        let (mut constants, mut marked) = (Vec::new(), Vec::new());
         for (place, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
+                let (at, has_mark) = ((place.clone(), layer.id()), Marks::of(layer, model.version()).keeps_precision());
+                let shapes = shape_paths.contains(&at);
+                if shapes && !has_mark && !is_whole {
+                    marked.push(at);
+                }
                 let Some(mut constant) = Constant::of(&place, graph, layer, compression.to) else { continue };
                 if ![ElementType::F32, ElementType::F64].contains(&constant.from) {
                     continue;
                 }
                 let reason = if is_whole {
                     Some(Reason::OptimizedModel)
-                } else if shape_paths.contains(&(place.clone(), layer.id())) {
+                } else if shapes {
                     Some(Reason::ShapePath)
-                } else if Marks::of(layer, model.version()).keeps_precision() {
+                } else if has_mark {
                     Some(Reason::Marked)
                 } else if compression.kept.covers(&place, layer.id()) {
                     Some(Reason::Kept)
@@ -87,7 +92,7 @@ impl Plan {
                 constants.push(constant);
             }
         }
-        Self { constants }
+        Self { constants, marked }
     }
 }
 

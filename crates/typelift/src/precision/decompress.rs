@@ -42,6 +42,6 @@ impl Plan {
                 }
             }
         }
-        Self { constants }
+        Self { constants, ..Self::default() }
     }
 }

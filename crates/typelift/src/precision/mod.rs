@@ -33,6 +33,7 @@ mod plan;
 mod retype;
 mod risks;
 mod shape_paths;
+mod storage;
 mod types;
 
 pub use self::compress::{Compression, Like};
@@ -41,5 +42,6 @@ pub use self::map::{TypeMap, TypeMapError};
 pub use self::mark::{mark, unmark};
 pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
 pub use self::risks::{Risk, RiskRule, risks};
+pub use self::storage::Storage;
 pub use self::types::{Border, Exception, Retyping, RetypingPlan};
 pub use crate::kernel::Audit;

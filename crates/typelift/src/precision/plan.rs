@@ -19,6 +19,9 @@ pub struct Plan {
     /// Every constant that the plan is about, those that stay included: those of a graph in the order of the file, the graph
     /// of the model before those of bodies.
     pub constants: Vec<Constant>,
+    /// The constants that get the mark of what keeps its precision, as OpenVINO gives it to all from which shapes are
+    /// computed, integers too.
+    pub marked: Vec<(Place, LayerId)>,
 }
 
 /// What is to become of a constant.

@@ -29,6 +29,7 @@ mod notation_mutations;
 mod notation_survival;
 mod operations;
 mod opzoo;
+mod precision;
 mod recorded;
 mod releases;
 mod rewrite;

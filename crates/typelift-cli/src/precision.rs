@@ -1,0 +1,117 @@
+//! How constants are stored, and what that costs.
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use typelift::diagnostic::grouped;
+use typelift::precision::{Like, Plan, PlanTotals, Storage};
+use typelift::promote::ElementType;
+
+use crate::columns::{Columns, Side, count};
+use crate::listing::Clean;
+
+/// How many constants are listed.
+const LISTED: usize = 10;
+
+/// Names of rules, each with those that it stands for.
+const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StorageArgs {
+    /// Store constants of f32 and f64 in this type, each with a Convert that gives its values: as OpenVINO's save_model does it
+    /// with compress_to_fp16
+    #[arg(long, value_name = "TYPE", value_parser = half(), conflicts_with = "decompress")]
+    compress: Option<ElementType>,
+    /// Store constants that were compressed in the type in which they are used: all, or with =f16 or =bf16 those of this type
+    #[arg(long, value_name = "TYPE", value_parser = half(), num_args = 0..=1, require_equals = true)]
+    decompress: Option<Option<ElementType>>,
+    /// Whose rules say which constants --compress leaves alone: those of this OpenVINO release, or none but that all values
+    /// must be in range
+    #[arg(long, value_name = "RULES", value_parser = like(), default_value = "2026.4", requires = "compress")]
+    like: Like,
+    /// Print what constants lose, and write no model
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// Refuse if a value of a constant would be off by more than this in relation to itself, such as 1e-3
+    #[arg(long, value_name = "REL", value_parser = relative_error)]
+    pub(crate) max_error: Option<f64>,
+}
+
+fn half() -> impl TypedValueParser<Value = ElementType> {
+    PossibleValuesParser::new(["f16", "bf16"]).try_map(|name| ElementType::from_name(&name).ok_or("unknown"))
+}
+
+fn like() -> impl TypedValueParser<Value = Like> {
+    let rules = |name: String| LIKE.into_iter().find(|(known, _)| *known == name).map(|(_, like)| like);
+    PossibleValuesParser::new(LIKE.map(|(name, _)| name)).try_map(move |name| rules(name).ok_or("unknown"))
+}
+
+fn relative_error(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "it is not a number from 0 on, such as 1e-3".to_owned())
+}
+
+impl StorageArgs {
+    /// How constants are to be stored; `None` if they stay as they are.
+    pub(crate) fn storage(&self) -> Option<Storage> {
+        match (self.compress, self.decompress) {
+            (Some(to), _) => Some(Storage::Compress { to, like: self.like }),
+            (None, Some(None)) => Some(Storage::Decompress(vec![ElementType::F16, ElementType::Bf16])),
+            (None, Some(Some(from))) => Some(Storage::Decompress(vec![from])),
+            (None, None) => None,
+        }
+    }
+}
+
+/// What a plan comes to: `1,024 -> 512 bytes, worst relative error 0`, `2 of 5 constants stay (2 shape-path)`.
+pub(crate) fn remarks(plan: &Plan) -> Vec<String> {
+    let PlanTotals { constants, changed, bytes_before, bytes_after, kept, max_rel, .. } = plan.totals();
+    let mut remarks = Vec::new();
+    if changed > 0 {
+        let (before, after) = (grouped(bytes_before), grouped(bytes_after));
+        remarks.push(format!("{before} -> {after} bytes, worst relative error {}", short(max_rel)));
+    }
+    if !kept.is_empty() {
+        let reasons: Vec<_> = kept.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let stay = grouped((constants - changed) as u64);
+        remarks.push(format!("{stay} of {} stay ({})", count(constants, "constant"), reasons.join(", ")));
+    }
+    remarks
+}
+
+/// The constants that lose most, as a table.
+pub(crate) fn table(plan: &Plan) -> String {
+    let worst = plan.worst(LISTED);
+    if worst.is_empty() {
+        return String::new();
+    }
+    let right = Side::Right;
+    let mut columns = Columns::new([Side::Left, Side::Left, right, right, right, right, right, right]);
+    let heading = ["constant", "type", "values", "relative", "absolute", "to inf", "to zero", "subnormal"];
+    columns.push(Style::new().bold(), heading.map(str::to_owned));
+    for constant in worst {
+        let loss = constant.loss;
+        let damaged = loss.to_inf + loss.nan > 0;
+        let style = if damaged { AnsiColor::Yellow.on_default() } else { Style::new() };
+        let number = |count: u64| if count == 0 { String::new() } else { grouped(count) };
+        columns.push(
+            style,
+            [
+                Clean(&constant.path).to_string(),
+                format!("{} -> {}", constant.from, constant.to),
+                grouped(loss.n),
+                short(loss.max_rel),
+                short(loss.max_abs),
+                number(loss.to_inf),
+                number(loss.to_zero),
+                number(loss.to_subnormal),
+            ],
+        );
+    }
+    columns.print()
+}
+
+/// A number with three significant digits.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
+    if rounded == 0.0 || (1e-2..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
+}

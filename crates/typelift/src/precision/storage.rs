@@ -1,0 +1,92 @@
+//! How the constants of a model are to be stored, and what that may cost.
+
+use typelift_promote::ElementType;
+
+use super::Kept;
+use super::compress::{Compression, Like};
+use super::plan::{Constant, Loss, Plan};
+use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
+use crate::graph::Model;
+use crate::xml;
+
+/// How the constants of a model are to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Storage {
+    /// In 16 bits, with Convert layers that give their values: [`Plan::compress`].
+    Compress {
+        /// f16 or bf16.
+        to: ElementType,
+        /// Whose rules say which constants are.
+        like: Like,
+    },
+    /// Those of these types that were compressed in the types in which they are used: [`Plan::decompress`].
+    Decompress(Vec<ElementType>),
+}
+
+impl Storage {
+    /// The plan for a model, of which layers and their constants are kept.
+    #[must_use]
+    pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
+        match self {
+            Self::Compress { to, like } => {
+                Plan::compress(model, &Compression { like: *like, kept, ..Compression::to(*to) })
+            }
+            Self::Decompress(types) => Plan::decompress(model, types),
+        }
+    }
+}
+
+impl Plan {
+    /// An error for each constant of which a value would be off by more than `limit` in relation to itself, worst first.
+    #[must_use]
+    pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
+        let worst = self.worst(usize::MAX).into_iter();
+        let error = |constant: &Constant| {
+            let message = format!(
+                "`{}` would lose up to {} of a value in {}, more than {limit}",
+                constant.path,
+                Short(constant.loss.max_rel),
+                constant.to
+            );
+            let found = finding(model, constant, message);
+            Diagnostic { severity: Severity::Error, ..found.help("keep the constant, or allow a larger error") }
+        };
+        worst.take_while(|constant| constant.loss.max_rel > limit).map(error).collect()
+    }
+
+    /// A warning for each constant that gets values quite different from those that it had: beyond the range of the type, or
+    /// NaN.
+    #[must_use]
+    pub fn warnings(&self, model: &Model) -> Vec<Diagnostic> {
+        let damaged = self.changed().filter(|constant| constant.loss.to_inf + constant.loss.nan > 0);
+        let warning = |constant: &Constant| {
+            let Loss { n, to_inf, nan, .. } = constant.loss;
+            let (path, to) = (&constant.path, constant.to);
+            let message = match (to_inf, nan) {
+                (0, _) => format!("`{path}` has {nan} of {n} values that are NaN"),
+                _ => format!("{to_inf} of {n} values of `{path}` are out of the range of {to}, and become its largest"),
+            };
+            finding(model, constant, message).help("keep the constant as it is, where these values matter")
+        };
+        damaged.map(warning).collect()
+    }
+}
+
+fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
+    let layer = model.graph_at(&constant.place).and_then(|graph| graph.layer(constant.layer));
+    let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");
+    let layer = LayerRef { id: constant.layer, name: constant.name.clone(), place: constant.place.clone() };
+    let label = format!("{} as {}", constant.from, constant.to);
+    Diagnostic { layer: Some(layer), ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
+}
+
+/// A number with three significant digits.
+pub(super) struct Short(pub(super) f64);
+
+impl std::fmt::Display for Short {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rounded: f64 = format!("{:.2e}", self.0).parse().unwrap_or(self.0);
+        if rounded == 0.0 || (1e-4..1e7).contains(&rounded) { write!(f, "{rounded}") } else { write!(f, "{rounded:e}") }
+    }
+}

@@ -1,0 +1,97 @@
+//! What compressing a model does, compared with what OpenVINO makes of the same model: `testdata/oracle/precision`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use typelift::marks::Marks;
+use typelift::precision::{Compression, Plan};
+use typelift::promote::ElementType::F16;
+use typelift::{Model, infer};
+
+/// Path, element type, shape, CRC-32 of the bytes, and whether a marked Convert takes it.
+type Constant = (String, String, String, u32, bool);
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+struct Facts {
+    constants: Vec<Constant>,
+    marks: Vec<String>,
+    decompressions: usize,
+    bin: u64,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/precision")
+}
+
+fn answers() -> BTreeMap<String, Facts> {
+    serde_json::from_str(&std::fs::read_to_string(folder().join("answers.json")).unwrap()).unwrap()
+}
+
+fn read(path: &Path) -> Model {
+    let mut model = Model::open(path).unwrap();
+    assert_eq!(infer(&mut model), [], "{}", path.display());
+    model
+}
+
+fn open(case: &str) -> Model {
+    read(&folder().join(format!("{case}.xml")))
+}
+
+fn crc(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// What `take.py` notes of a model.
+fn facts(model: &Model) -> Facts {
+    let mut facts = Facts { bin: model.weights().len().unwrap_or(0), ..Facts::default() };
+    for (place, graph) in model.walk() {
+        for layer in graph.layers() {
+            let marks = Marks::of(layer, model.version());
+            let is_decompression = |id| Marks::of(graph.layer(id).unwrap(), model.version()).is_decompression();
+            let name = [place.path(), layer.name()].join(if place.is_model() { "" } else { "/" });
+            facts.decompressions += usize::from(marks.is_decompression());
+            if layer.ty() == "Const" {
+                let number = |name: &str| layer.attribute(name).unwrap().parse::<u64>().unwrap();
+                let bytes = model.weights().read(number("offset"), number("size") as usize).unwrap();
+                let text = |name: &str| layer.attribute(name).unwrap().to_owned();
+                let behind = graph.users(layer.id()).any(is_decompression);
+                facts.constants.push((name.clone(), text("element_type"), text("shape"), crc(&bytes), behind));
+            }
+            if !marks.is_empty() && !marks.is_decompression() {
+                facts.marks.push(name);
+            }
+        }
+    }
+    facts.constants.sort();
+    facts.marks.sort();
+    facts
+}
+
+/// The model after a plan, saved and read again.
+fn saved(mut model: Model, plan: &Plan) -> Model {
+    plan.apply(&mut model).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.xml");
+    model.save(&path).unwrap();
+    read(&path)
+}
+
+#[test]
+fn compressed_models_are_those_of_openvino() {
+    let mut differences = Vec::new();
+    for (case, expected) in answers() {
+        let model = open(&case);
+        let plan = Plan::compress(&model, &Compression::to(F16));
+        let found = facts(&saved(model, &plan));
+        let largest = expected.bin;
+        let found = Facts { bin: found.bin.max(largest), ..found };
+        if found != expected {
+            differences.push(format!("{case}\n  {expected:?}\n  {found:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
