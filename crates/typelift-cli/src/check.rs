@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::findings::{self, Document};
 use crate::input::{self, Input, Loaded};
 use crate::output::{OutputArgs, Target};
-use crate::remedy::Fixes;
+use crate::remedy::{self, Fixes};
 use crate::render::{self, Count, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
@@ -137,6 +137,19 @@ fn shared_weights(file: &Path) -> Option<PathBuf> {
     let stem = file.file_stem()?.to_str()?;
     let parents = stem.match_indices('.').map(|(at, _)| file.with_file_name(format!("{}.bin", &stem[..at])));
     parents.rev().find(|bin| bin.is_file())
+}
+
+/// Says how to have edits made, where some are certain for a model that is refused.
+pub(crate) fn suggestion(input: &Input) -> Option<String> {
+    let file = input.as_argument()?;
+    let loaded = input.read().ok()?;
+    let Fixed { mended, .. } = typelift::mend::fix(&loaded.diagnostics.source, loaded.model.as_ref()?.weights());
+    let edits = match mended.len() {
+        0 => return None,
+        1 => "an edit that was".to_owned(),
+        count => format!("{count} edits that were"),
+    };
+    Some(format!("`{}` makes {edits} tried\n", remedy::command("check", " --fix", file)))
 }
 
 /// How a text differs from what it was.

@@ -11,6 +11,7 @@ use typelift::promote::RuleSet;
 use typelift::{Diagnostics, Model};
 
 use crate::batch::{Frame, Inputs};
+use crate::check;
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
@@ -171,6 +172,7 @@ impl Args {
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
+            page.said.extend(check::suggestion(input));
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };

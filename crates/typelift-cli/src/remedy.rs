@@ -195,7 +195,7 @@ fn describe(from: ElementType, to: ElementType) -> String {
 }
 
 /// A command that reads `file` and writes beside it, as it is pasted into a shell.
-fn command(verb: &str, option: &str, file: &Path) -> String {
+pub(crate) fn command(verb: &str, option: &str, file: &Path) -> String {
     let output = if file.file_name().is_some_and(|name| name == "fixed.xml") { "fixed-2.xml" } else { "fixed.xml" };
     format!("typelift {verb}{option} {} -o {output}", quoted(&file.display().to_string()))
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use serde::Serialize;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
+
+use unicode_width::UnicodeWidthStr;
 
 use crate::remedy::{self, Fix, Fixes};
 
@@ -21,7 +24,37 @@ const LISTED: usize = 8;
 /// Source lines up to this many bytes are shown whole, of longer ones the part around what is pointed at.
 const WHOLE_LINE: usize = 200;
 const BEFORE_SPAN: usize = 60;
+/// What lines are fitted to at least, and the columns before notes and source text.
+const NARROWEST: usize = 60;
+const BEFORE_TEXT: usize = 15;
 const AFTER_START: usize = 120;
+
+/// The columns of the terminal that findings are read on; none where they go elsewhere.
+static COLUMNS: OnceLock<usize> = OnceLock::new();
+
+/// Fits what is printed from now on to a terminal with this many columns.
+pub(crate) fn fit_to(columns: usize) {
+    // Set once, by the terminal.
+    let _set = COLUMNS.set(columns.max(NARROWEST));
+}
+
+/// A message in lines that fit after `indent` columns, broken between words only.
+fn fitted(text: &str, indent: usize) -> String {
+    let Some(room) = COLUMNS.get().map(|columns| columns.saturating_sub(indent)) else { return text.to_owned() };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { continue };
+        if line.is_empty() {
+            word.clone_into(line);
+        } else if line.width() + 1 + word.width() <= room {
+            *line += " ";
+            *line += word;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.join("\n")
+}
 
 /// Which diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,27 +179,35 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.name());
+    let title = level
+        .primary_title(fitted(&diagnostic.message, BEFORE_TEXT + diagnostic.code.name().len()))
+        .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
         group = group.elements(excerpt.elements(file));
     }
     let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
-    let layer = layer.map(|layer| Level::NOTE.message(normalize_untrusted_str(&describe(layer))));
+    let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer))));
     let related = diagnostic.related.iter().map(|related| {
         let (line, _) = lines.line_column(related.span.start);
-        Level::NOTE.message(normalize_untrusted_str(&format!("{} (line {line})", related.message)))
+        Level::NOTE.message(told(&format!("{} (line {line})", related.message)))
     });
-    let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(normalize_untrusted_str(note)));
+    let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note)));
     let help = remedy::help(diagnostic, fix);
-    let help = help.map(|help| Level::HELP.message(normalize_untrusted_str(&help)));
-    let folded = folded.map(|folded| Level::NOTE.message(normalize_untrusted_str(&folded)));
+    let help = help.map(|help| Level::HELP.message(told(&help)));
+    let folded = folded.map(|folded| Level::NOTE.message(told(&folded)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
-    let text = Renderer::styled().render(&[group]);
+    let renderer = COLUMNS.get().map_or(Renderer::styled(), |&columns| Renderer::styled().term_width(columns));
+    let text = renderer.render(&[group]);
     // The renderer puts an empty "::: " above a source whose path it was given apart from the text.
     let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
     let lines: Vec<_> = text.lines().filter(|line| !is_empty_path(line)).collect();
     lines.join("\n") + "\n\n"
+}
+
+/// A note or a help as it is printed.
+fn told(text: &str) -> String {
+    fitted(&normalize_untrusted_str(text), BEFORE_TEXT)
 }
 
 /// Whether the line that is pointed at says which layer it is.

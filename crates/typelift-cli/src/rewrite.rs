@@ -9,6 +9,7 @@ use typelift::Model;
 use typelift::rewrite::{Script, Site, library};
 
 use crate::batch::{Frame, Inputs};
+use crate::check;
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, Loaded};
@@ -151,6 +152,7 @@ impl Args {
         }
         let (Some(mut model), false) = (model.take(), diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
+            page.said.extend(check::suggestion(input));
             return refused(findings::refused(diagnostics));
         };
         let file = diagnostics.file.clone();

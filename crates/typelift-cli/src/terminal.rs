@@ -41,6 +41,11 @@ impl Terminal {
             anstream::ColorChoice::Auto => AutoStream::choice(&io::stdout()),
             choice => choice,
         };
+        if io::stdout().is_terminal()
+            && let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size()
+        {
+            crate::render::fit_to(columns.into());
+        }
         Self {
             out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
             err: AutoStream::new(io::stderr(), choice),

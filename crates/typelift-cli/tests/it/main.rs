@@ -7,6 +7,7 @@ mod documents;
 mod english;
 mod explain;
 mod files;
+mod fix;
 mod fixtures;
 mod formats;
 mod packaging;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use self::site::{Candidate, Evidence, Site};
 pub(crate) use self::trial::examine;
-use self::trial::{Soundness, key};
-use crate::diagnostic::{About, Code, Diagnostic, Help, Mend, Severity, TextEdit};
+use self::trial::{Key, Soundness, key};
+use crate::diagnostic::{About, Code, Diagnostic, Help, Label, Mend, Severity, TextEdit};
 use crate::graph::{Direction, Model};
 use crate::span::Span;
 use crate::weights::Weights;
@@ -26,6 +26,8 @@ const TRIALS: usize = 40;
 /// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
+/// How many consequences of a finding are shown with it.
+const CONSEQUENCES: usize = 4;
 /// How many possibilities are named where none is certain.
 const NAMED: usize = 4;
 
@@ -35,7 +37,7 @@ const NAMED: usize = 4;
 /// One is certain if with it the finding is gone, nothing new is wrong, no port deviates from what the file declares that did
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
-pub fn mend(model: &Model, found: &mut [Diagnostic]) {
+pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
     if found.iter().all(|it| !is_mendable(it)) {
         return;
     }
@@ -44,12 +46,42 @@ pub fn mend(model: &Model, found: &mut [Diagnostic]) {
         before: Soundness::new(Some(model), found),
         budget: EFFORT.max(LEAST_TRIALS * model.source.len()),
     };
-    for it in found.iter_mut().filter(|it| is_mendable(it)).take(FINDINGS) {
-        let tried = mender.try_all(it);
-        offer(it, tried);
+    let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
+    let mut gone = HashSet::new();
+    for at in places {
+        if gone.contains(&at) {
+            continue;
+        }
+        let (tried, fixed) = mender.try_all(&found[at]);
+        offer(&mut found[at], &model.source, tried);
+        if found[at].edits().is_some() {
+            gone.extend(join(found, at, &fixed));
+        }
     }
+    let mut at = 0..;
+    found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
     // What is certain to be wrong comes before what may follow from it.
     found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
+}
+
+/// Makes one finding of all that goes with the edits of one; gives the positions of the others.
+fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize> {
+    let follows = |&other: &usize| other != at && is_mendable(&found[other]) && fixed.contains(&key(&found[other]));
+    let others: Vec<_> = (0..found.len()).filter(follows).collect();
+    let severity = others.iter().map(|&other| found[other].severity).max();
+    let count = others.len();
+    let labels: Vec<_> = others.iter().filter_map(|&other| Some((found[other].labels.first()?.span, other))).collect();
+    let labels: Vec<_> =
+        labels.into_iter().take(CONSEQUENCES).map(|(span, at)| (span, found[at].message.clone())).collect();
+    let victims: Vec<_> = others.iter().filter_map(|&other| found[other].layer.clone()).collect();
+    let it = &mut found[at];
+    it.severity = it.severity.max(severity.unwrap_or(it.severity));
+    it.labels.extend(labels.into_iter().map(|(span, message)| Label { span, message }));
+    it.victims.extend(victims.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
+    if count > CONSEQUENCES {
+        it.notes.push(format!("{} more findings follow from it", count - CONSEQUENCES));
+    }
+    others
 }
 
 /// Makes the certain edits of a text, one finding after the other, until none is left; gives the text with them, the findings
@@ -102,12 +134,19 @@ fn is_mendable(it: &Diagnostic) -> bool {
 }
 
 /// Puts what was found by trying before what was only thought of.
-fn offer(it: &mut Diagnostic, mends: Vec<Mend>) {
+fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
     match &mends[..] {
         [] => {}
         [only] if only.certain => {
             it.help.retain(|help| !matches!(help, Help::Advice(_) | Help::Add { .. } | Help::AddEdge { .. }));
             it.help.insert(0, Help::Mend(only.clone()));
+            // Where the edits are elsewhere, that is where the mistake is.
+            let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
+            for edit in &only.edits {
+                if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
+                    it.labels.push(Label { span: edit.span, message: "the mistake is here".to_owned() });
+                }
+            }
         }
         // OpenVINO takes the file, so what is merely possible is not worth a word.
         _ if !it.is_error() => {}
@@ -127,11 +166,13 @@ struct Accepted {
     edits: Vec<TextEdit>,
     evidence: Evidence,
     faults: usize,
+    /// The findings that are gone with it.
+    fixed: HashSet<Key>,
 }
 
 impl Mender<'_> {
     /// Tries all candidates for a finding.
-    fn try_all(&mut self, it: &Diagnostic) -> Vec<Mend> {
+    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<Key>) {
         let source = &self.model.source;
         let target = key(it);
         let mut candidates = self.candidates(it);
@@ -156,7 +197,8 @@ impl Mender<'_> {
             self.budget -= source.len();
             let after = Soundness::of(&Arc::new(text), &self.model.weights);
             if after.fixes(&self.before, &target) {
-                accepted.push(Accepted { edits, evidence, faults: after.faults() });
+                let fixed = after.fixed_since(&self.before);
+                accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed });
             }
         }
         if accepted.iter().any(|it| it.evidence < Evidence::Part) {
@@ -169,7 +211,8 @@ impl Mender<'_> {
         let certain = accepted.len() == 1 && accepted.first().is_some_and(is_whole);
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
-        accepted.into_iter().map(|it| Mend::new(source, home, it.edits, certain)).collect()
+        let fixed = accepted.first().map(|it| it.fixed.clone()).unwrap_or_default();
+        (accepted.into_iter().map(|it| Mend::new(source, home, it.edits, certain)).collect(), fixed)
     }
 
     /// What may have been meant where something was found.
@@ -243,6 +286,7 @@ impl Mender<'_> {
         found.extend(site.missing_head());
         found.extend(site.inputs());
         found.extend(site.port_ids());
+        found.extend(site.new_ports());
         if !site.layer.bodies().is_empty() {
             found.extend(site.port_maps());
         }

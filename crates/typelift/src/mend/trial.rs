@@ -102,6 +102,11 @@ impl Soundness {
         self.findings.values().sum::<usize>() + self.deviating.len() + self.unknown.len()
     }
 
+    /// The findings of the text before that are gone here.
+    pub(super) fn fixed_since(&self, before: &Self) -> std::collections::HashSet<Key> {
+        before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
+    }
+
     /// Whether a finding of the text before is gone here, and nothing is wrong that was not before.
     pub(super) fn fixes(&self, before: &Self, target: &Key) -> bool {
         let count = |of: &Self, key: &Key| of.findings.get(key).copied().unwrap_or_default();

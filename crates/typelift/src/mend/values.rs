@@ -98,11 +98,21 @@ impl Site<'_> {
             return Vec::new();
         };
         let now = number(self.layer, "offset").unwrap_or_default();
+        // Equal constants share their bytes.
+        holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
         holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && start != now);
         holes.sort_by_key(|&(start, end)| (Some(end - start) != size, start.abs_diff(now)));
-        let evidence = |fits: bool| if fits { Evidence::Unused } else { Evidence::Part };
+        holes.dedup();
+        let is_taken = |start| places.iter().any(|place| place.0 == start);
+        let evidence = |start, fits: bool| match (fits, is_taken(start)) {
+            (true, false) => Evidence::Unused,
+            (true, true) => Evidence::File,
+            (false, _) => Evidence::Part,
+        };
         let found = holes.into_iter().take(FROM_TABLE);
-        found.map(|(start, end)| Candidate::one(evidence(Some(end - start) == size), span, start.to_string())).collect()
+        found
+            .map(|(start, end)| Candidate::one(evidence(start, Some(end - start) == size), span, start.to_string()))
+            .collect()
     }
 
     /// What layers of the same operation say in an attribute, the most frequent first.

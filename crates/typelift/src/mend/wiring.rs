@@ -314,6 +314,55 @@ pub(super) fn ids(source: &str, graph: &Graph) -> Vec<Candidate> {
 }
 
 impl Site<'_> {
+    /// Ports that edges name and the layer does not have, as the other end of the edge declares them.
+    pub(super) fn new_ports(&self) -> Vec<Candidate> {
+        let own = self.layer.id().0;
+        let mut found = Vec::new();
+        for edge in self.edges() {
+            let (from, to) = (self.graph.layer(LayerId(edge.from.0)), self.graph.layer(LayerId(edge.to.0)));
+            let input = to.and_then(|to| to.inputs().iter().find(|port| port.id() == edge.to.1));
+            let output = from.and_then(|from| from.outputs().iter().find(|port| port.id() == edge.from.1));
+            let (direction, id, ty, content) = match (input, output) {
+                (Some(input), None) if edge.from.0 == own => {
+                    (Direction::Output, edge.from.1, input.declared, input.content)
+                }
+                (None, Some(output)) if edge.to.0 == own => {
+                    (Direction::Input, edge.to.1, output.declared, output.content)
+                }
+                _ => continue,
+            };
+            let Some(precision) = ty.and_then(typelift_promote::ElementType::port_name) else { continue };
+            let dims = xml::declared_dims(self.source(), content);
+            let dims: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
+            let port = format!("<port id=\"{id}\" precision=\"{precision}\">{dims}</port>");
+            found.extend(self.with_port(direction, id, port));
+        }
+        found
+    }
+
+    /// One more port, where its id comes in order.
+    fn with_port(&self, direction: Direction, id: u64, port: String) -> Option<Candidate> {
+        let list = if direction == Direction::Input { "input" } else { "output" };
+        let number =
+            |tag: &Tag| tag.value(self.source(), "id").and_then(|it| it.text(self.source()).trim().parse().ok());
+        let before = self.ports(direction).into_iter().rfind(|tag| number(tag).is_some_and(|it: u64| it < id));
+        let list_tag = self.tags.iter().find(|tag| tag.parent == Some(0) && tag.name.text(self.source()) == list);
+        let (at, text) = match (before, list_tag) {
+            (Some(tag), _) => (self.element(tag).end, port),
+            (None, Some(tag)) if !tag.span.text(self.source()).ends_with("/>") => (tag.span.end, port),
+            _ => {
+                let last = self.tags.iter().rfind(|tag| tag.parent == Some(0)).map(|tag| self.element(tag).end);
+                let at = last.or_else(|| Some(self.tags.first()?.span.end))?;
+                (at, format!("<{list}>{port}</{list}>"))
+            }
+        };
+        let ids = [Direction::Input, Direction::Output].into_iter().flat_map(|it| self.ports(it)).filter_map(number);
+        let mut ids: Vec<u64> = ids.chain([id]).collect();
+        ids.sort_unstable();
+        let evidence = if (0..).zip(&ids).all(|(at, &id)| at == id) { Evidence::Near } else { Evidence::Table };
+        Some(Candidate::one(evidence, Span { start: at, end: at }, text))
+    }
+
     /// Ports of the layer that no edge names, with the ids that edges name and no port has.
     pub(super) fn port_ids(&self) -> Vec<Candidate> {
         let edges = self.edges();
