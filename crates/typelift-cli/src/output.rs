@@ -19,7 +19,7 @@ use crate::terminal::{Page, Terminal};
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
     /// Write the model to this file, or - for standard output; the same file as IN means --in-place. A name without an
-    /// ending or with a slash behind it is a directory, which is created if it does not exist; several models need one
+    /// ending or with a slash after it is a directory, which is created if it does not exist; several models need one
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
     /// Write the model over IN

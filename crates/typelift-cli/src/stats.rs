@@ -19,7 +19,7 @@ use crate::terminal::{self, Format, Page, Terminal};
 /// Count what a model consists of
 ///
 /// Its inputs and outputs with their types, the bytes of its weights by element type, how many of them are stored narrower
-/// than they are computed with, such as f16 behind a Convert to f32, and its tensors and operations by element type. Bodies
+/// than they are computed with, such as f16 after a Convert to f32, and its tensors and operations by element type. Bodies
 /// are included. Types are the inferred ones.
 ///
 /// Several models are counted in parallel and reported in order. A directory means every .xml file below it.

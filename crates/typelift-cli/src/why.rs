@@ -196,7 +196,7 @@ fn summary(derivation: &Derivation, all: bool) -> Vec<String> {
         return lines;
     }
     let mut lines = Vec::new();
-    // Each walks over all that is behind it, so that there must be few of them.
+    // Each walks over all that is after it, so that there must be few of them.
     for step in refused.iter().take(MOST_REFUSED) {
         lines.push(format!("to change for {}:", place(step)));
         for source in step.from.iter().take(MOST_REFUSED) {

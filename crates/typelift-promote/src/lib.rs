@@ -6,7 +6,7 @@
 //!
 //! * [`ElementType`]: the types, with each system's [spellings](Spelling).
 //! * [`openvino`], [`pytorch`], [`paddle`], [`numpy`], [`jax`]: one rule set each, as the packages do it, refusals included.
-//! * [`RuleSet`]: all of them behind one front, for tools that let the user choose.
+//! * [`RuleSet`]: all of them under one front, for tools that let the user choose.
 //! * [`broadcast`]: how shapes come together, [`Dim`] by dim.
 //! * [`fidelity`](fn@fidelity): what a conversion can lose.
 //!

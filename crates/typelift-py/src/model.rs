@@ -239,7 +239,7 @@ impl Model {
         .map_err(|failure: Failure| failure.raise(py))
     }
 
-    /// Lets the ports be written as inferred, and returns what inference finds.
+    /// Writes the ports as inferred, and returns what inference finds.
     fn infer(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.edit(py, |state| {
             state.inferred = typelift::infer(&mut state.model);

@@ -106,7 +106,7 @@ impl Stamp {
 /// As many symbolic links are followed as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// The path behind symbolic links of the file itself.
+/// The path the file has once its symbolic links are followed.
 pub(crate) fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

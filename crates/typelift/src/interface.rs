@@ -244,8 +244,8 @@ impl Model {
         Ok(changed)
     }
 
-    /// Lets the model take another element type at an input and compute what it did: the Parameter gets the type, and one
-    /// Convert behind it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
+    /// Gives an input of the model another element type, and keeps what is computed: the Parameter gets the type, and one
+    /// Convert after it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
     /// OpenVINO's `PrePostProcessor`. Returns what was done; nothing if the input has the type.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ impl Model {
         Ok(self.with_sources(changes))
     }
 
-    /// Lets the model give another element type at an output and compute what it did: one Convert before the Result, which
+    /// Gives an output of the model another element type, and keeps what is computed: one Convert before the Result, which
     /// keeps its name and takes the tensor names over, as with OpenVINO's `PrePostProcessor`. Types must be inferred.
     /// Returns what was done; nothing if the output has the type.
     ///

@@ -84,7 +84,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A constant is one call. Its bytes go behind those that the model has, whose offsets never move.
+//! A constant is one call. Its bytes go after those that the model has, whose offsets never move.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;

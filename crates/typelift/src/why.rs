@@ -295,7 +295,7 @@ struct Scope<'a> {
 
 struct Search<'a> {
     scopes: Vec<Scope<'a>>,
-    /// The scope behind each door.
+    /// The scope that each door leads to.
     doors: HashMap<Door, usize>,
     /// The step of each tensor that was reached.
     indices: HashMap<(usize, Output), usize>,

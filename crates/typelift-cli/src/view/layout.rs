@@ -117,7 +117,7 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, us
     let mut ready: Vec<usize> = (0..count).rev().filter(|&at| waits[at] == 0).collect();
     let mut first = 0;
     while order.len() < count {
-        // In a circle one box has to come first.
+        // In a cycle one box has to come first.
         let at = ready.pop().unwrap_or_else(|| {
             while position[first] != usize::MAX {
                 first += 1;

@@ -101,7 +101,7 @@ impl Group<'_> {
         }
     }
 
-    /// The type that the inputs are to have, and the rule that says so; `None` where they are well as they are.
+    /// The target type and the rule that chose it; `None` if the inputs already agree.
     pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, NoCommonType> {
         let required = |ty| self.required(rules, ty);
         let types = self.inputs.iter().map(|&input| self.element_type(input));

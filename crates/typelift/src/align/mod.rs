@@ -52,7 +52,7 @@ struct Aligner {
     weights: Weights,
     /// The graph that inference is in.
     scope: Scope,
-    /// Those around it, outermost first.
+    /// The enclosing scopes, outermost first.
     outer: Vec<Scope>,
     /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
     alone: BTreeMap<Place, Alignments>,

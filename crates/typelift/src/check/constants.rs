@@ -123,7 +123,9 @@ impl<'a> Check<'a> {
         let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
         let lint = Diagnostic::new(Code::UnreferencedWeights, message);
         let lint = match first.after {
-            Some(layer) => lint.at(self.locate(layer, "data", "offset"), "after this constant come bytes of none"),
+            Some(layer) => {
+                lint.at(self.locate(layer, "data", "offset"), "the bytes after this constant belong to none")
+            }
             None => lint.at(
                 xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
                 "the weights begin with bytes of no constant",

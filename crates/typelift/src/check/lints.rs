@@ -212,7 +212,7 @@ impl<'a> Check<'a> {
             return;
         }
         let message = format!(
-            "the state `{}` of `{}` starts as {}{} and goes on as {}{}",
+            "the state `{}` of `{}` is {}{} in the first iteration and {}{} in the next",
             parameter.name(),
             layer.name(),
             start.element_type(),

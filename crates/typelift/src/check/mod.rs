@@ -1,4 +1,4 @@
-//! What OpenVINO takes in silence although it is surely or probably not what was meant, and what the file demands.
+//! What OpenVINO accepts silently but is probably a mistake, and what the file demands.
 
 mod causes;
 mod constants;
@@ -92,7 +92,7 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
     found
 }
 
-/// One warning for each operation that OpenVINO does not have: without an extension that brings it, the model does not load.
+/// One warning for each operation that OpenVINO does not have: without an extension that provides it, the model does not load.
 #[must_use]
 pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
@@ -383,7 +383,7 @@ impl<'a> Check<'a> {
             };
             lint = lint.at(span, label);
             if places.len() > 1 {
-                lint = lint.note(format!("{} layers are like it", places.len()));
+                lint = lint.note(format!("{} similar layers", places.len()));
             }
             self.diagnostics.push(lint.help(stranger.help));
         }

@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
                 _ => continue,
             };
             let message = format!("Parameter {id} `{}` of `{}` {fault}", parameter.name(), body.name());
-            self.port_map_lint(layer, id, message, "OpenVINO takes it in silence", help.to_owned());
+            self.port_map_lint(layer, id, message, "OpenVINO accepts it silently", help.to_owned());
         }
     }
 

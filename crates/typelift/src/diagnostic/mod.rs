@@ -28,7 +28,7 @@ pub use help::{Help, Owner};
 pub enum Severity {
     /// Worth knowing; nothing is wrong.
     Note,
-    /// OpenVINO takes it in silence, and it is surely or probably not what was meant.
+    /// OpenVINO accepts it silently, but it is probably a mistake.
     Warning,
     /// OpenVINO refuses the model.
     Error,
@@ -301,7 +301,7 @@ pub enum Remedy {
     OtherRules(Vec<OtherRules>),
     /// Writing the model for the release that was asked for ([`retarget`](crate::Model::retarget)).
     Retarget,
-    /// Converting an input behind its Parameter instead of giving all that follows its type
+    /// Converting an input after its Parameter instead of giving all that follows its type
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
     /// Letting layers keep their types where the model gets others: their paths, as
@@ -321,7 +321,7 @@ impl Remedy {
                 Some(format!("let {} keep their types", list(layers, "and")))
             }
             Self::ConvertInput => {
-                Some("convert the input behind its Parameter: what follows computes as before".to_owned())
+                Some("convert the input after its Parameter: what follows computes as before".to_owned())
             }
         }
     }

@@ -111,7 +111,7 @@ pub struct Change {
     pub kind: ChangeKind,
     /// The layer, as the second model has it; a removed one as the first model has it.
     pub layer: LayerRef,
-    /// Its name behind the bodies around it: `loop/body/x`, as [`Model::find`] takes it.
+    /// Its name after the bodies around it: `loop/body/x`, as [`Model::find`] takes it.
     pub path: String,
     /// Its operation as the file spells it.
     pub operation: String,

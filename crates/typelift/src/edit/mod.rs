@@ -248,7 +248,7 @@ impl Edit<'_> {
         self.graph.feed_all(wires)
     }
 
-    /// Lets a layer be an operation of another name or operation set, with the attributes and inputs that it has. Its
+    /// Gives a layer an operation of another name or operation set, with the attributes and inputs that it has. Its
     /// outputs follow if that operation takes them; [`infer`](crate::infer()) says why if it does not.
     ///
     /// # Errors
@@ -459,7 +459,7 @@ impl Edit<'_> {
         self.weights
     }
 
-    /// Adds bytes of constants behind all that the weights have, and gives their offset. Equal bytes are stored once.
+    /// Adds bytes of constants after all that the weights have, and gives their offset. Equal bytes are stored once.
     ///
     /// # Examples
     /// ```

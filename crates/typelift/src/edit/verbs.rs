@@ -45,7 +45,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Lets a layer do something else with other inputs. It keeps its id, its place in the file, its name unless `new` has
+    /// Makes a layer do something else with other inputs. It keeps its id, its place in the file, its name unless `new` has
     /// one, its metadata, its bodies, the names of its outputs and whatever uses them. What stays the same of its text keeps
     /// its bytes.
     ///
@@ -94,7 +94,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Adds a layer whose first input is `tensor`, with `others` behind it, and redirects every consumer that the tensor had
+    /// Adds a layer whose first input is `tensor`, with `others` after it, and redirects every consumer that the tensor had
     /// to the first output of the new layer. If a Result is one of them, the names of the tensor move too, unless it comes
     /// out of a Parameter: inputs and outputs keep their names.
     ///
@@ -116,7 +116,7 @@ impl Edit<'_> {
         self.insert(tensor, new, others, &consumers)
     }
 
-    /// Adds a layer whose first input is the tensor that feeds `input`, with `others` behind it, and feeds `input` from its
+    /// Adds a layer whose first input is the tensor that feeds `input`, with `others` after it, and feeds `input` from its
     /// first output. Names move as with [`insert_after`](Self::insert_after).
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Edit<'_> {
     }
 
     /// Adds a constant, its values in little-endian bytes as OpenVINO stores them, and gives its tensor. Equal bytes are
-    /// stored once, behind all that the weights have.
+    /// stored once, after all that the weights have.
     ///
     /// # Errors
     /// [`EditError::WrongLength`]; [`EditError::NoWeights`] if the model has constants and their bytes are not there.
@@ -231,7 +231,7 @@ impl Edit<'_> {
         self.constant(T::TYPE, dims, &bytes)
     }
 
-    /// Lets a constant hold something else. The bytes that it had stay in the weights: others may use them.
+    /// Gives a constant other values. The bytes that it had stay in the weights: others may use them.
     ///
     /// # Errors
     /// As [`constant`](Self::constant); [`EditError::NoLayer`].

@@ -143,7 +143,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Gives a layer that many inputs: the first ones stay, others go or come behind them.
+    /// Gives a layer that many inputs: the first ones stay, others go or come after them.
     pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
         let Some(node) = self.node(id) else { return };
         let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
@@ -169,7 +169,7 @@ impl Graph {
         id
     }
 
-    /// The name, or with a number behind it the first one that no layer has.
+    /// The name, or with a number after it the first one that no layer has.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
         let is_taken = |name: &str| self.storage.node_weights().any(|layer| *layer.name == *name);

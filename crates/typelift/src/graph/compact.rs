@@ -48,7 +48,7 @@ impl Graph {
         }
     }
 
-    /// Lets constants have their bytes elsewhere.
+    /// Points constants at other bytes.
     fn move_constants(&mut self, place: &impl Fn(Range) -> Option<u64>) {
         for layer in self.storage.node_weights_mut() {
             let moved = range_of(layer).and_then(|range| place(range).filter(|&start| start != range.0));

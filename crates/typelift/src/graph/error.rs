@@ -74,7 +74,7 @@ pub enum EditError {
         found: u64,
     },
     /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
-    #[error("the weights of the model are not there, so no constant can be added behind them")]
+    #[error("the weights of the model are not there, so no constant can be added after them")]
     NoWeights,
     /// A layer keeps the bodies that it has: one that is there does not get other ones.
     #[error("layer {0} keeps its bodies; add a layer for other ones")]

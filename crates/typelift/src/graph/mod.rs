@@ -267,7 +267,7 @@ impl Graph {
         edges.filter(|edge| !edge.weight().gone).filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
     }
 
-    /// The port behind an output.
+    /// The port of an output.
     pub fn output(&self, output: Output) -> Option<&OutputPort> {
         self.layer(output.layer)?.outputs.get(output.port)
     }
@@ -352,7 +352,7 @@ impl Graph {
         nodes.into_iter().map(|node| self.storage[node].id).collect()
     }
 
-    /// Whether every layer is behind those that feed it as it is: files list producers first, as a rule.
+    /// Whether every layer is after those that feed it as it is: files list producers first, as a rule.
     fn is_in_order(&self) -> bool {
         // What came last is looked at first.
         self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)

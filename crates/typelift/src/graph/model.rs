@@ -100,7 +100,7 @@ pub(crate) struct Demands {
     /// No port has an open dim. One of an open shape has no dims then.
     pub(crate) fixed_dims: bool,
     /// The `<net …>` tag is within the first bytes of the text, as many as [`OPENING`](crate::xml::OPENING), and the model
-    /// ends behind them.
+    /// ends after them.
     pub(crate) opening: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which inputs are to have which type.
+//! The target types of inputs.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use crate::graph::LayerId;
 
-/// Which inputs of the layers of one graph are to have which type.
+/// The target types of inputs of the layers of one graph.
 pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 
 /// The inputs of one layer that get another type.

@@ -89,17 +89,17 @@ pub(crate) struct Walk<'a> {
     source: Arc<String>,
     evaluator: Evaluator,
     version: IrVersion,
-    /// Who gives inputs other types.
+    /// Overrides the element types of inputs.
     retyper: Option<&'a mut dyn Retyper>,
     /// Whether a port keeps what it says where less than that can be found.
     trusts_ports: bool,
     /// The graph being walked.
     scope: Scope,
-    /// Those around it, outermost first.
+    /// The enclosing scopes, outermost first.
     outer: Vec<Scope>,
     /// What the latest ReadValue says of each variable.
     variables: HashMap<String, TensorType>,
-    /// What is kept of the runs of each body.
+    /// Cached results per body.
     runs: BTreeMap<Place, Run>,
     /// Layers that were not aligned because a type that comes in is not known.
     undecided: Vec<LayerRef>,
@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the rule of a layer that has bodies gives, with what is inside of them inferred.
+    /// Infers the bodies of a layer, then applies its rule.
     ///
     /// # Errors
     /// What is wrong with the layer, or in its bodies.
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is kept of the runs of a body of a layer of the graph being walked.
+    /// The cached results of a body of a layer of the graph being walked.
     fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
         self.runs.entry(self.scope.place.body(owner.id, body)).or_default()
     }

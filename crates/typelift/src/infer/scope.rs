@@ -46,7 +46,7 @@ impl Scope {
     }
 }
 
-/// What is kept of the runs of a body.
+/// The cached results of a body.
 #[derive(Default)]
 pub(crate) struct Run {
     /// What the last run found, or the first one with errors.

@@ -90,7 +90,7 @@ impl Walk<'_> {
 }
 
 /// Another value of one of some attributes, with which the outputs of a layer are what its ports declare:
-/// `axis="0": the output is [2] then, as its port declares`.
+/// `axis="0": that gives [2], the shape its port declares`.
 fn find_value(
     source: &str,
     subject: &Subject,
@@ -105,7 +105,7 @@ fn find_value(
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
                 let shape = outputs.first().map(|output| output.shape.to_string()).unwrap_or_default();
                 return Some(format!(
-                    "{}=\"{value}\": the output is {shape} then, as its port declares",
+                    "{}=\"{value}\": that gives {shape}, the shape its port declares",
                     attribute.name
                 ));
             }

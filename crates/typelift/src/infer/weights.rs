@@ -43,7 +43,7 @@ fn place(constant: &Layer) -> Option<(u64, u64)> {
     offset.zip(size)
 }
 
-/// Whether any constant has bytes behind the end of the weights, which nearly always none has.
+/// Whether any constant has bytes past the end of the weights, which nearly always none has.
 fn reach_beyond(model: &Model, length: u64) -> bool {
     let mut pending = vec![&model.graph];
     while let Some(graph) = pending.pop() {

@@ -126,7 +126,7 @@ pub(super) fn widen(from: ElementType, to: ElementType, bytes: &[u8]) -> Option<
     Some(out)
 }
 
-/// The values of a block, zeros behind them, and how many they are.
+/// The values of a block, zeros after them, and how many they are.
 fn floats(block: &[u8]) -> ([f32; BLOCK], usize) {
     let mut values = [0.0; BLOCK];
     for (value, bytes) in values.iter_mut().zip(block.chunks_exact(4)) {

@@ -152,7 +152,7 @@ impl Builder<'_> {
             (Some(LayerKind::Parameter), None) => {
                 return Err(self
                     .error(&line.span, "a Parameter needs its type")
-                    .with_help("write ` : f32[1,3]` behind it"));
+                    .with_help("write ` : f32[1,3]` after it"));
             }
             (Some(LayerKind::Parameter), Some(output)) => {
                 let shape = output.shape.clone().unwrap_or_else(Shape::dynamic);

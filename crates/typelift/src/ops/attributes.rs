@@ -74,7 +74,7 @@ impl Attr {
         self
     }
 
-    /// Reads what `text` says, lists into `lists`, and gives it with whether OpenVINO's reader ignores some of it in silence.
+    /// Reads what `text` says, lists into `lists`, and gives it with whether OpenVINO's reader silently ignores some of it.
     ///
     /// # Errors
     /// The reason why the reader refuses it.
@@ -107,7 +107,7 @@ impl Attr {
         }
     }
 
-    /// Why a text that OpenVINO's reader takes in silence is odd.
+    /// Why a text that OpenVINO's reader accepts silently is odd.
     #[cold]
     pub(crate) fn oddity(&self, text: &str) -> Fault {
         let (code, message) = match self.kind {
@@ -237,7 +237,7 @@ impl Attr {
 
 /// What is wrong with the text of an attribute.
 pub(crate) enum Finding {
-    /// OpenVINO takes it in silence, and ignores some of it.
+    /// OpenVINO accepts it and silently ignores some of it.
     Odd(Fault),
     /// OpenVINO refuses it.
     Refused(Fault),

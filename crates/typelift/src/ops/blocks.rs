@@ -49,7 +49,7 @@ fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fau
 /// What DepthToSpace and SpaceToDepth work on.
 struct DepthBlocks<'a> {
     dims: &'a [Dim],
-    /// The length of a block on each axis behind the depth.
+    /// The length of a block on each axis after the depth.
     size: i64,
     /// How many elements of such a block go into the depth.
     elements: i64,
@@ -61,7 +61,7 @@ impl<'a> DepthBlocks<'a> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };
         let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
-            let message = format!("`{}` needs axes behind batch and depth, and gets the shape {data}", cx.layer.ty());
+            let message = format!("`{}` needs axes after batch and depth, and gets the shape {data}", cx.layer.ty());
             return Err(Fault::shapes(&[0], message));
         };
         let size = cx.int("block_size")?;
@@ -121,7 +121,7 @@ fn batch_blocks<'a>(cx: &Context<'a>, roles: [&str; 3]) -> Result<(Option<&'a [D
     }
     let data = cx.shape(0);
     if data.rank().is_some_and(|rank| rank < 2) {
-        return Err(Fault::shapes(&[0], format!("the data of `{}` needs axes behind the batch", cx.layer.ty())));
+        return Err(Fault::shapes(&[0], format!("the data of `{}` needs axes after the batch", cx.layer.ty())));
     }
     Ok((data.dims(), list))
 }

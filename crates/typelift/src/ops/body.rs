@@ -349,8 +349,7 @@ impl Joints {
         match cx.inputs.len() {
             count if count == expected => Ok(()),
             count => {
-                let message =
-                    format!("`{}` has {count} inputs, and its port map makes use of {expected}", cx.layer.ty());
+                let message = format!("`{}` has {count} inputs, but its port map uses {expected}", cx.layer.ty());
                 Err(invalid(message).help("map every input to a Parameter of the body, or take its edge out"))
             }
         }

@@ -186,7 +186,7 @@ pub(crate) trait Surroundings {
         self.bounds(graph, tensor)
     }
 
-    /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
+    /// Notes something odd that OpenVINO accepts silently; the code must be that of a warning.
     fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
     /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
@@ -463,7 +463,7 @@ impl<'a> Context<'a> {
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
         let read = |length| self.weights().read(offset, length);
-        // The bytes behind the end of the weights are not known.
+        // The bytes past the end of the weights are not known.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
@@ -564,7 +564,7 @@ impl<'a> Context<'a> {
         self.around.body_bounds(self.attributes.layer, body, graph, tensor)
     }
 
-    /// Notes something odd that OpenVINO takes in silence; the code must be that of a warning.
+    /// Notes something odd that OpenVINO accepts silently; the code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
         let (graph, id) = (self.graph(), self.layer.id);
@@ -579,7 +579,7 @@ fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     }
     let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
     let count = values.len();
-    // What is behind the bytes is not known.
+    // What is after the bytes is not known.
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 

@@ -152,7 +152,7 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
     let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank - pairs)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = vec![false; rank];
     match axes.iter().find(|&&axis| std::mem::replace(&mut seen[axis], true)) {
-        Some(axis) => Err(Fault::value(&[1], format!("axis {axis} is to be transformed twice"))),
+        Some(axis) => Err(Fault::value(&[1], format!("axis {axis} appears twice"))),
         None => Ok(Some(axes)),
     }
 }

@@ -70,7 +70,7 @@ impl Release {
     pub const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
 
     /// The first release that recognizes IR whatever its first 512 bytes are. Earlier ones look there for the whole `<net …>`
-    /// tag, and want the text to go on behind them.
+    /// tag, and want the text to go on after them.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
 
     /// The first release that reads an element type.
@@ -235,7 +235,7 @@ impl fmt::Display for Release {
 impl FromStr for Release {
     type Err = UnknownRelease;
 
-    /// Reads `2023.3`; a patch number behind it does not count.
+    /// Reads `2023.3`; a patch number after it does not count.
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
         let unknown = || UnknownRelease(text.to_owned());
         let mut parts = text.split('.');

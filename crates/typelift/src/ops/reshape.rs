@@ -341,5 +341,5 @@ fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {
 fn not_a_permutation(order: &[i64]) -> Fault {
     let order = order.iter().take(16).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let message = format!("the order of `Transpose` is {order}, which does not name every axis once");
-    Fault::value(&[1], message).rule("negative axes are not taken here")
+    Fault::value(&[1], message).rule("the axis must not be negative")
 }

@@ -81,7 +81,7 @@ fn check_updates<'a>(
     }
     let (expected, updates): (Shape, Shape) = (expected.copied().collect(), updates.iter().copied().collect());
     let message = format!("the updates of `{}` have the shape {updates}, not {expected}", cx.layer.ty());
-    Err(Fault::shapes(&[0, 1, 2], message).rule("they are laid out as the places they go to"))
+    Err(Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the places that they replace"))
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {

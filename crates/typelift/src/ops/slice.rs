@@ -332,7 +332,7 @@ impl Masks {
     /// How many of the axes the ellipsis stands for that is in the place of range `position` of `count`.
     fn hidden(&self, position: usize, axes: usize, count: usize, knows_begin: bool) -> usize {
         let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
-        // OpenVINO sees new axes behind an ellipsis only where it knows begin.
+        // OpenVINO sees new axes after an ellipsis only where it knows begin.
         let behind = (position + 1..count).filter(|&other| !(knows_begin && is_set(&self.new_axis, other))).count();
         axes.saturating_sub(behind + before)
     }

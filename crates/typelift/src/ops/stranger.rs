@@ -15,7 +15,7 @@ pub(crate) struct Stranger {
     pub(crate) help: String,
 }
 
-const EXTENSION: &str = "load the extension that brings it; without one, OpenVINO refuses the model";
+const EXTENSION: &str = "load the extension that provides it; without one, OpenVINO refuses the model";
 
 const OWN_SET: &str = "write an operation that OpenVINO has; if an extension brings this one, write the version that the extension gives it";
 

@@ -55,7 +55,7 @@ impl From<RuleSet> for Align {
 ///
 /// [`Align::Declared`] gives inputs the type with which the layer makes what its own output ports declare. Where that does
 /// not depend on the type, as in comparisons, it is the one that takes the fewest Converts, and constants follow the tensors
-/// that they meet. There is one Convert behind the tensor that is odd; a Convert of the file whose `destination_type` is wrong
+/// that they meet. There is one Convert after the tensor that is odd; a Convert of the file whose `destination_type` is wrong
 /// is corrected instead. A floating-point number never becomes an integer, an index or a truth value: that is an error.
 ///
 /// [`Align::Rules`] puts a Convert in front of each input that has another type than [`RuleSet::promote_all`] gives the tied
@@ -312,7 +312,7 @@ impl Converter {
     }
 }
 
-/// The name, or with a number behind it the first one that no layer has.
+/// The name, or with a number after it the first one that no layer has.
 pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);

@@ -46,7 +46,7 @@ pub struct Change {
     pub source: Option<LayerRef>,
     /// Where the file has the layer, or its source if it is new.
     span: Option<Span>,
-    /// The constant behind which a Convert was put that can lose something. Few have one.
+    /// The constant after which a Convert was put that can lose something. Few have one.
     constant: Option<Box<Constant>>,
 }
 
@@ -65,7 +65,7 @@ impl Change {
         fidelity(self.from, self.to)
     }
 
-    /// What happens to the values, where a Convert that can lose something was put behind a constant that can be read.
+    /// What happens to the values, where a Convert that can lose something was put after a constant that can be read.
     #[must_use]
     pub fn audit(&self) -> Option<&Audit> {
         self.constant.as_deref().map(|constant| &constant.audit)
@@ -229,7 +229,7 @@ pub const PASSES: &[Pass] =
 /// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
 /// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
 /// One whose type is dynamic stays, and an output that nothing uses gets no Convert. Values pass a Convert and not a
-/// ConvertPromoteTypes, so shapes that are computed behind it can become better known.
+/// ConvertPromoteTypes, so shapes that are computed after it can become better known.
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
@@ -253,7 +253,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: false })),
 };
 
-/// Removes each Convert whose values another tensor already holds in its type, and lets the others start as early as
+/// Removes each Convert whose values another tensor already holds in its type, and makes the others start as early as
 /// they can: `f16 → f32 → f16` is nothing, `i8 → i32 → i64` is `i8 → i64`, and of two Converts of a tensor to one type one
 /// stays. What comes out is the same for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that can
 /// lose something on the way is never passed over. Converts that feed a Result stay as in [`ELIMINATE_NOOP_CONVERTS`],
@@ -264,7 +264,7 @@ pub const ELIMINATE_CONVERTS: Pass = Pass {
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: true })),
 };
 
-/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number behind it: what
+/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number after it: what
 /// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
 pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
@@ -370,7 +370,7 @@ impl Changes {
         if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
     }
 
-    /// Lets the Parameters of a body say the types that they are given: OpenVINO reads a body before it knows them, and
+    /// Gives the Parameters of a body the types that come in: OpenVINO reads a body before it knows them, and
     /// what made the types agree that were declared can be gone.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
@@ -388,7 +388,7 @@ impl Changes {
         Ok(())
     }
 
-    /// None yet, of a model with these weights.
+    /// An empty list for a model with these weights.
     pub(crate) fn of(weights: &Weights) -> Self {
         Self { weights: weights.clone(), ..Self::default() }
     }

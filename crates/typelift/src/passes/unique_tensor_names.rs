@@ -36,7 +36,7 @@ fn rename(graph: &mut Edit<'_>, taken: &mut HashSet<String>) -> Result<(), EditE
     Ok(())
 }
 
-/// The name, or with the first number behind it that makes it one that nothing has.
+/// The name, or with the first number after it that makes it one that nothing has.
 fn claim(name: &str, taken: &mut HashSet<String>) -> String {
     if taken.insert(name.to_owned()) {
         return name.to_owned();

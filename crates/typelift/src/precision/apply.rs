@@ -73,7 +73,7 @@ impl Values {
     }
 }
 
-/// Lets a constant hold converted values.
+/// Gives a constant converted values.
 pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
     let (ty, size) = (values.element_type(), values.len());
     let offset = graph.add_made_bytes(Arc::new(values));

@@ -120,7 +120,7 @@ impl Constant {
 impl Like {
     /// Why a constant with these losses stays; `None` if it is compressed.
     fn objection(self, audit: &Audit, to: ElementType) -> Option<Reason> {
-        /// Of so many values at most, less than all may be out of range.
+        /// Of at most this number of values, less than all may be out of range.
         const SHARE: f64 = 0.75;
         let slack = if to == ElementType::Bf16 { 8.0 } else { 1.0 };
         let (rejected, is_single) = (audit.tiny + audit.beyond, audit.values == 1);

@@ -15,7 +15,7 @@ impl Model {
     /// shares its bytes keeps them. `name` is a path as [`find`](Self::find) takes it. Returns what was done, with an audit
     /// of the values; nothing if the constant has the type.
     ///
-    /// [`infer`](crate::infer()) then carries the type on, or [`infer_aligned`](crate::infer_aligned) puts a Convert behind it
+    /// [`infer`](crate::infer()) then carries the type on, or [`infer_aligned`](crate::infer_aligned) puts a Convert after it
     /// where the file needs the type that it had.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl Kept {
         self.layers.get(place).is_some_and(|layers| layers.contains(&layer))
     }
 
-    /// Lets a layer keep its types, whatever its constants do.
+    /// Makes a layer keep its types, whatever its constants do.
     pub fn insert(&mut self, place: &Place, layer: LayerId) {
         self.layers.entry(place.clone()).or_default().insert(layer);
     }

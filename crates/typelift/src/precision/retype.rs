@@ -108,7 +108,7 @@ impl Borders {
         Ok(convert.output(0))
     }
 
-    /// Lets the output of the model that a Convert stands before keep its names.
+    /// Keeps the names of the model's output that comes after a Convert.
     fn move_names(&self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
         graph.move_names(tensor, made)?;
         // In version 10, the name of an output is that of the layer before the Result.

@@ -81,7 +81,7 @@ pub(super) fn constant(
 }
 
 impl Build<'_, '_> {
-    /// Lets `root` become the layer of a term, or gives the tensor that takes its place.
+    /// Makes `root` the layer of a term, or gives the tensor that takes its place.
     pub(super) fn build_root(
         &mut self,
         term: usize,

@@ -16,7 +16,7 @@ use crate::weights::Weights;
 /// Why an expression has no values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
-    /// A name in it stands for nothing in this match.
+    /// A name in it means nothing in this match.
     Absent,
     Reason(String),
 }

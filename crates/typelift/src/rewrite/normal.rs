@@ -66,7 +66,7 @@ impl Form {
 }
 
 impl Subject<'_> {
-    /// The ways to see a tensor as a chain, with at most so many parts that are not constant, the ones with the fewest
+    /// The ways to see a tensor as a chain, with a limited number of parts that are not constant, the ones with the fewest
     /// layers first.
     pub(super) fn forms(&self, kind: ChainKind, tensor: Output, most: usize) -> Vec<Form> {
         let mut forms: Vec<(Form, usize)> = vec![(Form::closed(tensor), 0)];

@@ -222,7 +222,7 @@ impl Match {
     /// The tensor of a name.
     ///
     /// # Errors
-    /// The match does not have that name, or it stands for constants that were computed.
+    /// The match does not have that name, or it means constants that were computed.
     pub fn tensor(&self, name: &str) -> Result<Output, UnknownName> {
         let known = || self.tensors.iter().filter(|tensor| tensor.1.is_some()).map(|(name, ..)| format!("`{name}`"));
         let error = |reason| UnknownName { reason, known: known().collect() };

@@ -161,7 +161,7 @@ fn goes_on(line: &str, after: &str) -> bool {
 }
 
 impl Script {
-    /// Adds rules behind those of the script.
+    /// Adds rules after those of the script.
     #[must_use]
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.extend(rules);
@@ -363,7 +363,7 @@ fn text_of(error: EditError) -> String {
     error.to_string()
 }
 
-/// A name and the colon behind it, which may follow without a space.
+/// A name and the colon after it, which may follow without a space.
 fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
     let name = cursor.name("a name")?;
     if cursor.eat(":") {

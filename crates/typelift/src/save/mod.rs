@@ -248,7 +248,7 @@ fn replace_one(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     single.replace(path)
 }
 
-/// Where a model goes, behind symbolic links.
+/// Where a model goes, symbolic links followed.
 struct Destination {
     /// The path as it was given.
     given: PathBuf,

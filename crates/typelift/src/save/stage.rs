@@ -414,7 +414,7 @@ fn sweep(folder: &Folder) -> bool {
     true
 }
 
-/// Lets every directory be searched again.
+/// Forgets which directories were searched.
 #[cfg(test)]
 pub(super) fn forget_sweeps() {
     running().swept.clear();

@@ -417,7 +417,7 @@ fn one_hot(m: &Match) -> Written {
     Ok(format!("OneHot-1({indices}, d, on, off) {{axis=$a}}"))
 }
 
-/// The first revision does not cut: negative pads become a slice behind the others.
+/// The first revision does not cut: negative pads become a slice after the others.
 fn pad(m: &Match, value: &str) -> Written {
     let (begin, end) = (integers(m, "b"), integers(m, "e"));
     let cuts = |pads: &Option<Vec<i64>>| pads.as_ref().is_none_or(|pads| pads.iter().any(|&pad| pad < 0));

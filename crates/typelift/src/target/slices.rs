@@ -37,7 +37,7 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     }
 }
 
-/// What a pooling that rounds up makes, less the windows that begin behind the elements and the padding before them, as
+/// What a pooling that rounds up makes, less the windows that begin after the elements and the padding before them, as
 /// PyTorch rounds.
 pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     let rank = rank(m, "x")?;

@@ -527,7 +527,7 @@ fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the system copy, which can share blocks instead; how far it came.
+/// Has the system copy, which can share blocks instead; returns how far it came.
 #[cfg(target_os = "linux")]
 fn copy_in_system(from: &File, length: u64, to: &File) -> u64 {
     let mut done = 0;

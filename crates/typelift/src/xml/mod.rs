@@ -297,7 +297,7 @@ fn is_worth_two_threads(length: usize) -> bool {
 }
 
 /// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
-/// to go on behind them.
+/// to go on after them.
 pub(crate) const OPENING: usize = 512;
 
 /// What comes before the root.

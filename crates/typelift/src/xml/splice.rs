@@ -54,7 +54,7 @@ struct Part<'g> {
     removed: &'g [Span],
 }
 
-/// The source as far as it is divided into parts, and what is behind them.
+/// The source as far as it is divided into parts, and what is after them.
 struct Division<'g> {
     parts: Vec<Part<'g>>,
     /// How long a part is at least, the last one aside.
@@ -64,7 +64,7 @@ struct Division<'g> {
 }
 
 impl<'g> Division<'g> {
-    /// Divides the source behind layers and edges.
+    /// Divides the source after layers and edges.
     fn divide(mut self, model: &'g Model, layers: &'g [&'g Layer], added: &'g [Edge<'g>]) -> Vec<Part<'g>> {
         let graph = &model.graph;
         let mut done = 0;
@@ -252,7 +252,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Lets the root say the version of the format.
+    /// Writes the version of the format into the root.
     fn version(&mut self, model: &Model) {
         let number = model.version.number();
         let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
@@ -461,7 +461,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Lets the `<rt_info>` of a layer or a port be another one.
+    /// Replaces the `<rt_info>` of a layer or a port.
     fn metadata(&mut self, written: Span, wanted: Option<&str>) {
         match wanted {
             Some(wanted) if wanted == written.text(self.source) => {}
@@ -473,7 +473,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Lets the attributes of `<data>` be those of the layer.
+    /// Brings the attributes of `<data>` up to those of the layer.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
         for attribute in layer.attributes.iter() {
             self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
@@ -487,7 +487,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Lets the ports in `<input>` be those of the layer.
+    /// Brings the ports in `<input>` up to those of the layer.
     fn inputs(
         &mut self,
         tokens: &mut Tokens<'a>,
@@ -527,7 +527,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Lets the ports in `<output>` be those of the layer.
+    /// Brings the ports in `<output>` up to those of the layer.
     fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
         let mut outputs = layer.outputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
@@ -577,7 +577,7 @@ impl<'a> Splice<'a> {
             && declares(self.source, declared, content, output)
     }
 
-    /// Lets a port say the type and the dims of `output`, and its metadata be `metadata`, if any is given.
+    /// Writes the type and the dims of `output` into a port, and `metadata`, if any is given.
     fn port(
         &mut self,
         tokens: &mut Tokens<'a>,
@@ -652,7 +652,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Lets an attribute say `value`, or takes it out.
+    /// Sets an attribute to `value`, or removes it.
     fn attribute(
         &mut self,
         tokens: &Tokens<'a>,

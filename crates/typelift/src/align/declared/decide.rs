@@ -14,7 +14,7 @@ use crate::infer;
 use crate::kernel;
 use crate::ops::{AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
-/// A layer whose inputs are being looked at, with the types that they are to have so far.
+/// A layer whose inputs are being looked at, with their target types so far.
 pub(super) struct Case<'a> {
     pub(super) scope: usize,
     pub(super) layer: &'a Layer,

@@ -2,7 +2,7 @@
 //!
 //! One walk gives every tensor its type as if each repair before it had been made. A layer that refuses its inputs, or
 //! makes something else than its ports declare, asks for other types; the types are then given where they are odd: by an
-//! attribute that says the wrong one, by the Parameter of a body, or by a Convert directly behind the tensor.
+//! attribute that says the wrong one, by the Parameter of a body, or by a Convert directly after the tensor.
 
 mod decide;
 mod scope;

@@ -220,7 +220,7 @@ pub(crate) fn depth_to_space(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     reordered(&cut, &[0, depth_at].into_iter().chain(beside).collect::<Vec<_>>())?.reshaped(inferred_dims(evaluation)?)
 }
 
-/// SpaceToDepth: the elements of each block go behind each other in the depth.
+/// SpaceToDepth: the elements of each block follow each other in the depth.
 pub(crate) fn space_to_depth(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let data = inputs.first()?;
     let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;

@@ -327,7 +327,7 @@ impl Parser<'_> {
         self.compute(start..self.cursor.at, Function::Slice, of)
     }
 
-    /// The operands of a function, from behind its parenthesis.
+    /// The operands of a function, from after its parenthesis.
     pub(super) fn function(
         &mut self,
         start: usize,

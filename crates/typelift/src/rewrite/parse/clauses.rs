@@ -13,7 +13,7 @@ use crate::rewrite::term::{Definition, FUNCTIONS, Name};
 pub(super) struct Clauses {
     pub(super) pattern: Range<usize>,
     pub(super) replacement: Option<Range<usize>>,
-    /// What is behind `where`: names, and what each is.
+    /// What follows `where`: names, and what each is.
     pub(super) definitions: Vec<(Vec<String>, Range<usize>)>,
     pub(super) condition: Option<Range<usize>>,
 }

@@ -7,7 +7,7 @@ use crate::notation::{NotationError, attribute_value, closest, word};
 use crate::ops::{self, AttrKind};
 use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Rest, TermKind};
 
-/// An operation as it is written, with the marks behind it.
+/// An operation as it is written, with the marks after it.
 struct Head {
     text: String,
     is_quoted: bool,
@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of an operation up to behind its parenthesis, if this is one.
+    /// The rest of an operation up to the end of its parenthesis, if this is one.
     fn operation_ahead(&mut self, start: usize, text: &str, is_quoted: bool) -> Result<Option<Head>, NotationError> {
         let mut ahead = self.cursor.clone();
         let version = if ahead.eat_here("-") {
@@ -126,7 +126,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// `(Add|Subtract)(…)`, from behind the second opening parenthesis: one of several operations with the same operands.
+    /// `(Add|Subtract)(…)`, from after the second opening parenthesis: one of several operations with the same operands.
     pub(super) fn layer_of_several(
         &mut self,
         start: usize,
@@ -183,7 +183,7 @@ impl Parser<'_> {
         Ok(LayerTerm { version, ..LayerTerm::new(&operation, span) })
     }
 
-    /// The inputs and attributes of a layer, from behind the parenthesis.
+    /// The inputs and attributes of a layer, from after the parenthesis.
     fn layer(&mut self, start: usize, mut layer: LayerTerm) -> Result<usize, NotationError> {
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {

@@ -31,7 +31,7 @@ impl Edge {
 
 impl<'a> Read<'a> {
     /// Reads edges and wires the graph by them. What is to be wired once all layers are known goes to `open`: the first edge
-    /// that does not connect two ports, and those behind it.
+    /// that does not connect two ports, and those after it.
     pub(super) fn edges(&mut self, parent: &Element<'a>, graph: &mut Graph, open: &mut Vec<Edge>) -> Result<(), Fatal> {
         let mut ports = PortIndex::default();
         let mut wire = |edge: Edge| match ports.ends(graph, &edge).filter(|_| open.is_empty()) {

@@ -19,7 +19,7 @@ pub(super) fn parse_in_halves(source: &Arc<String>, start: u32) -> Reading {
     })
 }
 
-/// Where the second half of the layers of a long text could begin: behind the end of some layer.
+/// Where the second half of the layers of a long text could begin: after the end of some layer.
 pub(super) fn second_half(source: &str) -> Option<u32> {
     const END_TAG: &str = "</layer>";
     // Four fifths of a text are layers, as a rule.

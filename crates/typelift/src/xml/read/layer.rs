@@ -120,7 +120,7 @@ impl<'a> Read<'a> {
         at
     }
 
-    /// Reads what is in a layer behind the `<data>` at its start, if it `has_data` there.
+    /// Reads what is in a layer after the `<data>` at its start, if it `has_data` there.
     fn layer_children(
         &mut self,
         element: &Element<'a>,

@@ -108,7 +108,7 @@ struct Read<'a> {
     created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, Arc<[InputPort]>>,
-    /// What layers have behind their `<data>`, where that is nothing but ports.
+    /// What layers have after their `<data>`, where that is nothing but ports.
     known_rests: Known<'a, Ports>,
     /// The place in `last` of each operation, by type and version.
     operations: FxHashMap<(&'a str, &'a str), usize>,
@@ -371,7 +371,7 @@ impl<'a> Read<'a> {
             );
             let lint = lint
                 .at(self.tag_at(next), "this layer is kept")
-                .at(earlier.span.unwrap_or_default(), "OpenVINO drops this one in silence")
+                .at(earlier.span.unwrap_or_default(), "OpenVINO silently drops this one")
                 .help("give one of them an id that no other layer has, and point its edges there");
             let at = self.diagnostics.len();
             self.report_of(&earlier, lint);
@@ -462,7 +462,7 @@ impl<'a> Read<'a> {
     fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
         let name = element.name();
         let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
-        let lint = lint.at(element.tag_span, "not in the format here");
+        let lint = lint.at(element.tag_span, "not part of the format here");
         let has_no_break_space = name.contains('\u{a0}');
         let meant = nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name && !has_no_break_space);
         let lint = lint.about(About::Element { element: name.to_owned(), meant });
