@@ -71,6 +71,10 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
     let mut check = Check::new(model, &errors);
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
+    if found.iter().any(|found| found.is_error() && found.code != Code::NewerThanTarget) {
+        // No release reads it, and types that follow from an error are not those of the model.
+        lints.retain(|lint| lint.code != Code::RequiredRelease);
+    }
     // Where an edge is missing or wrong, what it leads to only seems to be unreachable.
     let disconnects = |found: &Diagnostic| match found.code {
         Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
@@ -404,8 +408,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The note on the oldest release that reads the model, with what requires it.
+    /// The note on the oldest release that reads the model, with what requires it; none if no release has all its operations.
     fn report_required_release(&mut self, model: &Model) {
+        let is_number = |version: &str| version.parse::<u8>().is_ok();
+        let is_unread =
+            |layer: &Layer| layer.operation().is_none() && layer.version().strip_prefix("opset").is_some_and(is_number);
+        if model.walk().any(|(_, graph)| graph.unordered().any(is_unread)) {
+            return;
+        }
         let format = Release::of_format(model.version);
         let newest = self.newest.take().filter(|newest| newest.release > format);
         let Newest { release, layers, more } =

@@ -70,6 +70,11 @@ impl Surroundings for Probe {
         &mut self.variables
     }
 
+    /// Whether the graph has the ReadValue is for inference to say: an edit does not look for it.
+    fn is_readable(&self, _: &str) -> bool {
+        true
+    }
+
     fn iterations(&mut self, _: &Layer, _: usize) -> &mut Option<i64> {
         &mut self.iterations
     }

@@ -112,7 +112,8 @@ impl<'a> Search<'a> {
         };
         let ports = tensors.iter().map(port).collect::<Option<_>>()?;
         let is_stale = self.stale.has((scope, layer.id()));
-        let trusted = |port: &OutputPort| port.declared.filter(|_| !is_stale);
+        let is_said = |ty: &ElementType| *ty != ElementType::Dynamic;
+        let trusted = |port: &OutputPort| port.declared.filter(is_said).filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
         Some(Case { scope, layer, operation, ports, tensors, declared })
     }
@@ -178,6 +179,7 @@ impl<'a> Search<'a> {
         let found = groups.iter().find(is_about).or_else(|| groups.iter().find(|group| case.disagree(group)));
         let Some(group) = found.cloned() else { return Verdict::Leave };
         let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
+        let asked = asked.filter(|&ty| ty != ElementType::Dynamic);
         let is_stale = self.stale.has((case.scope, case.layer.id()));
         let asked = asked.filter(|_| !is_stale).chain(fault.wants);
         let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));

@@ -324,8 +324,11 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
     let mut places = Vec::with_capacity(updates.len());
     for at in 0..values.len().checked_div(depth).unwrap_or(0) {
         let tuple = values[at * depth..][..depth].iter().zip(&data.dims).zip(&own);
-        let start =
-            tuple.map(|((&index, &dim), stride)| Some(position(index, dim)? * stride)).sum::<Option<usize>>()?;
+        let start = tuple.map(|((&index, &dim), stride)| Some(position(index, dim)? * stride)).sum::<Option<usize>>();
+        let Some(start) = start else {
+            let message = format!("an index of `ScatterNDUpdate` lies outside of its data, {:?}", data.dims);
+            return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO computes it when it reads the model"));
+        };
         places.extend(start..start + run);
     }
     scatter(data, &places, updates, Reduction::of(evaluation)?)
