@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use typelift::mend::Fixed;
 use typelift::ops::Release;
@@ -170,7 +170,7 @@ struct Outcome {
     count: Count,
     fails: bool,
     /// Its part of a SARIF log.
-    results: Vec<Value>,
+    results: Vec<Box<RawValue>>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {

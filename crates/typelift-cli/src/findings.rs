@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use typelift::Span;
 use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, Severity, TextEdit};
@@ -166,7 +167,7 @@ pub(crate) fn github(diagnostics: &Diagnostics, fixes: &Fixes) -> String {
 }
 
 /// A SARIF 2.1.0 log with the results of all files in one run: code scanning refuses several runs of one tool.
-pub(crate) fn sarif(results: &[Value]) -> Value {
+pub(crate) fn sarif(results: &[Box<RawValue>]) -> impl Serialize {
     let rules = Code::ALL.iter().map(|&code| {
         json!({
             "id": code.name(),
@@ -174,23 +175,33 @@ pub(crate) fn sarif(results: &[Value]) -> Value {
             "defaultConfiguration": { "level": level(code.severity()) },
         })
     });
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "typelift",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.collect::<Vec<_>>(),
-            } },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
+    let driver =
+        json!({ "name": "typelift", "version": env!("CARGO_PKG_VERSION"), "rules": rules.collect::<Vec<_>>() });
+    Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [SarifRun { tool: json!({ "driver": driver }), column_kind: "unicodeCodePoints", results }],
+    }
 }
 
-/// The findings of a file as results of a SARIF log.
-pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Value> {
+#[derive(Serialize)]
+struct Log<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [SarifRun<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SarifRun<'a> {
+    tool: Value,
+    column_kind: &'static str,
+    results: &'a [Box<RawValue>],
+}
+
+/// The findings of a file as results of a SARIF log, as text: as values they would take many times the memory of the file.
+pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Box<RawValue>> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
     let results = diagnostics.list.iter().enumerate().map(|(at, diagnostic)| {
@@ -221,9 +232,10 @@ pub(crate) fn sarif_results(diagnostics: &Diagnostics, fixes: &Fixes) -> Vec<Val
         if let Some(edits) = diagnostic.edits() {
             result["fixes"] = json!([sarif_fix(&lines, &uri, edits)]);
         }
-        result
+        to_raw_value(&result)
     });
-    results.collect()
+    // A value of text and numbers is always printed.
+    results.filter_map(Result::ok).collect()
 }
 
 /// Edits of the text as a fix.

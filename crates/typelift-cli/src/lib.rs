@@ -34,6 +34,7 @@ mod show;
 mod stats;
 mod status;
 mod terminal;
+mod texts;
 mod usage;
 mod view;
 mod why;

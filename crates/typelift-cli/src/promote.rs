@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::BufRead;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use serde::Serialize;
@@ -14,6 +13,7 @@ use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
 use crate::terminal::{Terminal, Versioned};
+use crate::texts;
 
 /// Print the common type of operands
 ///
@@ -431,12 +431,20 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     rules.operand(text).map_err(|error| unknown(error.to_string()))
 }
 
+/// Limit on what is asked where all answers are one document, in bytes.
+const MOST_AT_ONCE: usize = 64 << 20;
+
 /// For each line of standard input with operands a line with the result.
 fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let mut lines = Vec::new();
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|error| Failure::io("read", "standard input".as_ref(), &error))?;
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    for line in texts::lines(std::io::stdin().lock()) {
+        let line = line?;
         if args.format == "json" {
+            bytes += line.len();
+            if bytes > MOST_AT_ONCE {
+                let failure = Failure::new(format!("standard input has over {} MB", MOST_AT_ONCE >> 20));
+                return Err(failure.help("--format text answers line by line"));
+            }
             lines.push(line);
             continue;
         }

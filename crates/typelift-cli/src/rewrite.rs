@@ -1,7 +1,6 @@
 //! `typelift rewrite`: statements applied to a model.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -18,6 +17,7 @@ use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
+use crate::texts;
 
 /// Rewrite a model by rules and other statements
 ///
@@ -113,7 +113,7 @@ impl Args {
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
         for file in &self.rules {
-            text += &fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
+            text += &texts::read(file)?;
             text += "\n";
         }
         for statement in &self.statements {

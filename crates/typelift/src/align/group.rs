@@ -16,7 +16,9 @@ pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand
     let in_full = subject.operation.is_tied_when_run();
     let category =
         |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
-    let operands = inputs.iter().enumerate().map(|(input, port)| operand(subject.producer(input), port));
+    let feeds = subject.graph.feeds(subject.layer.id());
+    let producer = |input: usize| feeds.get(input).copied().flatten().map(|(layer, _)| layer);
+    let operands = inputs.iter().enumerate().map(|(input, port)| operand(producer(input), port));
     operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
 }
 

@@ -3,7 +3,7 @@
 //! The ports of a file say what its tensors were when it was written. Where a layer refuses a tensor that is not what its
 //! port declares, the mistake is where the two first differ, and every error that leads back there follows from it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use typelift_promote::ElementType;
 
@@ -47,6 +47,9 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     let mut at = 0..;
     found.retain(|_| at.next().is_none_or(|at| !absorbed.contains(&at)));
 }
+
+/// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
+const PAIRS: usize = 32;
 
 /// An output of a layer, with the bodies around it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,9 +105,8 @@ impl<'a> Causes<'a> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
         let (graph, layer) = self.find(reference)?;
-        let is_related = |source: &Layer| {
-            found.code == Code::UnknownPort || found.related.iter().any(|it| it.layer.id == source.id())
-        };
+        let related: HashSet<LayerId> = found.related.iter().map(|it| it.layer.id).collect();
+        let is_related = |source: &Layer| found.code == Code::UnknownPort || related.contains(&source.id());
         let deviates =
             |&(source, port): &(&Layer, usize)| source.outputs().get(port).is_some_and(|it| self.deviates(it, aspect));
         let feeds = graph.feeds(layer.id());
@@ -432,8 +434,10 @@ impl<'a> Causes<'a> {
             graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
         };
         let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
-        for &one in &wrong {
-            for other in wrong.iter().copied().filter(|&other| other > one) {
+        // Where very many are wrong, that two of them are exchanged is not why.
+        let few = &wrong[..wrong.len().min(PAIRS)];
+        for &one in few {
+            for other in few.iter().copied().filter(|&other| other > one) {
                 if fits(one, other) && fits(other, one) {
                     return Some(Wrong::Exchanged { inputs: [one, other], edges: [edge(one)?, edge(other)?] });
                 }
@@ -515,20 +519,30 @@ impl Wrong<'_> {
 
 /// Joins the errors of a layer that misses an attribute with the lint that says how the attribute is misspelt.
 fn explain_misspellings(found: &mut Vec<Diagnostic>) {
-    let misspelt: Vec<_> = found
-        .iter()
-        .filter(|it| it.code == Code::UnknownAttribute)
-        .filter_map(|it| Some((it.layer.clone()?, it.about.meant_attribute()?.to_owned(), it.clone())))
-        .collect();
-    for (layer, meant, lint) in misspelt {
-        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&layer) && it.about.is_about(&meant);
-        found.retain(|it| !(is_of(it) && [Code::IncompleteParameter, Code::AssumedAttribute].contains(&it.code)));
-        if let Some(error) = found.iter_mut().find(|it| it.is_error() && is_of(it)) {
-            error.labels.extend(lint.labels.iter().map(|it| Label { message: lint.message.clone(), ..it.clone() }));
-            error.help = lint.help.clone();
-            found.retain(|it| *it != lint);
+    let lints = found.iter().enumerate().filter(|(_, it)| it.code == Code::UnknownAttribute);
+    let misspelt = lints.filter_map(|(at, it)| Some((at, it.layer.clone()?, it.about.meant_attribute()?.to_owned())));
+    let misspelt: Vec<_> = misspelt.collect();
+    let layers: HashSet<_> = misspelt.iter().map(|(_, layer, _)| layer).collect();
+    let mut of_layer = HashMap::<&LayerRef, Vec<usize>>::new();
+    for (at, diagnostic) in found.iter().enumerate() {
+        if let Some(&layer) = diagnostic.layer.as_ref().and_then(|layer| layers.get(layer)) {
+            of_layer.entry(layer).or_default().push(at);
         }
     }
+    let mut gone = HashSet::new();
+    for (lint, layer, meant) in &misspelt {
+        let about: Vec<usize> = of_layer[layer].iter().copied().filter(|&at| found[at].about.is_about(meant)).collect();
+        let is_guess = |code| [Code::IncompleteParameter, Code::AssumedAttribute].contains(&code);
+        gone.extend(about.iter().copied().filter(|&at| is_guess(found[at].code)));
+        if let Some(&error) = about.iter().find(|at| found[**at].is_error() && !gone.contains(*at)) {
+            let Diagnostic { message, labels, help, .. } = found[*lint].clone();
+            found[error].labels.extend(labels.into_iter().map(|it| Label { message: message.clone(), ..it }));
+            found[error].help = help;
+            gone.insert(*lint);
+        }
+    }
+    let mut at = 0..;
+    found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
 }
 
 /// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.

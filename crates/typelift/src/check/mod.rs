@@ -26,7 +26,7 @@ use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{
     Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
 };
-use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement};
+use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
 use crate::span::Span;
 use crate::spelling;
 use crate::weights::Weights;
@@ -183,10 +183,12 @@ impl<'a> Check<'a> {
         self.find_duplicate_tensor_names(graph);
         self.find_unreachable_layers(graph);
         let unknown = if known { self.find_stale_ports(graph) } else { FxHashSet::default() };
+        let requirements = Requirements::new(graph);
         for layer in graph.unordered() {
             match layer.operation() {
                 Some(operation) => {
-                    self.check_operation(graph, layer, operation);
+                    self.note_requirements(&requirements, layer);
+                    self.check_operation(layer, operation);
                     self.check_behavior(graph, layer, operation);
                 }
                 None => self.note_stranger(layer),
@@ -327,8 +329,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn check_operation(&mut self, graph: &Graph, layer: &'a Layer, operation: &'static Operation) {
-        self.note_requirements(graph, layer);
+    fn check_operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
         if operation.layer_kind() == LayerKind::Constant {
             let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
             match (number("offset"), number("size"), layer.attribute("value")) {
@@ -394,8 +395,8 @@ impl<'a> Check<'a> {
     }
 
     /// Records what a layer requires, if no other layer requires a newer release.
-    fn note_requirements(&mut self, graph: &Graph, layer: &'a Layer) {
-        for Requirement { release, feature } in ops::requirements(graph, layer) {
+    fn note_requirements(&mut self, requirements: &Requirements<'_>, layer: &'a Layer) {
+        for Requirement { release, feature } in requirements.of(layer) {
             if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
                 self.newest = Some(Newest { release, layers: Vec::new(), more: 0 });
             }

@@ -93,13 +93,14 @@ impl<'a> Check<'a> {
                 soundness = Soundness::Unknown;
             }
             if soundness != Soundness::Unknown {
-                for lint in self.stale_ports_of(graph, layer) {
-                    match soundness {
-                        Soundness::Stale(root) => stale[root].1 += 1,
-                        _ => {
-                            soundness = Soundness::Stale(stale.len());
-                            stale.push((lint, 0));
-                        }
+                // One diagnostic is enough: the others are counted.
+                let ports = self.stale_ports_of(graph, layer);
+                match (soundness, ports.first()) {
+                    (_, None) => {}
+                    (Soundness::Stale(root), Some(_)) => stale[root].1 += ports.len(),
+                    (_, Some(port)) => {
+                        soundness = Soundness::Stale(stale.len());
+                        stale.push((self.stale_port(graph, layer, port), ports.len() - 1));
                     }
                 }
             }
@@ -117,42 +118,65 @@ impl<'a> Check<'a> {
         unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
     }
 
-    /// What is not as declared about the ports of a layer; of an operation without a rule, about its inputs.
-    fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<Diagnostic> {
-        let mut lints = Vec::new();
+    /// The ports of a layer that are not as declared; of an operation without a rule, its inputs.
+    fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<StalePort> {
+        let mut stale = Vec::new();
         for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {
-            let producer = feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)));
-            let Some((producer, output)) = producer else { continue };
-            if xml::declares(self.source, port.declared, port.content, output) {
+            let output = feed.and_then(|(layer, port)| layer.outputs().get(port));
+            let Some(output) = output.filter(|output| !xml::declares(self.source, port.declared, port.content, output))
+            else {
                 continue;
-            }
+            };
             let declared = Declared::read(self.source, port.declared, port.content);
             // Where the output says the same, its own warning is enough.
             if declared.contradicts(output, self.has_values)
                 && declared != Declared::read(self.source, output.declared, output.content)
             {
-                let message = format!("input {at} of `{}` declares {declared}, and gets {output}", layer.name());
-                let label = format!("it comes from layer {} `{}`", producer.id(), producer.name());
-                lints.push(self.stale_port(layer, Direction::Input, at, message, &label));
+                stale.push(StalePort { direction: Direction::Input, at, declared });
             }
         }
         let inferred = layer.operation().is_some();
         for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| inferred && port.stale) {
             let declared = Declared::read(self.source, port.declared, port.content);
             if declared.contradicts(port, self.has_values) {
-                let message = format!("output {at} of `{}` declares {declared}, and is {port}", layer.name());
-                lints.push(self.stale_port(layer, Direction::Output, at, message, "not what inference finds"));
+                stale.push(StalePort { direction: Direction::Output, at, declared });
             }
         }
-        lints
+        stale
     }
 
     #[cold]
-    fn stale_port(&self, layer: &Layer, direction: Direction, at: usize, message: String, label: &str) -> Diagnostic {
+    fn stale_port(&self, graph: &Graph, layer: &Layer, port: &StalePort) -> Diagnostic {
+        let &StalePort { direction, at, ref declared } = port;
+        let feed = match direction {
+            Direction::Input => graph.feeds(layer.id()).get(at).copied().flatten(),
+            Direction::Output => Some((layer, at)),
+        };
+        let tensor = feed.and_then(|(producer, port)| Some((producer, producer.outputs().get(port)?)));
+        let (message, label) = match (direction, tensor) {
+            (Direction::Input, Some((producer, output))) => (
+                format!("input {at} of `{}` declares {declared}, and gets {output}", layer.name()),
+                format!("it comes from layer {} `{}`", producer.id(), producer.name()),
+            ),
+            (_, tensor) => {
+                let is = tensor.map_or_else(String::new, |(_, output)| format!(", and is {output}"));
+                (
+                    format!("output {at} of `{}` declares {declared}{is}", layer.name()),
+                    "not what inference finds".to_owned(),
+                )
+            }
+        };
         let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
         let lint = lint.about(About::Port { direction, at });
         let lint = lint.help("correct the port; OpenVINO itself does not read it");
         Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
     }
+}
+
+/// A port that is not as declared.
+struct StalePort {
+    direction: Direction,
+    at: usize,
+    declared: Declared,
 }

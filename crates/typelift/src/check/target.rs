@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic, Help, LayerRef, Remedy};
 use crate::graph::{Graph, IrVersion, Layer, Model, Place, Start};
-use crate::ops::{self, Feature, Operation, Release, Requirement};
+use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::span::Span;
 use crate::xml;
 
@@ -46,8 +46,9 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
         if target < Release::WITH_REPEATED_NAMES {
             found.extend(repeated_names(graph).into_iter().map(|layer| repeated(model, layer, &place, target)));
         }
+        let requirements = Requirements::new(graph);
         for layer in graph.layers() {
-            let newer = ops::requirements(graph, layer).filter(|requirement| requirement.release > target);
+            let newer = requirements.of(layer).filter(|requirement| requirement.release > target);
             // An operation that is not read has no attributes and outputs that could be.
             let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
             found.extend(first.map(|requirement| of_layer(model, layer, &place, requirement, target)));

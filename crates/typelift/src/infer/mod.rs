@@ -428,14 +428,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The bodies that were inferred inside a layer of the graph being walked, at any depth.
+    fn runs_inside(&self, id: LayerId) -> Vec<Place> {
+        let place = &self.scope.place;
+        let inside = self.runs.range(place.body(id, 0)..).map(|(body, _)| body);
+        inside.take_while(|body| body.is_inside(place, id)).cloned().collect()
+    }
+
     /// Drops what was found in the bodies of a layer that OpenVINO never looks at.
     fn forget_dropped_bodies(&mut self, graph: &Graph, id: LayerId) {
-        if self.runs.values().all(|run| run.diagnostics.is_empty()) {
-            return;
+        let inside = self.runs_inside(id);
+        if inside.iter().any(|body| self.runs.get(body).is_some_and(|run| !run.diagnostics.is_empty()))
+            && !self.is_read(graph, id)
+        {
+            inside.iter().for_each(|body| drop(self.runs.remove(body)));
         }
-        let Some(id) = graph.layer(id).map(Layer::id).filter(|_| !self.is_read(graph, id)) else { return };
-        let place = &self.scope.place;
-        self.runs.retain(|body, _| !body.is_inside(place, id));
     }
 
     /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.

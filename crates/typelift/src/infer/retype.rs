@@ -5,7 +5,6 @@ use typelift_promote::ElementType;
 
 use super::Walk;
 use super::alignment::Alignments;
-use super::scope::Run;
 use crate::graph::{Body, Layer, LayerId, OutputPort};
 use crate::ops::{Fault, Outputs, Subject};
 
@@ -76,8 +75,7 @@ impl Walk<'_> {
             && let Some(retyper) = &mut self.retyper
             && retyper.tie_parameters(subject, inputs, bodies, is_wrong)?
         {
-            let place = &self.scope.place;
-            self.runs.retain(|body, _: &mut Run| !body.is_inside(place, subject.layer.id));
+            self.runs_inside(subject.layer.id).iter().for_each(|body| drop(self.runs.remove(body)));
             self.infer_bodies(subject.layer, bodies)?;
             outputs = self.attempt(subject, inputs, bodies);
         }

@@ -63,7 +63,7 @@ pub(crate) use kind::is_constant;
 pub use kind::{LayerKind, kind};
 pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
-pub use release::{Feature, Release, Requirement, UnknownRelease, requirements};
+pub use release::{Feature, Release, Requirement, Requirements, UnknownRelease};
 pub(crate) use stranger::{Stranger, describe_stranger, is_own_opset};
 pub use typelift_promote::PromotedAs;
 

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
@@ -185,7 +186,7 @@ struct LateForm {
     operation: &'static str,
     what: &'static str,
     release: Release,
-    is_in: fn(&Graph, &Layer) -> bool,
+    is_in: fn(&Requirements<'_>, &Layer) -> bool,
 }
 
 /// Forms that came after the operations that have them.
@@ -194,20 +195,22 @@ const LATE_FORMS: &[LateForm] = &[
         operation: "Interpolate",
         what: "data of element type f64",
         release: Release::new(2026, 3),
-        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.element_type() == ElementType::F64),
+        is_in: |around, layer| {
+            input(around.graph, layer, 0).is_some_and(|port| port.element_type() == ElementType::F64)
+        },
     },
     LateForm {
         operation: "LogSoftmax",
         what: "a scalar as data",
         release: Release::new(2026, 1),
-        is_in: |graph, layer| input(graph, layer, 0).is_some_and(|port| port.shape().rank() == Some(0)),
+        is_in: |around, layer| input(around.graph, layer, 0).is_some_and(|port| port.shape().rank() == Some(0)),
     },
     LateForm {
         operation: "MulticlassNms",
         what: "an open last dim of the boxes",
         release: Release::new(2023, 1),
-        is_in: |graph, layer| {
-            let boxes = input(graph, layer, 0).and_then(|port| port.shape().dims()?.last().copied());
+        is_in: |around, layer| {
+            let boxes = input(around.graph, layer, 0).and_then(|port| port.shape().dims()?.last().copied());
             boxes.is_some_and(|dim| dim.value().is_none())
         },
     },
@@ -215,10 +218,7 @@ const LATE_FORMS: &[LateForm] = &[
         operation: "ReadValue",
         what: "a variable without an Assign",
         release: Release::new(2023, 0),
-        is_in: |graph, layer| {
-            let same = |other: &Layer| other.attribute("variable_id") == layer.attribute("variable_id");
-            !graph.layers().any(|other| super::kind(other) == LayerKind::Assign && same(other))
-        },
+        is_in: |around, layer| !around.assigned.contains(&layer.attribute("variable_id")),
     },
 ];
 
@@ -299,29 +299,45 @@ impl fmt::Display for Feature<'_> {
     }
 }
 
-/// Everything in a layer of a graph that not every release from [`Release::OLDEST`] on reads, its operation first. An
-/// operation that no operation set has requires nothing: an extension can bring it to any release.
-pub fn requirements<'a>(graph: &Graph, layer: &'a Layer) -> impl Iterator<Item = Requirement<'a>> + use<'a> {
-    let operation = layer.operation();
-    let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
-    let since = operation.and_then(|operation| Release::of_operation(operation, opset?));
-    let (ty, version) = (layer.ty(), layer.version());
-    let own = since.map(|release| Requirement { release, feature: Feature::Operation { ty, version } });
-    let attributes = layer.attributes().iter().filter_map(move |attribute| {
-        let release = of_attribute(operation?, attribute)?;
-        Some(Requirement { release, feature: Feature::Attribute(attribute) })
-    });
-    let outputs = layer.outputs().iter().map(|port| {
-        let ty = port.element_type();
-        Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
-    });
-    let outputs = outputs.filter(move |_| operation.is_some());
-    let shape = of_shape(graph, layer);
-    let forms = LATE_FORMS.iter().filter(move |form| operation.is_some_and(|row| row.name() == form.operation));
-    let forms: SmallVec<[_; 1]> = forms.filter(|form| (form.is_in)(graph, layer)).collect();
-    let forms = forms.into_iter().map(|form| Requirement { release: form.release, feature: Feature::Form(form.what) });
-    let all = own.into_iter().chain(attributes).chain(outputs).chain(shape).chain(forms);
-    all.filter(|requirement| requirement.release > Release::OLDEST)
+/// What the layers of a graph require of a release.
+pub struct Requirements<'a> {
+    graph: &'a Graph,
+    /// The variables that have an Assign.
+    assigned: FxHashSet<Option<&'a str>>,
+}
+
+impl<'a> Requirements<'a> {
+    /// Those of the layers of this graph, its bodies left out.
+    pub fn new(graph: &'a Graph) -> Self {
+        let assigns = graph.unordered().filter(|layer| super::kind(layer) == LayerKind::Assign);
+        Self { graph, assigned: assigns.map(|layer| layer.attribute("variable_id")).collect() }
+    }
+
+    /// Everything in a layer of the graph that not every release from [`Release::OLDEST`] on reads, its operation first. An
+    /// operation that no operation set has requires nothing: an extension can bring it to any release.
+    pub fn of<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = Requirement<'l>> + use<'l> {
+        let operation = layer.operation();
+        let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
+        let since = operation.and_then(|operation| Release::of_operation(operation, opset?));
+        let (ty, version) = (layer.ty(), layer.version());
+        let own = since.map(|release| Requirement { release, feature: Feature::Operation { ty, version } });
+        let attributes = layer.attributes().iter().filter_map(move |attribute| {
+            let release = of_attribute(operation?, attribute)?;
+            Some(Requirement { release, feature: Feature::Attribute(attribute) })
+        });
+        let outputs = layer.outputs().iter().map(|port| {
+            let ty = port.element_type();
+            Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
+        });
+        let outputs = outputs.filter(move |_| operation.is_some());
+        let shape = of_shape(self.graph, layer);
+        let forms = LATE_FORMS.iter().filter(move |form| operation.is_some_and(|row| row.name() == form.operation));
+        let forms: SmallVec<[_; 1]> = forms.filter(|form| (form.is_in)(self, layer)).collect();
+        let forms =
+            forms.into_iter().map(|form| Requirement { release: form.release, feature: Feature::Form(form.what) });
+        let all = own.into_iter().chain(attributes).chain(outputs).chain(shape).chain(forms);
+        all.filter(|requirement| requirement.release > Release::OLDEST)
+    }
 }
 
 /// What the shape of an input or output requires.

@@ -48,6 +48,9 @@ impl Layout<'_> {
     pub(super) const INLINE: Self = Self { newline: "", indent: "", unit: "" };
 }
 
+/// How deep metadata is indented: if every level were, the text would grow with the square of the depth.
+const DEEPEST_INDENT: usize = 64;
+
 /// Prints XML at an indentation that grows with the nesting. An element starts on a line of its own.
 pub(super) struct Printer<'a> {
     source: &'a str,
@@ -325,6 +328,7 @@ impl<'a> Printer<'a> {
         let mut reader = Reader::from_str(fragment);
         reader.config_mut().allow_dangling_amp = true;
         let outer = self.line_start.len();
+        let mut depth = 0;
         // Whether the innermost element has no content yet, and whether its last content was text.
         let (mut bare, mut after_text) = (false, false);
         // The text was read once already, so it is well-formed.
@@ -336,7 +340,10 @@ impl<'a> Printer<'a> {
             match event {
                 Event::Start(tag) => {
                     self.fragment_tag(&tag, after_text);
-                    self.indent();
+                    depth += 1;
+                    if depth <= DEEPEST_INDENT {
+                        self.indent();
+                    }
                     (bare, after_text) = (true, false);
                 }
                 Event::Empty(tag) => {
@@ -345,9 +352,10 @@ impl<'a> Printer<'a> {
                     after_text = false;
                 }
                 Event::End(tag) => {
-                    if self.line_start.len() > outer {
+                    if (1..=DEEPEST_INDENT).contains(&depth) {
                         self.outdent();
                     }
+                    depth = depth.saturating_sub(1);
                     if bare {
                         self.out.push_str(" />");
                     } else {

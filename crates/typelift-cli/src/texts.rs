@@ -1,0 +1,43 @@
+//! Texts that people write, which are short: what has no end is an error.
+
+use std::fs::File;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Limit on a file of rules, and on a line of standard input, in bytes.
+const LONGEST_TEXT: u64 = 16 << 20;
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// The text of a file that people write. A device without end is an error.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
+    read.map_err(|error| Failure::io("read", path, &error))?;
+    if text.len() as u64 > LONGEST_TEXT {
+        return Err(Failure::new(format!(
+            "`{}` has over {} MB, and is read as text",
+            path.display(),
+            LONGEST_TEXT >> 20
+        )));
+    }
+    Ok(text)
+}
+
+/// The lines of a text; one that is too long is an error.
+pub(crate) fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String, Failure>> {
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        number += 1;
+        let mut line = String::new();
+        match text.by_ref().take(LONGEST_LINE + 1).read_line(&mut line) {
+            Ok(0) => None,
+            Ok(length) if length as u64 > LONGEST_LINE => {
+                Some(Err(Failure::new(format!("line {number} has over {} KB", LONGEST_LINE >> 10))))
+            }
+            Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
+            Err(error) => Some(Err(Failure::io("read", "standard input".as_ref(), &error))),
+        }
+    })
+}
