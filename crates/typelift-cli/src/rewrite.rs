@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use typelift::Model;
-use typelift::rewrite::{Script, Site, library};
+use typelift::rewrite::{Script, Site, Skipped, library};
 
 use crate::batch::{Frame, Inputs};
 use crate::check;
@@ -43,9 +43,12 @@ pub(crate) struct Args {
     /// A file of statements, one a line; repeatable
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// Rules that come with typelift; repeatable
+    /// Rules that come with typelift; `all` is every set that does not write operations out; repeatable
     #[arg(long = "use", value_name = "NAME", value_parser = set_names())]
     library: Vec<String>,
+    /// Print the sets of rules that come with typelift, with what each does and its rules
+    #[arg(long, exclusive = true)]
+    list_rules: bool,
     /// Say why each rule matches at this layer or not, and write nothing
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
     explain: Option<String>,
@@ -69,6 +72,8 @@ fn set_names() -> Vec<&'static str> {
 struct Document<'a> {
     file: &'a str,
     applied: &'a [Site],
+    /// The sites that a rule with `try` left as they are.
+    skipped: &'a [Skipped],
 }
 
 /// What became of a model.
@@ -79,6 +84,10 @@ struct Rewriting {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    if args.list_rules {
+        terminal.print(&listed_rules())?;
+        return Ok(Status::Done);
+    }
     if args.statements.is_empty() && args.rules.is_empty() && args.library.is_empty() {
         return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
     }
@@ -172,7 +181,7 @@ impl Args {
                 return refused(report);
             }
         };
-        let summary = format!("{file}: {}\n", summary(script, report.applied.len()));
+        let summary = format!("{file}: {}\n", summary(script, report.applied.len(), report.skipped.len()));
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
@@ -187,17 +196,26 @@ impl Args {
                 for site in &report.applied {
                     let _ = writeln!(page.printed, "  {site}");
                 }
+                for skipped in &report.skipped {
+                    let _ = writeln!(page.printed, "  {skipped}");
+                }
                 page.printed += &summary;
             }
             None => {}
         }
-        let document = Document { file: &file, applied: &report.applied };
+        let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
 }
 
-fn summary(script: &Script, applied: usize) -> String {
+/// The sets as they are written, each under its name.
+fn listed_rules() -> String {
+    let sets = library::SETS.iter().map(|set| format!("## {}\n{}", set.name, set.source));
+    format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
+}
+
+fn summary(script: &Script, applied: usize, skipped: usize) -> String {
     let edits = match script.edits() {
         0 => None,
         1 => Some("1 statement applied".to_owned()),
@@ -209,7 +227,12 @@ fn summary(script: &Script, applied: usize) -> String {
         1 => Some("1 rule applied".to_owned()),
         count => Some(format!("rules applied {count} times")),
     };
-    edits.into_iter().chain(rules).collect::<Vec<_>>().join(", ")
+    let skipped = match skipped {
+        0 => None,
+        1 => Some("1 place skipped".to_owned()),
+        count => Some(format!("{count} places skipped")),
+    };
+    edits.into_iter().chain(rules).chain(skipped).collect::<Vec<_>>().join(", ")
 }
 
 /// What each rule makes of a layer.

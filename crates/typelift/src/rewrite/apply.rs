@@ -184,11 +184,14 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs: Vec<_> = model.walk().collect();
-    // Most rules that match nowhere ask for an operation that is nowhere.
+    // Most rules that match nowhere ask for an operation that is nowhere. What arithmetic is made of shows in shapes only.
+    let has_arithmetic =
+        |&at: &usize| rules[at].pattern.side.terms.iter().any(|term| matches!(term.kind, TermKind::Chain(_)));
     index.same.is_some()
         || index.known.is_some()
+        || index.by_operation.values().flatten().any(has_arithmetic)
         || graphs.iter().any(|(_, graph)| {
-            let subject = Subject::new(graph, model.weights());
+            let subject = Subject::new(graph, model.weights()).before_inference();
             let fits = |layer: &Layer| {
                 let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
                 patterns.any(|pattern| matching::at(&subject, pattern, layer, Look::Structure).is_some())

@@ -155,7 +155,15 @@ impl Build<'_, '_> {
             TermKind::Name { name, .. } => self.bound[*name].is_none() && self.names[*name].neutral.is_some(),
             _ => false,
         };
-        while let TermKind::Compute(Function::Multiply | Function::Add, of) = &self.side.terms[term].kind {
+        loop {
+            let of = match &self.side.terms[term].kind {
+                TermKind::Compute(Function::Multiply | Function::Add, of) => of,
+                TermKind::Compute(Function::Reshape, of) if self.has_shape(of[0], of[1]) => {
+                    term = of[0];
+                    continue;
+                }
+                _ => return term,
+            };
             let (left, right) = (self.simplest(of[0]), self.simplest(of[1]));
             term = match (is_absent(left), is_absent(right)) {
                 (false, true) => left,
@@ -163,7 +171,14 @@ impl Build<'_, '_> {
                 _ => return term,
             };
         }
-        term
+    }
+
+    /// Whether a term is a tensor that has this shape.
+    fn has_shape(&self, term: usize, dims: usize) -> bool {
+        let TermKind::Name { name, .. } = self.side.terms[self.simplest(term)].kind else { return false };
+        let port = self.bound[name].as_ref().and_then(Bound::tensor).and_then(|tensor| self.edit.output(tensor));
+        let dims = self.evaluator().array(dims, Some(ElementType::I64)).map(|dims| dims.to_integers().into_vec());
+        port.and_then(|port| port.shape().to_static()).is_some_and(|shape| Ok(shape) == dims)
     }
 
     /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.

@@ -39,7 +39,6 @@ impl Search<'_> {
         if chain.factors.is_empty() || self.subject.is_constant(tensor) {
             return self.match_constant(chain, tensor);
         }
-        // The factors of a product come and go with constants, so that one more is looked for than there are.
         for form in self.subject.forms(chain.kind, tensor, chain.factors.len()) {
             if self.match_form(at, chain, &form, tensor) {
                 return true;
@@ -109,7 +108,9 @@ impl Search<'_> {
                     _ => None,
                 };
                 if !found.is_some_and(|number| literal.is(number, self.type_of(tensor))) {
-                    return self.refuse_number(tensor, found, literal, tensors.len() == chain.factors.len());
+                    // Only a form with as many parts as the pattern has is near to a match.
+                    let is_near = tensors.len() == chain.factors.len() && form.constants().next().is_some();
+                    return is_near && self.refuse_number(tensor, found, literal);
                 }
                 (Folded::Number(chain.kind.neutral()), None)
             }
@@ -296,16 +297,9 @@ impl Search<'_> {
         })
     }
 
-    fn refuse_number(
-        &mut self,
-        tensor: Output,
-        found: Option<f64>,
-        literal: &super::term::Number,
-        is_near: bool,
-    ) -> bool {
+    fn refuse_number(&mut self, tensor: Output, found: Option<f64>, literal: &super::term::Number) -> bool {
         let subject = self.subject;
-        // A form with as many parts as the pattern has is nearer to a match.
-        self.progress += usize::from(is_near);
+        self.progress += 1;
         self.refuse(literal.span.clone(), || {
             let layer = subject.graph.layer(tensor.layer).map(self_describe).unwrap_or_default();
             let form = subject.describe(tensor, DEEPEST_DESCRIPTION);
@@ -314,7 +308,7 @@ impl Search<'_> {
                 None => format!("{layer} is {form}, without the number {}", printed(literal.value)),
             }
         });
-        self.progress -= usize::from(is_near);
+        self.progress -= 1;
         false
     }
 }

@@ -66,6 +66,8 @@ pub(super) struct Subject<'a> {
     pub(super) weights: &'a Weights,
     /// Whether the graph is a body.
     in_body: bool,
+    /// Whether types and shapes are known.
+    pub(super) is_inferred: bool,
     /// Layers that are computed from constants alone.
     derived: OnceCell<FxHashSet<LayerId>>,
     /// The values of small constants.
@@ -74,12 +76,24 @@ pub(super) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Self { graph, weights, in_body: false, derived: OnceCell::new(), constants: RefCell::default() }
+        Self {
+            graph,
+            weights,
+            in_body: false,
+            is_inferred: true,
+            derived: OnceCell::new(),
+            constants: RefCell::default(),
+        }
     }
 
     /// The same for a graph that is a body, or not.
     pub(super) fn in_body(self, in_body: bool) -> Self {
         Self { in_body, ..self }
+    }
+
+    /// The same for a graph whose types and shapes are not known yet.
+    pub(super) fn before_inference(self) -> Self {
+        Self { is_inferred: false, ..self }
     }
 
     /// Why a pattern ends at a layer that another graph feeds, or that has graphs of its own.

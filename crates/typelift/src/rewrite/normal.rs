@@ -82,7 +82,7 @@ impl Subject<'_> {
                 opened.layers.push(layer);
                 let (before, after) = (&form.leaves[..place], &form.leaves[place + 1..]);
                 before.iter().chain(&parts).chain(after).for_each(|leaf| opened.push(*leaf));
-                if opened.leaves.len() <= MOST_LEAVES && opened.tensors().count() <= most {
+                if opened.leaves.len() <= MOST_LEAVES && opened.tensors().count() <= most + 2 {
                     forms.push((opened, place));
                 }
             }
@@ -163,12 +163,19 @@ impl Subject<'_> {
     /// Whether a layer gives the shape of `other`, whatever the shape of a constant beside it.
     fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {
         let shape = |tensor: Option<Output>| self.graph.output(tensor?).map(|port| port.shape());
-        let (Some(constant), Some(other)) = (shape(constant), shape(other)) else { return true };
+        let (Some(constant), Some(other), true) = (shape(constant), shape(other), self.is_inferred) else {
+            return true;
+        };
         let Some(result) = layer.outputs().first().map(|port| port.shape()) else { return true };
-        let ranks = constant.rank().zip(other.rank()).is_some_and(|(constant, other)| constant <= other);
-        constant.element_count() == Some(1) && (ranks || constant.rank() == Some(0))
-            || result == other && result.is_static()
-            || result.rank().is_none()
+        let fits = match (constant.dims(), other.dims()) {
+            (Some(constant), Some(other)) if constant.len() <= other.len() => {
+                let mut pairs =
+                    constant.iter().rev().zip(other.iter().rev()).map(|(dim, own)| (dim.value(), own.value()));
+                pairs.all(|(dim, own)| dim == Some(1) || dim.is_some() && dim == own)
+            }
+            _ => false,
+        };
+        fits || constant.rank() == Some(0) || result.rank().is_none()
     }
 }
 

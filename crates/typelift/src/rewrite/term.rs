@@ -164,8 +164,8 @@ pub(crate) struct Number {
     pub(crate) span: Range<usize>,
 }
 
-/// The relative difference that `~` allows: what half precision loses, and four printed digits.
-const TOLERANCE: f64 = 1.0 / 2048.0;
+/// The relative difference that `~` allows, besides what half precision makes of the number: four printed digits.
+const TOLERANCE: f64 = 1.0 / 4096.0;
 
 impl Number {
     /// Whether a number in a constant of this type is this one.
@@ -174,8 +174,21 @@ impl Number {
         value == self.value
             || round(value) == round(self.value)
             || value.is_nan() && self.value.is_nan()
-            || self.tolerant && (value - self.value).abs() <= TOLERANCE * self.value.abs()
+            || self.tolerant && self.is_near(value)
     }
+}
+
+impl Number {
+    fn is_near(&self, value: f64) -> bool {
+        let half = ElementType::F16;
+        (value - self.value).abs() <= TOLERANCE * self.value.abs()
+            || crate::array::round(half, self.value) == crate::array::round(half, value) && is_half(value)
+    }
+}
+
+/// Whether half precision holds a number.
+fn is_half(value: f64) -> bool {
+    crate::array::round(ElementType::F16, value) == value
 }
 
 /// One of several patterns, with what holds where it is the one.

@@ -391,6 +391,103 @@ fn what_a_model_gives_keeps_its_type() {
     assert!(error.contains("it is f16[2], and would be f32[2]"), "{error}");
 }
 
+/// Rules of the notation, each with a graph in which it matches, what comes out, and changes of the graph after which it does
+/// not match.
+const POWERS: &[(&str, &str, &str, &[(&str, &str)])] = &[
+    (
+        "x * 0.5~ * (1 + e) => Gelu-7(x) {approximation_mode=$m}
+            where e = Erf(x * 0.7071067811865476~) with $m=erf | Tanh(x) with $m=tanh",
+        "x = Parameter : f32[2,3]\no = Const(1) : f32[1,1]\ns = Const(1.4142) : f32[]\nd = Divide(x, s)\ne = Erf(d)\na = Add(o, e)\nt = Const(2) : f32[]\nh = Divide(a, t)\ny = Multiply(h, x)\nr = Result(y)",
+        "y = Gelu-7(0) : f32[2,3]",
+        &[
+            ("Const(1.4142)", "Const(1.41)"),
+            ("Const(2)", "Const(2.1)"),
+            ("Erf(d)", "Sin(d)"),
+            ("o = Const(1) : f32[1,1]", "o = Const(1) : f32[1,1,1]"),
+            ("r = Result(y)", "r = Result(y)\nq = Result(a)"),
+        ],
+    ),
+    (
+        "d * (v + e: const)^-0.5 => MVN-6(x, a) {normalize_variance=true, eps=e, eps_mode=INSIDE_SQRT}
+            where m = ReduceMean(x, a: const) {keep_dims=true}, d = x - m, v = ReduceMean(d^2, a) {keep_dims=true}
+            if size(e) == 1",
+        "x = Parameter : f32[2,4]\na = Const([-1]) : i64[1]\nb = Const([-1]) : i64[1]\nm = ReduceMean(x, a) {keep_dims=true}\nd = Subtract(x, m)\nq = Multiply(d, d)\nv = ReduceMean(q, b) {keep_dims=true}\nc = Const(0.5) : f32[]\nw = Add(v, c)\ns = Sqrt(w)\ny = Divide(d, s)\nr = Result(y)",
+        "y = MVN-6(0, 1) {eps=0.5, eps_mode=INSIDE_SQRT} : f32[2,4]",
+        &[("b = Const([-1])", "b = Const([0])"), ("c = Const(0.5) : f32[]", "c = Const([[1], [2]]) : f32[2,1]")],
+    ),
+    (
+        "once Softmax-8(Add?(x, m)) {axis=$a} => Softmax-8(Add(x, m else 0)) {axis=$a} if axis($a, x) == -1 && rank(x) in 1|2 && type(x) in f32|f64",
+        "x = Parameter : f32[2,4]\ny = Softmax-8(x) {axis=1}\nr = Result(y)",
+        "Const(0) : f32[]",
+        &[("axis=1", "axis=0"), ("f32[2,4]", "f32[1,2,4]"), ("f32[2,4]", "f16[2,4]")],
+    ),
+    (
+        "Concat(parts...) {axis=$a} => x where (parts...) = (Split|VariadicSplit)(x, n: const, ...) if axis(n, x) == axis($a, x)",
+        "x = Parameter : f32[2,4]\nz = Relu(x)\nn = Const(-1) : i64[]\ns = Split(z, n) {num_splits=2}\nc = Concat(s.0, s.1) {axis=1}\ny = Tanh(c)\nr = Result(y)",
+        "y = Tanh(1)",
+        &[("Concat(s.0, s.1)", "Concat(s.1, s.0)"), ("axis=1", "axis=0")],
+    ),
+    (
+        "Convolution(x, w: const) * s: const => Convolution(x, w * on(along(s, root, 1), w, 0)) {...} if channel(s, root, 1)",
+        "x = Parameter : f32[1,2,4,4]\nh = Const(2) : f16[3,2,1,1]\nw = Convert(h) {destination_type=f32}\ns = Const([[[1]], [[2]], [[3]]]) : f32[3,1,1]\nc = Convolution(x, w) {strides=\"1,1\", pads_begin=\"0,0\", pads_end=\"0,0\", dilations=\"1,1\"}\ny = Multiply(c, s)\nr = Result(y)",
+        "Const([[[[2]], [[2]]], [[[4]], [[4]]], [[[6]], [[6]]]]) : f16[3,2,1,1]",
+        &[("Const([[[1]], [[2]], [[3]]]) : f32[3,1,1]", "Const([1, 2, 3, 4]) : f32[4]")],
+    ),
+];
+
+#[test]
+fn rules_see_what_people_see() {
+    for (text, graph, expected, changes) in POWERS {
+        let result = rewritten(graph, &[text]);
+        assert!(result.contains(expected), "{text}\n{result}");
+        for (from, to) in *changes {
+            let changed = graph.replace(from, to);
+            assert_ne!(changed, *graph, "{from}");
+            assert_eq!(rewritten(&changed, &[text]), rewritten(&changed, &[]), "{text}: {from} → {to}");
+        }
+    }
+}
+
+#[test]
+fn explain_speaks_of_arithmetic_as_rules_write_it() {
+    let (text, graph, _, changes) = POWERS[0];
+    let mut explained = String::new();
+    for (from, to) in changes {
+        let model = model(&graph.replace(from, to));
+        explained += &format!("{from} → {to}\n{}\n\n", model.explain(&rule(text), Some("y")).unwrap());
+    }
+    insta::assert_snapshot!(explained);
+}
+
+#[test]
+fn a_rule_that_tries_skips_a_site_and_says_so() {
+    let text =
+        "x = Parameter : f32[2]\ny = Relu(x)\nz = Relu(y)\nc = Const(1) : f32[1,1]\nw = Add(z, c)\nr = Result(w)";
+    let mut model = model(text);
+    let report = model.rewrite(&[rule("try wide: Add(x, c: const) => x"), rule("Relu(Relu(x)) => Relu(x)")]).unwrap();
+    assert_eq!((report.applied.len(), report.skipped.len()), (1, 1));
+    assert!(report.skipped[0].to_string().starts_with("wide skipped at 4 `w`: "), "{}", report.skipped[0]);
+}
+
+#[test]
+fn a_rule_that_is_for_once_does_not_match_what_it_made() {
+    let text = "x = Parameter : f32[2]\nc = Const(3) : f32[]\ny = Multiply(x, c)\nr = Result(y)";
+    let result = rewritten(text, &["once Multiply(x, c: const f32) => Multiply(x, c * 2)"]);
+    assert!(result.contains("Const(6) : f32[]"), "{result}");
+}
+
+#[test]
+fn names_that_a_match_does_not_have_are_errors() {
+    let pattern: typelift::rewrite::Pattern = "Elu(x) {alpha=$a}".parse().unwrap();
+    let text = "x = Parameter : f32[2]\ny = Elu(x) {alpha=2}\nr = Result(y)";
+    let wrong = pattern.clone().to(|m, _| Ok(m.tensor("typo")?.into()));
+    let error = model(text).rewrite(&[wrong]).unwrap_err().to_string();
+    assert!(error.contains("there is no tensor `typo`; the match has `x`"), "{error}");
+    let wrong = pattern.when(|m| Err(m.attribute("nope").unwrap_err().into())).to(|m, _| Ok(m.tensor("x")?.into()));
+    let found = model(text).explain(&wrong, None).unwrap();
+    assert_eq!(found.reason.as_deref(), Some("there is no variable `$nope`; the match has `$a`"));
+}
+
 /// The blocks of a document that are marked so.
 fn blocks<'d>(document: &'d str, mark: &str) -> Vec<&'d str> {
     let opening = format!("```{mark}\n");
