@@ -127,7 +127,7 @@ fn lacks_weights(model: &Model) -> bool {
 /// Reads and infers a model as if its weights were not there.
 fn forget_weights(model: &mut Model) {
     if let Some(mut fresh) = typelift::xml::parse(model.source().clone()).model {
-        typelift::infer(&mut fresh);
+        let _ = typelift::infer(&mut fresh);
         *model = fresh;
     }
 }
