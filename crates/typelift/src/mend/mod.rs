@@ -148,8 +148,8 @@ fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
                 }
             }
         }
-        // OpenVINO takes the file, so what is merely possible is not worth a word.
-        _ if !it.is_error() => {}
+        // OpenVINO takes the file, so what is merely possible is worth a word only where the file contradicts itself.
+        _ if !it.is_error() && ![Code::StalePort, Code::AssumedAttribute].contains(&it.code) => {}
         _ => it.help.insert(0, Help::OneOf(mends)),
     }
 }
