@@ -192,6 +192,7 @@ impl Args {
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.reports_on_stdout() {
+            page.styled = !table.is_empty();
             page.printed = format!("{plan}{table}{summary}");
         }
         // What no report needs makes room for what writing takes.

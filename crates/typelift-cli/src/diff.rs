@@ -141,10 +141,13 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> Strin
     let mut text = String::new();
     let (renamed, changes): (Vec<_>, Vec<_>) =
         diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);
+    let is_precision = |change: &&&Change| change.kind == ChangeKind::Constant && change.error.is_some() && !all;
+    let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(is_precision);
     if !diff.is_same() {
         let _ = writeln!(text, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
         let _ = writeln!(text, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
     }
+    text += &precision(&rounded);
     for change in &changes {
         let _ = writeln!(text, "{}", headline(change));
         consequences(change, all, &mut text);
@@ -164,6 +167,26 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> Strin
         let _ = writeln!(text, "{}", summary(diff));
     }
     text
+}
+
+/// A line for all constants that are stored in another type: `~ 41 constants are f16 of f32, worst relative 4.88e-4 in w`.
+fn precision(changes: &[&Change]) -> String {
+    let ty = |text: &Option<String>| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").to_owned();
+    let mut alike = BTreeMap::<_, Vec<&Change>>::new();
+    for change in changes {
+        alike.entry((ty(&change.before), ty(&change.after))).or_default().push(change);
+    }
+    let line = |((before, after), changes): ((String, String), Vec<&Change>)| {
+        let errors = changes.iter().filter_map(|change| Some((change.error?, *change)));
+        let worst = errors.max_by(|a, b| a.0.max_relative.total_cmp(&b.0.max_relative));
+        let worst = worst.map_or(String::new(), |(error, change)| match error.max_absolute {
+            0.0 => ", exact".to_owned(),
+            _ => format!(", {error} in {}", Clean(&change.path)),
+        });
+        let are = if changes.len() == 1 { "is" } else { "are" };
+        format!("{CHANGED}~ {}{CHANGED:#} {are} {after} of {before}{worst}\n", count(changes.len(), "constant"))
+    };
+    alike.into_iter().map(line).collect()
 }
 
 /// `~ sum (Add 3, line 12): input 1: x -> y`
@@ -192,7 +215,10 @@ fn headline(change: &Change) -> String {
     let (before, after) = (text(&change.before), text(&change.after));
     let what = match &change.values {
         Some(values) if change.kind == ChangeKind::Constant && before == after => format!("{values} differ in {after}"),
-        Some(values) => format!("{subject}{before} → {after} ({values})"),
+        Some(values) => {
+            let error = change.error.map_or(String::new(), |error| format!(", {error}"));
+            format!("{subject}{before} → {after} ({values}{error})")
+        }
         None if change.kind == ChangeKind::Constant && before == after => format!("other bytes in {after}"),
         None => format!("{subject}{before} → {after}"),
     };

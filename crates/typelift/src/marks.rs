@@ -247,11 +247,10 @@ fn is_mark(entry: &Entry<'_>) -> bool {
     [CONVERSIONS, PRECISE, DECOMPRESSION].contains(&entry.name.as_str())
 }
 
-/// The pairs of types in `from:to;from:to`.
+/// The pairs of types in `from:to,to;from:to`.
 fn conversions(value: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let ty = |name: &str| Some(ElementType::from_port_name(name)?.name());
-    value.split(';').filter_map(move |pair| {
-        let (from, to) = pair.split_once(':')?;
-        Some((ty(from)?, ty(to)?))
-    })
+    let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));
+    let pairs = pairs.flat_map(|(from, to)| to.split(',').map(move |to| (from, to)));
+    pairs.filter_map(move |(from, to)| Some((ty(from)?, ty(to)?)))
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::side::{Feed, Side, outer_port};
-use super::{Change, ChangeKind, Consequence, Diff, ValueChange, values};
+use super::{Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::diagnostic::LayerRef;
 use crate::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::marks::Marks;
@@ -56,11 +56,19 @@ struct Difference {
     before: Option<String>,
     after: Option<String>,
     values: Option<ValueChange>,
+    error: Option<ValueError>,
 }
 
 impl Difference {
     fn new(kind: ChangeKind, before: impl ToString, after: impl ToString) -> Self {
-        Self { kind, subject: None, before: Some(before.to_string()), after: Some(after.to_string()), values: None }
+        Self {
+            kind,
+            subject: None,
+            before: Some(before.to_string()),
+            after: Some(after.to_string()),
+            values: None,
+            error: None,
+        }
     }
 
     fn of(mut self, subject: impl ToString) -> Self {
@@ -80,8 +88,8 @@ impl<'a> Comparison<'a> {
     }
 
     pub(super) fn run(mut self) -> Diff {
-        let before = Side::new(self.before.graph(), self.before.weights(), None);
-        let after = Side::new(self.after.graph(), self.after.weights(), None);
+        let before = Side::new(self.before.graph(), self.before, None);
+        let after = Side::new(self.after.graph(), self.after, None);
         let pairs = matched(&before, &after);
         self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
         self.changes.sort_by(|a, b| a.0.cmp(&b.0));
@@ -112,7 +120,7 @@ impl<'a> Comparison<'a> {
                 Some(cause) => self.changes[cause].1.follows.push(consequence),
                 None => {
                     let Consequence { kind, subject, before, after, .. } = consequence;
-                    self.add(&mut scope, b, Difference { kind, subject, before, after, values: None });
+                    self.add(&mut scope, b, Difference { kind, subject, before, after, values: None, error: None });
                 }
             }
         }
@@ -187,7 +195,7 @@ impl<'a> Comparison<'a> {
     ) -> Cause {
         let text = Some(expression(side, at));
         let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
-        let difference = Difference { kind, subject: None, before, after, values: None };
+        let difference = Difference { kind, subject: None, before, after, values: None, error: None };
         let layer = side.layers[at];
         let (old, new) = if kind == ChangeKind::Added { (None, Some(layer)) } else { (Some(layer), None) };
         self.push(scope, rank, (old, new), difference)
@@ -203,7 +211,7 @@ impl<'a> Comparison<'a> {
         let line = |layer: Option<&Layer>, lines: &Lines| Some(lines.line_column(layer?.span()?.start).0);
         let (before_line, after_line) = (line(before, &self.lines[0]), line(after, &self.lines[1]));
         let Some(layer) = after.or(before) else { return self.changes.len() };
-        let Difference { kind, subject, before, after, values } = difference;
+        let Difference { kind, subject, before, after, values, error } = difference;
         let mut place = scope.rank.clone();
         place.push(rank);
         let change = Change {
@@ -215,6 +223,7 @@ impl<'a> Comparison<'a> {
             before,
             after,
             values,
+            error,
             before_line,
             after_line,
             follows: Vec::new(),
@@ -274,24 +283,37 @@ impl<'a> Comparison<'a> {
         let cause = own.or(inherited);
         let cause = self.compare_outputs(scope, a, b, cause);
         scope.causes[b] = cause;
-        if let Some(difference) = names(scope.before.layers[a], scope.after.layers[b]) {
+        // Of a compressed constant the layer that holds it has the names of the tensor.
+        let is_compressed = scope.before.is_compressed(a) || scope.after.is_compressed(b);
+        let [old, new] = [scope.before.layers[a], scope.after.layers[b]];
+        if let Some(difference) = names(old, new).filter(|_| !is_compressed || old.name() != new.name()) {
             self.add(scope, b, difference);
         }
     }
 
     /// Compares what the metadata of two layers says about precision.
     fn compare_marks(&self, scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
-        let before = Marks::of(scope.before.layers[a], self.before.version());
-        let after = Marks::of(scope.after.layers[b], self.after.version());
+        let before = Marks::of(scope.before.holder(a), self.before.version());
+        let after = Marks::of(scope.after.holder(b), self.after.version());
         let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
         let differs = before != after;
         let (before, after) = (text(before), text(after));
-        differs.then_some(Difference { kind: ChangeKind::Mark, subject: None, before, after, values: None })
+        differs.then_some(Difference {
+            kind: ChangeKind::Mark,
+            subject: None,
+            before,
+            after,
+            values: None,
+            error: None,
+        })
     }
 
     fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
-        let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
-        let (Some(before), Some(after)) = (old.outputs().first(), new.outputs().first()) else { return Vec::new() };
+        let (used, used_now) = (scope.before.layers[a].outputs().first(), scope.after.layers[b].outputs().first());
+        let (Some(before), Some(after)) = (used, used_now) else { return Vec::new() };
+        let (old, new) = (scope.before.holder(a), scope.after.holder(b));
+        let stored = [old, new].map(|layer| layer.outputs().first().map(|port| port.element_type()));
+        let is_stored_alike = stored[0] == stored[1];
         let bytes = (values::bytes_of(old, scope.before.weights), values::bytes_of(new, scope.after.weights));
         let differs = match &bytes {
             (Some(before), Some(after)) => before != after,
@@ -301,25 +323,33 @@ impl<'a> Comparison<'a> {
             }
         };
         let figures = || match &bytes {
-            (Some(before), Some(after)) if differs => values::compare((old, before), (new, after)),
+            (Some(before), Some(after)) if differs || !is_stored_alike => values::compare((old, before), (new, after)),
             _ => None,
+        };
+        // The same constant, stored in another type: it differs by precision alone.
+        let precision = |values: Option<ValueChange>| {
+            let is_other = !is_stored_alike && before.shape() == after.shape();
+            values.filter(|_| is_other).map(|values| values.error())
         };
         let mut found = Vec::new();
         if before.element_type() != after.element_type() {
             let difference = Difference::new(ChangeKind::Type, before.element_type(), after.element_type());
-            found.push(Difference { values: figures(), ..difference });
+            let values = figures();
+            found.push(Difference { error: precision(values), values, ..difference });
         }
         if before.shape() != after.shape() {
             found.push(Difference::new(ChangeKind::Shape, before.shape(), after.shape()));
         }
         let is_bigger = bytes.0.as_ref().map(Vec::len) != bytes.1.as_ref().map(Vec::len);
-        if differs && before.element_type() == after.element_type() && (found.is_empty() || !is_bigger) {
+        let is_comparable = found.is_empty() || !is_bigger;
+        if (differs || !is_stored_alike) && before.element_type() == after.element_type() && is_comparable {
             let text = |layer: &Layer, side: &Side<'_>| {
                 let port = layer.outputs().first().map(ToString::to_string);
                 port.unwrap_or_default() + &values::shown(layer, side.weights)
             };
             let difference = Difference::new(ChangeKind::Constant, text(old, &scope.before), text(new, &scope.after));
-            found.push(Difference { values: figures(), ..difference });
+            let values = figures();
+            found.push(Difference { error: precision(values), values, ..difference });
         }
         found
     }
@@ -378,8 +408,8 @@ impl<'a> Comparison<'a> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         for (at, body) in new.bodies().iter().enumerate() {
             let Some(other) = old.bodies().iter().find(|other| other.name() == body.name()) else { continue };
-            let before = Side::new(other.graph(), self.before.weights(), Some((old, other)));
-            let after = Side::new(body.graph(), self.after.weights(), Some((new, body)));
+            let before = Side::new(other.graph(), self.before, Some((old, other)));
+            let after = Side::new(body.graph(), self.after, Some((new, body)));
             let pairs = matched(&before, &after);
             for difference in wiring((old, other, &before), (new, body, &after), &pairs) {
                 own = own.or(Some(self.add(scope, b, difference)));
@@ -514,6 +544,7 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
             before: old.or(default).map(str::to_owned),
             after: new.or(default).map(str::to_owned),
             values: None,
+            error: None,
         });
     }
     found
@@ -532,7 +563,7 @@ fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>),
             return found;
         }
         let subject = Some("connections".to_owned());
-        found.push(Difference { kind: ChangeKind::Attribute, subject, before, after, values: None });
+        found.push(Difference { kind: ChangeKind::Attribute, subject, before, after, values: None, error: None });
     }
 }
 

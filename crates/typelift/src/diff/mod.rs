@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::diagnostic::LayerRef;
 use crate::graph::Model;
 
-pub use values::ValueChange;
+pub use values::{ValueChange, ValueError};
 
 /// What differs in meaning between two models.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +125,9 @@ pub struct Change {
     /// What differs among the values of a constant, where they are numbers of one shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<ValueChange>,
+    /// How far the values of a constant are off that is stored in another type, compared as they are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ValueError>,
     /// The line of the layer in the first file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_line: Option<usize>,

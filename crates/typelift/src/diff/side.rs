@@ -2,11 +2,12 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
-use crate::graph::{Body, Direction, Graph, Layer, LayerId, PortMapEntry};
-use crate::ops::{AttrKind, LayerKind, Operation};
+use crate::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, PortMapEntry};
+use crate::marks::Marks;
+use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::shape::Shape;
 use crate::weights::Weights;
 use typelift_promote::ElementType;
@@ -35,17 +36,25 @@ pub(super) struct Side<'a> {
     pub(super) roles: FxHashMap<usize, u64>,
     /// Whether it is the graph of a body.
     pub(super) in_body: bool,
+    /// The constants of which Convert layers give the values: each Convert stands for the constant.
+    stored: FxHashMap<usize, &'a Layer>,
 }
 
 impl<'a> Side<'a> {
-    pub(super) fn new(graph: &'a Graph, weights: &'a Weights, within: Option<(&Layer, &Body)>) -> Self {
+    pub(super) fn new(graph: &'a Graph, model: &'a Model, within: Option<(&Layer, &Body)>) -> Self {
         // A graph with a cycle has no order; that of the file does as well as any.
-        let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
+        let mut order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
+        let compressed = compressed(graph, model.version());
+        let storage: FxHashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
+        order.retain(|id| !storage.contains(id));
         let place: FxHashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at)).collect();
         let layers: Vec<&Layer> = order.iter().filter_map(|&id| graph.layer(id)).collect();
         let feed = |feed: Option<(&Layer, usize)>| feed.map(|(layer, port)| (place[&layer.id()], port));
-        let feeds: Vec<SmallVec<[Feed; 3]>> =
-            order.iter().map(|&id| graph.feeds(id).into_iter().map(feed).collect()).collect();
+        let feeds_of = |&id: &LayerId| match compressed.get(&id) {
+            Some(_) => SmallVec::new(),
+            None => graph.feeds(id).into_iter().map(feed).collect(),
+        };
+        let feeds: Vec<SmallVec<[Feed; 3]>> = order.iter().map(feeds_of).collect();
         let mut uses = vec![Vec::new(); layers.len()];
         for (layer, feeds) in feeds.iter().enumerate() {
             for (input, feed) in feeds.iter().enumerate() {
@@ -54,9 +63,12 @@ impl<'a> Side<'a> {
                 }
             }
         }
-        let operations = layers.iter().map(|layer| layer.operation()).collect();
+        let stored: FxHashMap<usize, &Layer> = compressed.iter().map(|(id, layer)| (place[id], *layer)).collect();
+        let layer_of = |(at, layer): (usize, &&'a Layer)| stored.get(&at).copied().unwrap_or(*layer);
+        let operations = layers.iter().enumerate().map(|it| layer_of(it).operation()).collect();
         let mut side = Self {
-            weights,
+            weights: model.weights(),
+            stored,
             operations,
             alive: Vec::new(),
             roles: FxHashMap::default(),
@@ -80,6 +92,16 @@ impl<'a> Side<'a> {
             Some(operation) => operation.name(),
             None => self.layers[at].ty(),
         }
+    }
+
+    /// The layer that holds the values of a constant, and its marks.
+    pub(super) fn holder(&self, at: usize) -> &'a Layer {
+        self.stored.get(&at).copied().unwrap_or(self.layers[at])
+    }
+
+    /// Whether a constant is stored in another type than that in which it is used.
+    pub(super) fn is_compressed(&self, at: usize) -> bool {
+        self.stored.contains_key(&at)
     }
 
     pub(super) fn is_constant(&self, at: usize) -> bool {
@@ -182,10 +204,25 @@ impl<'a> Side<'a> {
             layer.outputs().first().map(ToString::to_string).hash(&mut hasher);
         }
         if self.is_constant(at) {
-            super::values::bytes_of(layer, self.weights).hash(&mut hasher);
+            super::values::bytes_of(self.holder(at), self.weights).hash(&mut hasher);
         }
         hasher.finish()
     }
+}
+
+/// The Convert layers that undo the compression of a constant which nothing else takes, each with the constant.
+fn compressed(graph: &Graph, version: IrVersion) -> FxHashMap<LayerId, &Layer> {
+    let mut found = FxHashMap::default();
+    for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
+        let users = graph.users(constant.id()).filter_map(|id| graph.layer(id));
+        let undoes =
+            |layer: &&Layer| ops::kind(layer) == LayerKind::Convert && Marks::of(layer, version).is_decompression();
+        let (converts, others): (Vec<_>, Vec<_>) = users.partition(undoes);
+        if others.is_empty() {
+            found.extend(converts.into_iter().map(|convert| (convert.id(), constant)));
+        }
+    }
+    found
 }
 
 /// The position of the port of the layer around a body that an entry of the port map names.

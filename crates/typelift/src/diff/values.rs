@@ -20,6 +20,29 @@ pub struct ValueChange {
     pub of: u64,
     /// The largest difference, those to infinite and undefined values apart.
     pub largest: f64,
+    /// The largest difference in relation to the first value, which is not zero.
+    #[serde(skip)]
+    pub relative: f64,
+}
+
+/// How far the values of a constant are off in another type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ValueError {
+    /// The largest difference, those to infinite and undefined values apart.
+    pub max_absolute: f64,
+    /// The largest such difference in relation to the value, which is not zero.
+    pub max_relative: f64,
+}
+
+/// `worst relative 4.88e-4`, or `exact`
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.max_absolute == 0.0 {
+            f.write_str("exact")
+        } else {
+            write!(f, "worst relative {:.2e}", self.max_relative)
+        }
+    }
 }
 
 /// `3 of 1,024 values, at most 0.01`
@@ -80,27 +103,35 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
 }
 
 impl ValueChange {
+    /// How far values are off.
+    pub(super) fn error(&self) -> ValueError {
+        ValueError { max_absolute: self.largest, max_relative: self.relative }
+    }
+
     fn add(&mut self, before: &Array, after: &Array) {
         match (&before.data, &after.data) {
             (Data::Ints(before), Data::Ints(after)) => {
                 for (before, after) in before.iter().zip(after.iter()).filter(|(before, after)| before != after) {
-                    self.add_value((before - after) as f64);
+                    self.add_value((before - after) as f64, before as f64);
                 }
             }
             _ => {
                 for (before, after) in before.to_floats().into_iter().zip(after.to_floats()) {
                     if before.to_bits() != after.to_bits() {
-                        self.add_value(before - after);
+                        self.add_value(before - after, before);
                     }
                 }
             }
         }
     }
 
-    fn add_value(&mut self, difference: f64) {
+    fn add_value(&mut self, difference: f64, before: f64) {
         self.changed += 1;
         if difference.is_finite() {
             self.largest = self.largest.max(difference.abs());
+            if before != 0.0 {
+                self.relative = self.relative.max((difference / before).abs());
+            }
         }
     }
 }
@@ -111,7 +142,7 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let change = |changed, of, largest| ValueChange { changed, of, largest }.to_string();
+        let change = |changed, of, largest| ValueChange { changed, of, largest, ..Default::default() }.to_string();
         assert_eq!(change(3, 1024, 0.010_000_001), "3 of 1,024 values, at most 0.01");
         assert_eq!(change(1, 1, 0.0), "1 of 1 value");
         assert_eq!(change(1_234_567, 1_234_567, 1e-12), "1,234,567 of 1,234,567 values, at most 1e-12");

@@ -95,3 +95,45 @@ fn compressed_models_are_those_of_openvino() {
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+#[test]
+fn compressing_and_back_gives_the_layers_of_the_source() {
+    for case in answers().into_keys() {
+        let model = open(&case);
+        let plan = Plan::compress(&model, &Compression::to(F16));
+        if facts(&model).decompressions > 0 {
+            continue;
+        }
+        let layers = |model: &Model| {
+            model
+                .graph()
+                .layers()
+                .map(|layer| {
+                    format!(
+                        "{} {} {}",
+                        layer.ty(),
+                        layer.name(),
+                        layer.outputs().iter().map(ToString::to_string).collect::<String>()
+                    )
+                })
+                .collect::<Vec<_>>()
+        };
+        let source = layers(&model);
+        let compressed = saved(model, &plan);
+        let plan = Plan::decompress(&compressed, &[F16]);
+        assert_eq!(layers(&saved(compressed, &plan)), source, "{case}");
+    }
+}
+
+#[test]
+fn a_model_and_its_compressed_one_differ_by_precision_alone() {
+    let model = open("edge_rounding_ties");
+    let plan = Plan::compress(&model, &Compression::to(F16));
+    let worst = plan.totals().max_rel;
+    let compressed = saved(model.clone(), &plan);
+    let diff = typelift::diff(&model, &compressed);
+    let errors: Vec<_> = diff.changes.iter().map(|change| change.error.unwrap().max_relative).collect();
+    assert_eq!(errors.len(), plan.changed().count(), "{diff:?}");
+    assert!((errors.iter().copied().fold(0.0, f64::max) - worst).abs() <= worst * 1e-6);
+    assert!(typelift::diff(&compressed, &compressed).is_same());
+}

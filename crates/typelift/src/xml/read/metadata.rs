@@ -1,6 +1,7 @@
 //! What OpenVINO reads in the `<rt_info>` of layers and ports.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -108,11 +109,14 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
     None
 }
 
-/// Pairs of types: `from:to;from:to`. What has nothing after a colon, or no colon, counts as nothing.
+/// Types, each with those that it is not converted to: `from:to,to;from:to`. What has nothing after a colon, or no colon, counts as nothing.
 fn conversions(value: &str) -> Result<(), Refused> {
     let help = "write pairs of element types, value=\"dynamic:f16\"";
     let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));
-    for name in pairs.filter(|(from, to)| !to.is_empty() || from.is_empty()).flat_map(|(from, to)| [from, to]) {
+    for name in pairs
+        .filter(|(from, to)| !to.is_empty() || from.is_empty())
+        .flat_map(|(from, to)| iter::once(from).chain(to.split(',')))
+    {
         if ElementType::from_port_name(name).is_none() {
             return Err((format!("`{name}` is not an element type here"), help));
         }
