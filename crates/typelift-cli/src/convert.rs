@@ -176,14 +176,15 @@ impl Args {
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
-        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, .. } =
+        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks, .. } =
             converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         if stored.is_some() && version < Some(model.version()) {
             remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
         }
         let table = stored.as_ref().filter(|_| self.writes_nothing()).map(precision::table).unwrap_or_default();
-        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted).with_stored(stored);
+        let dangers = if self.storage.audit { precision::dangers(&risks) } else { String::new() };
+        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted).with_stored(stored, risks);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
@@ -193,7 +194,7 @@ impl Args {
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.reports_on_stdout() {
             page.styled = !table.is_empty();
-            page.printed = format!("{plan}{table}{summary}");
+            page.printed = format!("{plan}{table}{dangers}{summary}");
         }
         // What no report needs makes room for what writing takes.
         let plan = self.report.is_some().then_some(plan);

@@ -26,6 +26,9 @@ pub(crate) struct Plan {
     /// What became of constants that are stored otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Stored>,
+    /// What can go wrong in the types that the model gets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    risks: Vec<precision::Risk>,
 }
 
 /// What became of constants, and what that comes to.
@@ -79,7 +82,7 @@ impl Plan {
         };
         let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
         let entries = lasting.map(|change| Entry { line: None, change });
-        Self { file: file.to_owned(), converts: entries.collect(), target: None, precision: None }
+        Self { file: file.to_owned(), converts: entries.collect(), target: None, precision: None, risks: Vec::new() }
     }
 
     /// The same with the lines of the file, which only a report has.
@@ -100,10 +103,10 @@ impl Plan {
         Self { target: done.map(rewritten), ..self }
     }
 
-    /// The same with what became of constants that are stored otherwise.
-    pub(crate) fn with_stored(self, stored: Option<precision::Plan>) -> Self {
+    /// The same with what became of constants that are stored otherwise, and what can go wrong.
+    pub(crate) fn with_stored(self, stored: Option<precision::Plan>, risks: Vec<precision::Risk>) -> Self {
         let precision = stored.map(|plan| Stored { totals: plan.totals(), constants: plan.constants });
-        Self { precision, ..self }
+        Self { precision, risks, ..self }
     }
 
     /// Warnings of constants that do not come out as they went in.

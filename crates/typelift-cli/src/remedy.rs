@@ -206,7 +206,7 @@ pub(crate) fn command_in_place(verb: &str, file: &Path) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
     if word.starts_with('-') {
         quoted(&format!("./{word}"))

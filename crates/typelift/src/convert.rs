@@ -1,5 +1,7 @@
 //! Converting a model whole: its types agree, its promotions are explicit, and its inputs and outputs have the types asked for.
 
+use std::collections::BTreeSet;
+
 use thiserror::Error;
 use typelift_promote::ElementType;
 
@@ -12,7 +14,7 @@ use crate::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
     Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
-use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Storage, TypeMap};
+use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
 use crate::shape::Shape;
 use crate::target::Retargeted;
 
@@ -90,6 +92,8 @@ pub struct Converted {
     pub retargeted: Option<Retargeted>,
     /// What became of constants, where they are to be stored otherwise.
     pub stored: Option<Plan>,
+    /// What can go wrong in the types that the model gets, where layers that it takes are not kept.
+    pub risks: Vec<Risk>,
 }
 
 /// Why a model was not converted.
@@ -175,6 +179,7 @@ impl Conversion {
                 return Ok(None);
             }
         }
+        let risks = self.risks(model)?;
         changes.extend(self.retype(model)?);
         for (name, element_type) in &self.output_types {
             changes.extend(model.convert_output(name, *element_type)?);
@@ -207,7 +212,7 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
-        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored }))
+        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks }))
     }
 
     /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
@@ -241,6 +246,23 @@ impl Conversion {
             changes.extend(run(model, tidy)?);
         }
         Ok(changes)
+    }
+
+    /// What can go wrong in the types that a typed model is to get.
+    fn risks(&self, model: &Model) -> Result<Vec<Risk>, ConvertError> {
+        let stored = match &self.storage {
+            Some(Storage::Compress { to, .. }) => Some(*to),
+            _ => None,
+        };
+        let narrower = self.types.iter().filter(|(from, to)| to.bits() < from.bits()).map(|(_, to)| to);
+        let types: BTreeSet<_> = narrower.chain(stored).collect();
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kept = Kept::find(model, &self.keep)?;
+        let is_kept = |path: &String| model.find(path).is_ok_and(|(place, layer)| kept.covers(&place, layer));
+        let risks = types.into_iter().flat_map(|to| precision::risks(model, to));
+        Ok(risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect())
     }
 
     /// Changes the element types of a typed model, and removes the Converts that do nothing then.

@@ -145,8 +145,7 @@ def difference(one, two):
     worst = 0.0
     for a, b in zip(one, two):
         if a.size:
-            d = np.abs(a - b)
-            d[(a == b) | (np.isnan(a) & np.isnan(b))] = 0
+            d = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
             worst = max(worst, float(np.nan_to_num(d, nan=np.inf, posinf=np.inf).max()))
     return worst
 
