@@ -135,8 +135,21 @@ fn data(n: usize, attribute: impl Fn(usize) -> String) -> String {
     model([layer(0, "", &format!("<data {}/>", (0..n).map(attribute).collect::<String>()))], [])
 }
 
+/// A ReadValue or an Assign of one variable.
+fn variable(id: usize) -> String {
+    let ty = if id % 2 == 0 { "ReadValue" } else { "Assign" };
+    let data = r#"<data variable_id="v" variable_type="f32" variable_shape="4"/>"#;
+    layer(id, "", data).replace("ReLU", ty).replace("opset1", "opset6")
+}
+
 /// What files that were made to hurt are full of.
-const MISSHAPEN: [(&str, Shape); 16] = [
+const MISSHAPEN: [(&str, Shape); 18] = [
+    ("stale ports", |n| {
+        let ports: String = (1..=n).map(|port| format!(r#"<port id="{port}" precision="FP16"/>"#)).collect();
+        let split = r#"<layer id="0" name="n0" type="VariadicSplit" version="opset1"><output>"#;
+        model([format!("{split}{ports}</output></layer>")], [])
+    }),
+    ("one variable", |n| model((0..n).map(variable), (1..n).map(|id| (0, id)))),
     ("a cycle", |n| model((0..n).map(|id| layer(id, "", "")), (0..n).map(|id| (id, (id + 1) % n)))),
     ("short cycles", |n| model((0..n).map(|id| layer(id, "", "")), (0..n).map(|id| (id, id ^ 1)))),
     ("a chain backwards", |n| model((0..n).rev().map(|id| layer(id, "", "")), (1..n).map(|id| (id - 1, id)))),
