@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::document;
 use crate::render::{self, Remark};
 use crate::status::Status;
-use crate::terminal;
 
 /// Ends a run with exit status 2, with 1 where the fault is one of this program, or quietly; where there are several models, only what was to be done with one of them.
 #[derive(Debug)]
@@ -21,6 +21,12 @@ pub(crate) enum Failure {
         help: Option<String>,
         status: Status,
     },
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 impl Failure {
@@ -78,7 +84,7 @@ impl Failure {
         if let Some(file) = file {
             document["file"] = file.into();
         }
-        terminal::json(&document)
+        Ok(document::text(&document)?)
     }
 
     /// The file system refused to `verb` a file: "cannot read `x`: permission denied".

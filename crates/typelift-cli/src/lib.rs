@@ -9,6 +9,7 @@ mod columns;
 mod completions;
 mod convert;
 mod diff;
+mod document;
 mod dot;
 mod explain;
 mod failure;

@@ -8,11 +8,12 @@ use serde::Serialize;
 use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotion, Refusal, RuleSet, openvino};
 use typelift::shape::Shape;
 
+use crate::document::Versioned;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
-use crate::terminal::{Terminal, Versioned};
+use crate::terminal::Terminal;
 use crate::texts;
 
 /// Print the common type of operands

@@ -7,6 +7,7 @@ use anstream::AutoStream;
 use clap::ColorChoice;
 use serde::Serialize;
 
+use crate::document;
 use crate::failure::Failure;
 
 /// How a verb prints its answer.
@@ -119,25 +120,7 @@ pub(crate) struct Page {
     pub(crate) styled: bool,
 }
 
-/// The version of the form of JSON documents. It rises when a name goes or changes its meaning; names can come at any time.
-const FORMAT: u32 = 1;
-
-/// A JSON document that says which form it has.
-#[derive(Serialize)]
-pub(crate) struct Versioned<'a, T> {
-    format: u32,
-    #[serde(flatten)]
-    document: &'a T,
-}
-
-impl<'a, T> Versioned<'a, T> {
-    pub(crate) fn new(document: &'a T) -> Self {
-        Self { format: FORMAT, document }
-    }
-}
-
 /// A JSON document and the end of its last line.
 pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(&Versioned::new(document));
-    text.map(|text| text + "\n").map_err(|error| Failure::new(error.to_string()))
+    Ok(document::text(document)?)
 }
