@@ -26,7 +26,11 @@ impl Model {
         });
         let (weights, starts) = self.weights.compacted(&ranges)?;
         let mut model = Self { weights, ..self.clone() };
-        model.graph.move_constants(&|range| known.get(&range).and_then(|&at| starts.get(at)).copied());
+        // A constant without bytes is anywhere within the weights, so at their start.
+        model.graph.move_constants(&|range| match range {
+            (_, 0) => Some(0),
+            range => known.get(&range).and_then(|&at| starts.get(at)).copied(),
+        });
         Ok(model)
     }
 
@@ -43,7 +47,7 @@ impl Graph {
     /// Shows `look` where the constants of the graph and of its bodies have their bytes.
     fn each_range(&self, look: &mut impl FnMut(Range)) {
         for layer in self.layers() {
-            range_of(layer).into_iter().for_each(&mut *look);
+            range_of(layer).into_iter().filter(|range| range.1 > 0).for_each(&mut *look);
             layer.bodies.iter().for_each(|body| body.graph.each_range(look));
         }
     }
@@ -63,9 +67,9 @@ impl Graph {
     }
 }
 
-/// Where a layer has its bytes, if it is a constant with some.
+/// Where a layer has its bytes, if it is a constant.
 fn range_of(layer: &Layer) -> Option<Range> {
     let number = |name| layer.attribute(name)?.trim().parse::<u64>().ok();
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
-    Some((number("offset").filter(|_| is_constant)?, number("size").filter(|&size| size > 0)?))
+    Some((number("offset").filter(|_| is_constant)?, number("size")?))
 }
