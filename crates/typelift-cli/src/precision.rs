@@ -13,7 +13,7 @@ use crate::remedy::quoted;
 /// How many constants are listed.
 const LISTED: usize = 10;
 
-/// Names of rules, each with those that it stands for.
+/// Names of rules, each with the rules that it names.
 const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
 
 #[derive(Clone, Debug, clap::Args)]

@@ -137,7 +137,7 @@ fn data(n: usize, attribute: impl Fn(usize) -> String) -> String {
 
 /// A ReadValue or an Assign of one variable.
 fn variable(id: usize) -> String {
-    let ty = if id % 2 == 0 { "ReadValue" } else { "Assign" };
+    let ty = if id.is_multiple_of(2) { "ReadValue" } else { "Assign" };
     let data = r#"<data variable_id="v" variable_type="f32" variable_shape="4"/>"#;
     layer(id, "", data).replace("ReLU", ty).replace("opset1", "opset6")
 }

@@ -40,8 +40,11 @@ pub(super) fn places(picture: &Picture<'_>) -> Vec<(f64, f64)> {
     places
 }
 
+/// Boxes, and the arrows between them.
+type Joined = (Vec<usize>, Vec<(usize, usize)>);
+
 /// The boxes that arrows join, with the arrows between them, by their places in the list of boxes.
-fn parts(picture: &Picture<'_>) -> Vec<(Vec<usize>, Vec<(usize, usize)>)> {
+fn parts(picture: &Picture<'_>) -> Vec<Joined> {
     let count = picture.sizes.len();
     let mut next = vec![Vec::new(); count];
     for &(from, to) in picture.arrows {
@@ -49,7 +52,7 @@ fn parts(picture: &Picture<'_>) -> Vec<(Vec<usize>, Vec<(usize, usize)>)> {
         next[to].push(from);
     }
     let mut part_of = vec![(usize::MAX, 0); count];
-    let mut parts: Vec<(Vec<usize>, Vec<(usize, usize)>)> = Vec::new();
+    let mut parts: Vec<Joined> = Vec::new();
     for start in 0..count {
         if part_of[start].0 != usize::MAX {
             continue;

@@ -403,6 +403,8 @@ impl Diagnostic {
     /// The same, pointing also at `span`; the first label is the main one.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
+        // Most have one of each, and a misshapen file has many findings.
+        self.labels.reserve_exact(1);
         self.labels.push(Label { span, message: words::said(message.into()) });
         self
     }
@@ -410,6 +412,7 @@ impl Diagnostic {
     /// The same, with a fact that led to it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.reserve_exact(1);
         self.notes.push(words::said(note.into()));
         self
     }
@@ -424,6 +427,7 @@ impl Diagnostic {
     /// The same, with something that can be done.
     #[must_use]
     pub fn help(mut self, help: impl Into<Help>) -> Self {
+        self.help.reserve_exact(1);
         self.help.push(help.into());
         self
     }

@@ -156,12 +156,15 @@ pub struct Pass {
     rewrite: Rewrite,
 }
 
+/// What a pass does to one graph.
+type EachGraph = dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync;
+
 #[derive(Clone)]
 enum Rewrite {
     /// Of the model's own graph, and through it of those of its bodies; it says what it did, and leaves types inferred.
     Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
     /// Of each graph.
-    Each(Arc<dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync>),
+    Each(Arc<EachGraph>),
 }
 
 impl Pass {

@@ -76,9 +76,9 @@ impl Plan {
 fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
     let layer = model.graph_at(&constant.place).and_then(|graph| graph.layer(constant.layer));
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");
-    let layer = LayerRef { id: constant.layer, name: constant.name.clone(), place: constant.place.clone() };
+    let reference = layer.map(|layer| LayerRef::of(&constant.place, layer));
     let label = format!("{} as {}", constant.from, constant.to);
-    Diagnostic { layer: Some(layer), ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
+    Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
 }
 
 /// A number with three significant digits.

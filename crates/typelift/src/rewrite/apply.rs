@@ -136,7 +136,7 @@ pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
 }
 
 /// Of each of these lists, every match has one of the operations.
-fn operations<'p>(pattern: &'p Pattern, term: usize) -> Vec<Vec<&'p str>> {
+fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
     let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
     match &pattern.side.terms[term].kind {
         TermKind::Layer(layer) if layer.optional => all(&mut layer.inputs.first().copied().into_iter()),

@@ -14,7 +14,7 @@ pub(super) struct Clauses {
     pub(super) pattern: Range<usize>,
     pub(super) replacement: Option<Range<usize>>,
     /// What follows `where`: names, and what each is.
-    pub(super) definitions: Vec<(Vec<String>, Range<usize>)>,
+    pub(super) definitions: Vec<Item>,
     pub(super) condition: Option<Range<usize>>,
 }
 
@@ -73,8 +73,11 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
     Ok(clauses)
 }
 
+/// The names of a definition, and where its pattern is.
+pub(super) type Item = (Vec<String>, Range<usize>);
+
 /// `a = P, (b, c) = Q`: each begins at the start, after a comma, or on a line of its own.
-fn items(text: &str, range: Range<usize>) -> Result<Vec<(Vec<String>, Range<usize>)>, NotationError> {
+fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     let mut starts = vec![(range.start, range.start)];
     let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
     while let Some(place) = at.next_outside() {
