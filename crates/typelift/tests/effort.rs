@@ -102,7 +102,8 @@ fn large_graphs_of_every_shape_are_converted() {
 fn look(text: &str) -> usize {
     let reading = xml::parse(text.to_owned().into());
     let mut model = reading.model.unwrap();
-    let found = [reading.diagnostics, infer(&mut model)].concat();
+    let mut found = reading.diagnostics;
+    found.append(&mut infer(&mut model));
     check_after(&model, found).len()
 }
 

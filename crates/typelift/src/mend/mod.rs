@@ -23,6 +23,8 @@ use crate::weights::Weights;
 /// How many findings of a model are looked at, and how many candidates of each are tried.
 const FINDINGS: usize = 8;
 const TRIALS: usize = 40;
+/// A text with more findings than this is more than a slip away from a sound one, and each trial would hold as many.
+const MOST_FINDINGS: usize = 500;
 /// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
@@ -38,7 +40,8 @@ const NAMED: usize = 4;
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
 pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
-    if found.iter().all(|it| !is_mendable(it)) {
+    let mendable = found.iter().filter(|it| is_mendable(it)).count();
+    if mendable == 0 || mendable > MOST_FINDINGS {
         return;
     }
     let mut mender = Mender {

@@ -393,7 +393,9 @@ fn what_a_model_gives_keeps_its_type() {
 
 /// Rules of the notation, each with a graph in which it matches, what comes out, and changes of the graph after which it does
 /// not match.
-const POWERS: &[(&str, &str, &str, &[(&str, &str)])] = &[
+type Power = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const POWERS: &[Power] = &[
     (
         "x * 0.5~ * (1 + e) => Gelu-7(x) {approximation_mode=$m}
             where e = Erf(x * 0.7071067811865476~) with $m=erf | Tanh(x) with $m=tanh",
