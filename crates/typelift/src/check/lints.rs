@@ -49,17 +49,13 @@ impl<'a> Check<'a> {
         operation: &'static Operation,
         inputs: &[Option<(&Layer, &OutputPort)>],
     ) {
-        // Padding that is worked out is not read from the file.
-        let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
-        for name in operation.required_attributes().iter().filter(|name| padding || !name.starts_with("pads_")) {
-            let Some(assumed) = operation.default_of(name).filter(|_| layer.attribute(name).is_none()) else {
-                continue;
-            };
+        for name in operation.missing_attributes(layer) {
+            let Some(assumed) = operation.default_of(name) else { continue };
             let message = format!("`{}` has no attribute `{name}`, which it requires", layer.ty());
             let span = self.locate(layer, "data", name);
             let size = || inputs.get(1).copied().flatten()?.1.shape().dims()?.last()?.value();
             let declared = layer.outputs().first().and_then(|port| port.declared);
-            let (label, help) = match (*name, assumed) {
+            let (label, help) = match (name, assumed) {
                 ("destination_type", _) => (
                     "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
@@ -75,8 +71,8 @@ impl<'a> Check<'a> {
                     format!("OpenVINO assumes {assumed}, and its plugins refuse it"),
                     "add levels=\"256\" for 8 bits, or the number of levels that is meant".into(),
                 ),
-                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Help::add([*name], Owner::Here)),
-                (_, "0") => ("OpenVINO assumes 0".to_owned(), Help::add([*name], Owner::Here)),
+                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Help::add([name], Owner::Here)),
+                (_, "0") => ("OpenVINO assumes 0".to_owned(), Help::add([name], Owner::Here)),
                 (_, assumed) => {
                     let help = format!("add {name}=\"{assumed}\" if that is meant");
                     (format!("OpenVINO assumes {assumed}"), help.into())

@@ -1,6 +1,7 @@
 //! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
 
 mod element;
+mod refuse;
 mod verbs;
 
 use std::ops::Deref;
@@ -213,7 +214,8 @@ impl Edit<'_> {
     /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`].
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`]; [`EditError::Refused`] for the output of a
+    /// Result.
     ///
     /// # Examples
     /// ```
@@ -225,6 +227,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
+        self.check_source(from)?;
         self.graph.feed(from, to)
     }
 
@@ -245,6 +248,8 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
+        let wires: Vec<_> = wires.into_iter().collect();
+        wires.iter().try_for_each(|&(from, _)| self.check_source(from))?;
         self.graph.feed_all(wires)
     }
 
@@ -252,7 +257,8 @@ impl Edit<'_> {
     /// outputs follow if that operation takes them; [`infer`](crate::infer()) says why if it does not.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`].
+    /// [`EditError::NoLayer`]; where it would become or no longer be a Result or Parameter, as
+    /// [`morph`](Self::morph).
     ///
     /// # Examples
     /// ```
@@ -264,8 +270,13 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_operation(&mut self, id: LayerId, ty: &str, version: &str) -> Result<(), EditError> {
-        self.changed(id)?.operation_name = OperationName::new(ty, version);
-        self.refresh_outputs(id)
+        self.attempt(|edit| {
+            let layer = edit.changed(id)?;
+            let was = ops::kind(layer);
+            layer.operation_name = OperationName::new(ty, version);
+            edit.check_end(id, was)?;
+            edit.refresh_outputs(id)
+        })
     }
 
     /// Gives a layer the metadata, the `rt_info`, of another one. What it had goes.

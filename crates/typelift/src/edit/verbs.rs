@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::{Edit, Element};
+use super::{Edit, Element, refuse};
 use crate::graph::{
     Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, LayerId, NewLayer, Output, PortMapEntry,
     split_names,
@@ -22,8 +22,8 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`] or [`EditError::NoOutput`] if an input does not exist, [`EditError::Refused`] if the
-    /// operation refuses its inputs or attributes, [`EditError::NoRule`] if nothing is known of it and `new` does not say
-    /// its outputs.
+    /// operation refuses its inputs or attributes, lacks an attribute that its specification requires or takes what a
+    /// Result gives, [`EditError::NoRule`] if nothing is known of it and `new` does not say its outputs.
     ///
     /// # Examples
     /// ```
@@ -40,6 +40,7 @@ impl Edit<'_> {
     pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<LayerId, EditError> {
         self.attempt(|edit| {
             let id = edit.graph.add_layer(&new, inputs.len());
+            edit.check_attributes(id, &[])?;
             edit.feed_and_infer(id, new, inputs)?;
             Ok(id)
         })
@@ -50,8 +51,10 @@ impl Edit<'_> {
     /// its bytes.
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`EditError::InUse`] if an output that something uses would go, [`EditError::Joined`] if an
-    /// input would that a body takes, [`EditError::HasBodies`] if `new` has bodies.
+    /// As [`add`](Self::add), but it may lack the required attributes that it lacked before; [`EditError::Refused`] if a
+    /// layer with used or named outputs would become a Result, or a Result something else; [`EditError::InUse`] if an
+    /// output that something uses would go; [`EditError::Joined`] if an input would that a body takes, or a Parameter that
+    /// [a port map](Self::set_port_map) names; [`EditError::HasBodies`] if `new` has bodies.
     ///
     /// # Examples
     /// ```
@@ -76,6 +79,9 @@ impl Edit<'_> {
                 return Err(EditError::Joined { layer: id, reason: format!("a body takes its input {lost}") });
             }
             let layer = edit.changed(id)?;
+            let was = ops::kind(layer);
+            let is_same = layer.ty() == new.operation_name.ty();
+            let missing: Vec<_> = refuse::missing_attributes(layer).filter(|_| is_same).collect();
             layer.operation_name = new.operation_name.clone();
             // Those that were there keep their places.
             let place = |attribute: &Attribute| {
@@ -89,6 +95,8 @@ impl Edit<'_> {
             if let Some(name) = &new.name {
                 layer.name = name.clone();
             }
+            edit.check_end(id, was)?;
+            edit.check_attributes(id, &missing)?;
             edit.graph.resize_inputs(id, inputs.len());
             edit.feed_and_infer(id, new, inputs)
         })

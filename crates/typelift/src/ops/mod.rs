@@ -445,6 +445,14 @@ impl Operation {
         self.required
     }
 
+    /// Those of them that a layer lacks.
+    pub(crate) fn missing_attributes<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = &'static str> + use<'l> {
+        // Padding that is worked out is not read from the file.
+        let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
+        let required = self.required.iter().copied().filter(move |name| padding || !name.starts_with("pads_"));
+        required.filter(|name| layer.attribute(name).is_none())
+    }
+
     /// Whether it gives the same when its two inputs change places.
     pub fn is_commutative(&self) -> bool {
         self.commutative

@@ -294,3 +294,53 @@ fn an_edit_that_panics_changes_nothing() {
     assert_eq!(model.graph().verify(), Ok(()));
     model.edit(|graph| graph.constant_of(&[], &[Bf16::from(1.5)])).unwrap();
 }
+
+#[test]
+fn what_openvino_cannot_run_is_not_made() {
+    let text = "x = Parameter : f32[2]\ny = Relu(x)\nz = Tanh(y)\nn = Sigmoid(x) : f32[2] \"scores\"\nr = Result(z)\n";
+    let mut model = Model::from_text(text).unwrap();
+    assert!(infer(&mut model).is_empty());
+    let id = |name: &str| model.graph().find(name).unwrap();
+    let (x, y, n, r) = (id("x"), id("y"), id("n"), id("r"));
+    let result = || NewLayer::new("Result", "opset1");
+    let refusals: [(fn(&mut Edit, [LayerId; 4], NewLayer) -> Result<(), EditError>, &str); 8] = [
+        (|graph, [x, y, ..], result| graph.morph(y, result, &[x.output(0)]), "`y` feeds layer 2 `z`; add a Result"),
+        (|graph, [_, y, ..], _| graph.set_operation(y, "Result", "opset1"), "`y` feeds layer 2 `z`"),
+        (|graph, [x, _, n, _], result| graph.morph(n, result, &[x.output(0)]), "`n` makes the tensor `scores`"),
+        (|graph, [.., r], _| graph.set_operation(r, "Relu", "opset1"), "`r` is an output of its graph"),
+        (|graph, [_, y, _, r], _| graph.connect(r.output(0), y.input(0)), "`r` cannot feed another layer"),
+        (|graph, [_, y, _, r], _| graph.connect_all([(r.output(0), y.input(0))]), "`r` cannot feed another layer"),
+        (|graph, [x, ..], _| clamp(graph, x, &["min"]).map(|_| ()), "Clamp refuses this: it requires `max`; give"),
+        (|graph, [x, ..], _| clamp(graph, x, &[]).map(|_| ()), "`min` and `max`; give values, as in {min=…, max=…}"),
+    ];
+    let before = model.to_text();
+    for (edit, expected) in refusals {
+        let error = model.edit(|graph| edit(graph, [x, y, n, r], result())).unwrap_err();
+        assert!(matches!(error, EditError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(model.to_text(), before);
+    }
+    model.edit(|graph| clamp(graph, x, &["max", "min"])).unwrap();
+}
+
+/// Adds a Clamp with these attributes.
+fn clamp(graph: &mut Edit, x: LayerId, attributes: &[&str]) -> Result<LayerId, EditError> {
+    let new = attributes
+        .iter()
+        .zip([6, 0])
+        .fold(NewLayer::new("Clamp", "opset1"), |new, (name, value)| new.with_attribute(name, value));
+    graph.add(new, &[x.output(0)])
+}
+
+/// A file without them is read by OpenVINO, so that an edit of such a layer must not ask for more.
+#[test]
+fn a_layer_keeps_lacking_what_its_file_lacks() {
+    let text = "x = Parameter : f32[2]\ny = Elu(x)\nz = Relu(y)\nr = Result(z)\n";
+    let mut model = Model::from_text(text).unwrap();
+    assert!(infer(&mut model).is_empty());
+    let (x, y, z) = ["x", "y", "z"].map(|name| model.graph().find(name).unwrap()).into();
+    let elu = || NewLayer::new("Elu", "opset1");
+    model.edit(|graph| graph.morph(y, elu(), &[x.output(0)])).unwrap();
+    let error = model.edit(|graph| graph.morph(z, elu(), &[y.output(0)])).unwrap_err();
+    assert!(error.to_string().contains("requires `alpha`"), "{error}");
+}

@@ -191,6 +191,11 @@ fn a_refused_rewrite_changes_nothing() {
         ("Clamp(x) => Relu(Clamp(x) {...})", "matches again"),
         ("Add(x, y) => Add(y, x)", "matches again"),
         ("Divide(x, y) => ReduceMean(x, 9)", "cannot be applied"),
+        ("Divide(x, y) => Elu(x)", "layer 6 `d`: Elu refuses this: it requires `alpha`"),
+        ("Add(x, y) => Result(x)", "feeds layer 4 `b`; add a Result beside it"),
+        ("Divide(x, y) => Result(x)", "feeds layer 7 `r`"),
+        ("Divide(x, y) => Relu(Result(x))", "cannot feed another layer"),
+        ("Result(x) => Relu(x)", "layer 7 `r` is an output of its graph"),
     ];
     for (text, expected) in cases {
         let mut model = model(HSWISH);

@@ -1,0 +1,72 @@
+//! What OpenVINO refuses to run, or would fill in with values of its own: the verbs do not make it.
+
+use super::Edit;
+use crate::diagnostic::list;
+use crate::graph::{EditError, Layer, LayerId, Output};
+use crate::ops::{self, LayerKind};
+
+impl Edit<'_> {
+    /// Refuses the first wire out of a Result. A file may have some: they can be moved.
+    pub(super) fn check_source(&self, from: Output) -> Result<(), EditError> {
+        let Some(layer) = self.layer(from.layer).filter(|layer| ops::kind(layer) == LayerKind::Result) else {
+            return Ok(());
+        };
+        if self.users(from.layer).next().is_some() {
+            return Ok(());
+        }
+        let reason = format!("{} cannot feed another layer; use the tensor that feeds it", describe(layer));
+        Err(refused(layer, reason))
+    }
+
+    /// Refuses that a layer of this kind became a Result while its outputs have uses or names, that a Result became another
+    /// layer, and that a Parameter did which a port map names.
+    pub(super) fn check_end(&self, id: LayerId, was: LayerKind) -> Result<(), EditError> {
+        let layer = self.graph.checked(id)?;
+        let reason = match (was, ops::kind(layer)) {
+            (was, is) if was == is => return Ok(()),
+            (LayerKind::Result, _) => {
+                format!("{} is an output of its graph; remove it, or put the new layer before it", describe(layer))
+            }
+            (LayerKind::Parameter, _) if self.joints.name(id) => {
+                let reason = "the layer around the body names it in its port map".to_owned();
+                return Err(EditError::Joined { layer: id, reason });
+            }
+            (_, LayerKind::Result) => {
+                let user = self.users(id).next().and_then(|user| self.layer(user));
+                let named = || layer.outputs().iter().flat_map(|port| port.names()).next();
+                let used = user.map(|user| format!("feeds {}", describe(user)));
+                let Some(used) = used.or_else(|| Some(format!("makes the tensor `{}`", named()?))) else {
+                    return Ok(());
+                };
+                format!("{} {used}; add a Result beside it", describe(layer))
+            }
+            _ => return Ok(()),
+        };
+        Err(refused(layer, reason))
+    }
+
+    /// Refuses a layer without attributes that its operation requires, except those that it lacked `before`.
+    pub(super) fn check_attributes(&self, id: LayerId, before: &[&str]) -> Result<(), EditError> {
+        let layer = self.graph.checked(id)?;
+        let missing: Vec<_> = missing_attributes(layer).filter(|name| !before.contains(name)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let quoted = list(missing.iter().map(|name| format!("`{name}`")).collect(), "and");
+        let example = missing.iter().map(|name| format!("{name}=…")).collect::<Vec<_>>().join(", ");
+        Err(refused(layer, format!("it requires {quoted}; give values, as in {{{example}}}")))
+    }
+}
+
+/// The attributes that the operation of a layer requires and the layer lacks.
+pub(super) fn missing_attributes(layer: &Layer) -> impl Iterator<Item = &'static str> {
+    layer.operation().into_iter().flat_map(|row| row.missing_attributes(layer))
+}
+
+fn describe(layer: &Layer) -> String {
+    format!("layer {} `{}`", layer.id(), layer.name())
+}
+
+fn refused(layer: &Layer, reason: String) -> EditError {
+    EditError::Refused { operation: layer.ty().to_owned(), reason }
+}
