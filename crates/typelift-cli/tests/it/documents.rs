@@ -63,9 +63,10 @@ fn troubles_are_in_the_words_of_openvino() {
     assert!(sections.len() > 12);
     for section in sections {
         let (heading, rest) = section.split_once('\n').unwrap();
+        let heading = heading.replace("\\<", "<");
         let (_, path) = rest.split_once("\n$ typelift check ").unwrap();
         let path = path.lines().next().unwrap();
         let words = said.get(path).unwrap_or_else(|| panic!("{path} is not recorded"));
-        assert!(words.contains(heading), "{heading}: of {path} OpenVINO says {words}");
+        assert!(words.contains(&heading), "{heading}: of {path} OpenVINO says {words}");
     }
 }

@@ -1,6 +1,7 @@
 //! One binary for every test of the program: linking is most of what a test costs.
 
 mod answers;
+mod book;
 mod cli;
 mod diff;
 mod documents;
