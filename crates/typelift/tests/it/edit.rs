@@ -295,6 +295,9 @@ fn an_edit_that_panics_changes_nothing() {
     model.edit(|graph| graph.constant_of(&[], &[Bf16::from(1.5)])).unwrap();
 }
 
+/// An edit that is refused, of the layers of a graph, which may take a Result.
+type Refused = fn(&mut Edit, [LayerId; 4], NewLayer) -> Result<(), EditError>;
+
 #[test]
 fn what_openvino_cannot_run_is_not_made() {
     let text = "x = Parameter : f32[2]\ny = Relu(x)\nz = Tanh(y)\nn = Sigmoid(x) : f32[2] \"scores\"\nr = Result(z)\n";
@@ -303,7 +306,7 @@ fn what_openvino_cannot_run_is_not_made() {
     let id = |name: &str| model.graph().find(name).unwrap();
     let (x, y, n, r) = (id("x"), id("y"), id("n"), id("r"));
     let result = || NewLayer::new("Result", "opset1");
-    let refusals: [(fn(&mut Edit, [LayerId; 4], NewLayer) -> Result<(), EditError>, &str); 8] = [
+    let refusals: [(Refused, &str); 8] = [
         (|graph, [x, y, ..], result| graph.morph(y, result, &[x.output(0)]), "`y` feeds layer 2 `z`; add a Result"),
         (|graph, [_, y, ..], _| graph.set_operation(y, "Result", "opset1"), "`y` feeds layer 2 `z`"),
         (|graph, [x, _, n, _], result| graph.morph(n, result, &[x.output(0)]), "`n` makes the tensor `scores`"),
