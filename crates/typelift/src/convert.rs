@@ -11,8 +11,8 @@ use crate::interface::{InterfaceError, trace_changes};
 use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
-    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
-    Pass, PassError, UNIQUE_TENSOR_NAMES,
+    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_UNMARKED,
+    LOWER_WITHOUT_NOOPS, Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
 use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
 use crate::shape::Shape;
@@ -171,6 +171,7 @@ impl Conversion {
         }
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
+        let optimized = self.storage.is_some().then(|| precision::is_optimized(model.graph()));
         changes.extend(self.lower(model, promotions_before)?);
         let promotions_left = promotions(model.graph());
         if is_aligned && promotions_left < promotions_before {
@@ -186,7 +187,7 @@ impl Conversion {
         }
         let mut stored = None;
         if let Some(storage) = &self.storage {
-            stored = self.store(storage, model, found)?;
+            stored = self.store(storage, optimized, model, found)?;
             if stored.is_none() {
                 return Ok(None);
             }
@@ -288,14 +289,16 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Stores constants otherwise, unless that is refused: `found` says why then.
+    /// Stores constants otherwise, unless that is refused: `found` says why then. `optimized` says whether the model was
+    /// optimized for low precision before its promotions were lowered.
     fn store(
         &self,
         storage: &Storage,
+        optimized: Option<bool>,
         model: &mut Model,
         found: &mut Vec<Diagnostic>,
     ) -> Result<Option<Plan>, ConvertError> {
-        let plan = storage.plan(model, Kept::find(model, &self.keep)?);
+        let plan = storage.plan(model, Kept::find(model, &self.keep)?, optimized);
         let compresses = matches!(storage, Storage::Compress { .. });
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
             let message = format!(
@@ -325,10 +328,12 @@ impl Conversion {
 
     /// How ConvertPromoteTypes are replaced, and what follows.
     fn passes(&self) -> (Pass, Pass) {
+        let is_told = self.storage.as_ref().is_some_and(Storage::tells_what_is_marked);
+        let lower = if is_told { LOWER_UNMARKED } else { LOWER_WITHOUT_NOOPS };
         match self.unneeded {
             Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
-            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+            Unneeded::Noops => (lower, ELIMINATE_NOOP_CONVERTS),
+            Unneeded::Redundant => (lower, ELIMINATE_CONVERTS),
         }
     }
 }

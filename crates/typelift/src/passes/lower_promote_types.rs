@@ -15,6 +15,8 @@ use crate::ops::{self, LayerKind, kind};
 pub(super) struct Lowering {
     /// Whether Converts count that do nothing.
     with_noops: bool,
+    /// Whether Converts of constants in 16 bits are marked as their decompression.
+    marks: bool,
     /// A Convert to each type.
     converts: HashMap<ElementType, NewLayer>,
     rule: Rule,
@@ -43,9 +45,19 @@ impl OneGraph for Lowering {
 }
 
 impl Lowering {
-    /// Two Converts for each ConvertPromoteTypes, or those that do something.
-    pub(super) fn new(with_noops: bool) -> Self {
-        Self { with_noops, ..Self::default() }
+    /// Two Converts for each ConvertPromoteTypes, as OpenVINO has them.
+    pub(super) fn with_noops() -> Self {
+        Self { with_noops: true, ..Self::default() }
+    }
+
+    /// The Converts that do something.
+    pub(super) fn without_noops() -> Self {
+        Self { marks: true, ..Self::default() }
+    }
+
+    /// The Converts that do something, without marks.
+    pub(super) fn unmarked() -> Self {
+        Self::default()
     }
 
     /// Finds or adds something that can take the place of each output of a ConvertPromoteTypes that something uses.
@@ -102,7 +114,7 @@ impl Lowering {
         let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&self.name);
         let convert = graph.add(convert, &[source])?;
         graph.copy_metadata(id, convert)?;
-        if !self.with_noops {
+        if self.marks {
             mark_decompression(graph, convert)?;
         }
         graph.copy_tensor_metadata(promoted, convert.output(0))?;

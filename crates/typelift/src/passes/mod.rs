@@ -236,7 +236,7 @@ pub const PASSES: &[Pass] =
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::new(true))),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::with_noops())),
 };
 
 /// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
@@ -244,7 +244,14 @@ pub const LOWER_PROMOTE_TYPES: Pass = Pass {
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::new(false))),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::without_noops())),
+};
+
+/// Does the same and marks no Convert as the decompression of a constant.
+pub(crate) const LOWER_UNMARKED: Pass = Pass {
+    name: "lower-unmarked",
+    description: LOWER_WITHOUT_NOOPS.description,
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::unmarked())),
 };
 
 /// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a

@@ -40,13 +40,16 @@ pub struct Compression {
     pub like: Like,
     /// The constants that stay, with the layers that take them.
     pub kept: Kept,
+    /// Whether the model was optimized for low precision before, so that all of it stays; `None` to find out. A model whose
+    /// ConvertPromoteTypes were lowered can look like that where the one before did not, which OpenVINO goes by.
+    pub optimized: Option<bool>,
 }
 
 impl Compression {
     /// By OpenVINO's rules of today.
     #[must_use]
     pub fn to(to: ElementType) -> Self {
-        Self { to, like: Like::default(), kept: Kept::default() }
+        Self { to, like: Like::default(), kept: Kept::default(), optimized: None }
     }
 }
 
@@ -55,7 +58,8 @@ impl Plan {
     /// its bodies; those that the rules leave alone with the reason. Types and shapes must be [inferred](crate::infer()).
     #[must_use]
     pub fn compress(model: &Model, compression: &Compression) -> Self {
-        let is_whole = compression.like != Like::All && is_optimized(model.graph());
+        let is_optimized = || compression.optimized.unwrap_or_else(|| is_optimized(model.graph()));
+        let is_whole = compression.like != Like::All && is_optimized();
         let shape_paths = shape_paths::find(model);
         let (mut constants, mut marked) = (Vec::new(), Vec::new());
         for (place, graph) in model.walk() {

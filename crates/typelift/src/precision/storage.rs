@@ -25,15 +25,21 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The plan for a model, of which layers and their constants are kept.
+    /// The plan for a model. `kept` are the layers that stay, with their constants; `optimized` says whether the model was
+    /// [optimized](Compression::optimized) before.
     #[must_use]
-    pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
+    pub fn plan(&self, model: &Model, kept: Kept, optimized: Option<bool>) -> Plan {
         match self {
             Self::Compress { to, like } => {
-                Plan::compress(model, &Compression { like: *like, kept, ..Compression::to(*to) })
+                Plan::compress(model, &Compression { like: *like, kept, optimized, ..Compression::to(*to) })
             }
             Self::Decompress(types) => Plan::decompress(model, types),
         }
+    }
+
+    /// Whether OpenVINO's rules say which constants count as compressed, so that others get no mark.
+    pub(crate) fn tells_what_is_marked(&self) -> bool {
+        matches!(self, Self::Compress { like, .. } if *like != Like::All)
     }
 }
 
