@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::ops::Release;
@@ -37,6 +38,7 @@ use crate::terminal::{self, Page, Terminal};
 /// refused does not
 /// stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
+#[command(group(ArgGroup::new("keepable").args(["types", "compress", "mark_keeps"]).multiple(true)))]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
@@ -72,9 +74,10 @@ pub(crate) struct Args {
     /// Keep the types of inputs and outputs where --types changes others, with a Convert at each
     #[arg(long, requires = "types")]
     keep_io: bool,
-    /// Keep the types of these layers, and of their constants: names through bodies (loop/body/add*), type:Softmax,
-    /// type:MVN-6, @FILE with a pattern a line, or auto for those that OpenVINO keeps when it computes in f16; repeatable
-    #[arg(long, value_name = "PATTERN", value_parser = parse_keep)]
+    /// With --types, --compress or --mark-keeps: keep the types of these layers, and of their constants. Names through bodies
+    /// (loop/body/add*), type:Softmax, type:MVN-6, @FILE with a pattern a line, or auto for those that OpenVINO keeps when it
+    /// computes in f16; repeatable
+    #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "keepable")]
     keep: Vec<Vec<KeepPattern>>,
     /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 where it computes in f16 or bf16
     #[arg(long, requires = "keep")]

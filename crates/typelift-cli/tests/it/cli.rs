@@ -217,6 +217,13 @@ fn only_terminals_get_colours_unless_told_otherwise() {
     assert!(coloured(&["check", "absent.xml", "--color", "always"], ""));
     assert!(coloured(&["--color=always", "check", "absent.xml"], "1"));
     assert!(!coloured(&["check", "absent.xml", "--color", "never"], ""));
+    let audit = |color: &str| {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures/compress");
+        run(&models, &["convert", "--compress", "f16", "--audit", "audit.xml", "--color", color])
+            .stdout
+            .contains('\x1b')
+    };
+    assert_eq!(["auto", "never", "always"].map(audit), [false, false, true]);
 }
 
 #[test]
