@@ -124,7 +124,8 @@ impl Place {
             wait(&lock, file)?;
         }
         let is_there = folder.is_at(&name(&hash, LOCK), &lock);
-        Ok(is_there.then_some(Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
+        // Only a place that is there is dropped: another thread may have the next one of this name.
+        Ok(is_there.then(|| Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
     }
 
     fn name(&self, ending: &str) -> String {
