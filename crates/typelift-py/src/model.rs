@@ -9,6 +9,7 @@ use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::ops::Release;
 use typelift::passes::Align;
+use typelift::precision::{Like, Storage, TypeMap, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
 use typelift::rewrite::{Rule, Script, library};
 use typelift::save::FileId;
@@ -22,6 +23,17 @@ use crate::layer::Layer;
 use crate::state::{State, refused};
 
 /// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
+/// What becomes of the element types of a model: `f64=f32,i64=i32`.
+fn type_map(text: Option<&str>) -> Result<TypeMap, Failure> {
+    let map = text.map(str::parse).transpose();
+    map.map(Option::unwrap_or_default).map_err(|error: TypeMapError| Failure::Value(error.to_string()))
+}
+
+/// Storing constants in a type, by OpenVINO's rules.
+fn compression(to: &str) -> Result<Storage, Failure> {
+    Ok(Storage::Compress { to: element_type(to)?, like: Like::default() })
+}
+
 /// threads can share a model.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Model {
@@ -261,6 +273,11 @@ impl Model {
         set_shapes: Vec<(String, String)>,
         input_types: Types,
         output_types: Types,
+        types: Option<&str>,
+        compress: Option<&str>,
+        keep: Vec<String>,
+        keep_io: bool,
+        mark_keeps: bool,
         promote_unsafe: bool,
         pytorch_scalar_promotion: bool,
         u64_integer_promotion_target: &str,
@@ -279,13 +296,19 @@ impl Model {
                     "redundant" => Unneeded::Redundant,
                     _ => Unneeded::Noops,
                 },
-                set_types: types(set_types)?,
+                set_types: self::types(set_types)?,
                 set_shapes: set_shapes
                     .into_iter()
                     .map(|(name, text)| Ok((name, shape(&text)?)))
                     .collect::<Result<_, Failure>>()?,
-                input_types: types(input_types)?,
-                output_types: types(output_types)?,
+                input_types: self::types(input_types)?,
+                output_types: self::types(output_types)?,
+                types: type_map(types)?,
+                storage: compress.map(compression).transpose()?,
+                keep: keep.iter().map(|pattern| pattern.as_str().into()).collect(),
+                keep_io,
+                mark_keeps,
+                max_error: None,
                 target: target.map(release).transpose()?,
             };
             state.convert(&conversion)

@@ -392,6 +392,11 @@ class Model:
         set_shapes: Optional[Mapping[str, ShapeLike]] = None,
         input_types: Optional[Mapping[str, str]] = None,
         output_types: Optional[Mapping[str, str]] = None,
+        types: Optional[Mapping[str, str]] = None,
+        compress: Optional[str] = None,
+        keep: Iterable[str] = (),
+        keep_io: bool = False,
+        mark_keeps: bool = False,
         keep_noop_converts: bool = False,
         eliminate_converts: bool = False,
         promote_unsafe: bool = False,
@@ -401,13 +406,24 @@ class Model:
     ) -> Conversions:
         """Makes element types agree and every promotion explicit, by Converts, as ``typelift convert`` does.
 
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f64[3]\\nc = Const([1, 2, 3]) : f64[3]\\ny = Add(x, c)\\nr = Result(y)")
+        >>> _ = model.convert(types={"f64": "f32"})
+        >>> model.inputs["x"].element_type, model["y"].outputs[0].element_type
+        ('f32', 'f32')
+
         Args:
             align: What inputs become that must have one type and do not: ``"declared"``, what the file declares; the common type
                 of a rule set, such as ``"openvino"`` or ``"pytorch"``; or ``"off"``.
             set_types: Inputs that get another element type, which the computation follows.
             set_shapes: Inputs that get another shape.
-            input_types: Inputs that get another element type around the same computation, by a Convert behind them.
+            input_types: Inputs that get another element type around the same computation, by a Convert after them.
             output_types: Outputs that get another element type, by a Convert before them.
+            types: What element types become in the whole model, all at once, such as ``{"f64": "f32"}``.
+            compress: Store constants in ``"f16"`` or ``"bf16"``, as OpenVINO's ``save_model`` does.
+            keep: The layers that ``types`` and ``compress`` leave alone: names with ``*`` and ``?``, ``"type:Softmax"``, ``"auto"``.
+            keep_io: Leave the types of inputs and outputs.
+            mark_keeps: Also mark the layers that are kept, so that OpenVINO keeps them when it runs the model.
             keep_noop_converts: Leave Converts that do nothing, as OpenVINO's own pass does.
             eliminate_converts: Remove every Convert whose values another tensor provably holds.
             promote_unsafe: With OpenVINO's rules, promote to types that cannot hold every value, too.
@@ -427,8 +443,8 @@ class Model:
             raise ValueError("keep_noop_converts and eliminate_converts exclude each other")
         unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
         shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
-        types = (list((types or {}).items()) for types in (set_types, input_types, output_types))
-        set_list, input_list, output_list = types
+        given = (list((given or {}).items()) for given in (set_types, input_types, output_types))
+        set_list, input_list, output_list = given
         done = self._native.convert(
             align,
             unneeded,
@@ -436,6 +452,11 @@ class Model:
             shapes,
             input_list,
             output_list,
+            ",".join(f"{old}={new}" for old, new in types.items()) if types else None,
+            compress,
+            [keep] if isinstance(keep, str) else list(keep),
+            keep_io,
+            mark_keeps,
             promote_unsafe,
             pytorch_scalar_promotion,
             u64_integer_promotion_target,
