@@ -1,5 +1,6 @@
 //! `typelift rewrite`: statements applied to a model.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -203,10 +204,27 @@ impl Args {
             }
             None => {}
         }
+        page.said += &non_finite(&file, &report.applied);
         let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
+}
+
+/// A warning for each rule that made values which are not finite of ones that are.
+fn non_finite(file: &str, applied: &[Site]) -> String {
+    let mut rules = BTreeMap::<_, (usize, &Site)>::new();
+    for site in applied.iter().filter(|site| site.non_finite > 0) {
+        rules.entry(&site.rule).or_insert((0, site)).0 += site.non_finite;
+    }
+    let warnings = rules.into_values().map(|(count, first)| {
+        let values = if count == 1 { "1 value that is" } else { &format!("{count} values that are") };
+        format!(
+            "warning: {file}: finite constants give {values} infinite or not a number, first by {first}; \
+             compute in f32, or add an `if` to the rule\n"
+        )
+    });
+    warnings.collect()
 }
 
 /// The sets as they are written, each under its name.

@@ -448,7 +448,7 @@ impl Sweep<'_> {
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
-        let Placed { added, root_stays } = match edit
+        let Placed { added, root_stays, non_finite } = match edit
             .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
         {
             Ok(placed) => placed,
@@ -491,7 +491,7 @@ impl Sweep<'_> {
             self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
-        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed });
+        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed, non_finite });
         Ok(())
     }
 }
@@ -625,6 +625,8 @@ pub(super) struct Placed {
     pub(super) added: Vec<LayerId>,
     /// Whether the root does something else now; otherwise other tensors replace its own.
     pub(super) root_stays: bool,
+    /// As [`Site::non_finite`].
+    pub(super) non_finite: usize,
 }
 
 /// Puts the right side of a rule in the place of a match.
@@ -645,7 +647,7 @@ fn replace(
                 swap_all(edit, root, (0..count).map(|port| same.output(port)), refusal)?;
                 edit.merge_marks(root, same)?;
             }
-            Ok(Placed { added: Vec::new(), root_stays: same.is_none() })
+            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), non_finite: 0 })
         }
         Right::Code(code) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
@@ -658,7 +660,7 @@ fn replace(
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal)?,
                 Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal)?,
             }
-            Ok(Placed { added, root_stays })
+            Ok(Placed { added, root_stays, non_finite: 0 })
         }
         Right::Written(write) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
@@ -697,20 +699,21 @@ fn build(
         constants,
         added: Vec::new(),
         shared: Vec::new(),
+        non_finite: 0,
     };
     if let &[term] = &side.roots[..] {
         let tensor = build.build_root(term, root, expected)?;
-        let added = build.added;
+        let (added, non_finite) = (build.added, build.non_finite);
         if let Some(tensor) = tensor {
             let own = root_of(&rule.pattern).map_or(0, |term| term.output);
             swap(edit, root.output(own), tensor, refusal)?;
         }
-        return Ok(Placed { added, root_stays: tensor.is_none() });
+        return Ok(Placed { added, root_stays: tensor.is_none(), non_finite });
     }
     let tensors = side.roots.iter().map(|&term| build.build_own(term, expected)).collect::<Result<Vec<_>, _>>()?;
-    let added = build.added;
+    let (added, non_finite) = (build.added, build.non_finite);
     swap_all(edit, root, tensors, refusal)?;
-    Ok(Placed { added, root_stays: false })
+    Ok(Placed { added, root_stays: false, non_finite })
 }
 
 /// Redirects the consumers of the outputs of `root` to these tensors, as [`swap`] does for one.

@@ -35,6 +35,8 @@ pub(super) struct Build<'b, 'm> {
     pub(super) added: Vec<LayerId>,
     /// What they were made from: terms that say the same share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
+    /// How many values of new constants are not finite while those that they are computed from are.
+    pub(super) non_finite: usize,
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
@@ -217,10 +219,10 @@ impl Build<'_, '_> {
     /// A constant, stored as narrowly as the compressed constant that it is computed from.
     fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
         let Some((convert, narrow)) = self.compressed_in(term, array).filter(|_| array.len() > 1) else {
-            return self.put(array, share);
+            return self.put(term, array, share);
         };
-        let Some(stored) = array.converted(narrow) else { return self.put(array, share) };
-        let stored = self.put(&stored, share)?;
+        let Some(stored) = array.converted(narrow) else { return self.put(term, array, share) };
+        let stored = self.put(term, &stored, share)?;
         let id = self.edit.add(NewLayer::convert(array.element_type), &[stored])?;
         self.edit.copy_metadata(convert, id)?;
         self.added.push(id);
@@ -245,10 +247,22 @@ impl Build<'_, '_> {
         }
     }
 
-    fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
+    fn put(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
+        let non_finite = count_non_finite(array);
+        if non_finite > 0 && self.is_made_of_finite(term) {
+            self.non_finite += non_finite;
+        }
         let output = constant(self.edit, self.constants, array, share)?;
         self.added.push(output.layer);
         Ok(output)
+    }
+
+    /// Whether all numbers that a term is computed from are finite.
+    fn is_made_of_finite(&self, term: usize) -> bool {
+        match &self.side.terms[term].kind {
+            TermKind::Compute(_, of) => of.iter().all(|&term| self.is_made_of_finite(term)),
+            _ => self.evaluator().array(term, None).is_ok_and(|array| count_non_finite(&array) == 0),
+        }
     }
 
     /// The inputs of a layer first, literals last: they take their type from the others.
@@ -431,6 +445,13 @@ impl Build<'_, '_> {
             Data::Floats(values) => values.iter().map(|&value| number(ElementType::F32, value as f32 as f64)).collect(),
         };
         Ok(texts.join(", "))
+    }
+}
+
+fn count_non_finite(array: &Array) -> usize {
+    match &array.data {
+        Data::Ints(_) => 0,
+        Data::Floats(values) => values.iter().filter(|value| !value.is_finite()).count(),
     }
 }
 

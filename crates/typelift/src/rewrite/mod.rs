@@ -342,6 +342,15 @@ pub struct Site {
     pub added: Vec<LayerRef>,
     /// The layers that went.
     pub removed: Vec<LayerRef>,
+    /// How many values of new constants are infinite or not a number, though those that they are computed from are finite.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub non_finite: usize,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Display for Site {

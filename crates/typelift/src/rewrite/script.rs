@@ -501,8 +501,18 @@ fn compute(edit: &mut crate::edit::Edit<'_>, side: &Side, of: Output) -> Result<
     let names = [Name { text: "_".to_owned(), constant: false, certain: true, neutral: None, definition: None }];
     let (variables, matched, mut constants) = (&[], &[], Added::default());
     let (names, bound, constants) = (&names, &tensors, &mut constants);
-    let mut build =
-        Build { edit, side, names, bound, variables, matched, constants, added: Vec::new(), shared: Vec::new() };
+    let mut build = Build {
+        edit,
+        side,
+        names,
+        bound,
+        variables,
+        matched,
+        constants,
+        added: Vec::new(),
+        shared: Vec::new(),
+        non_finite: 0,
+    };
     let root = side.roots.first().copied().unwrap_or_default();
     build.build_tensor(root, None)
 }

@@ -554,3 +554,20 @@ fn the_largest_pattern_matches_on_a_small_stack() {
     let refused = sums(256).0.parse::<Rule>().unwrap_err().to_string();
     assert!(refused.contains("over 256 terms"), "{refused}");
 }
+
+#[test]
+fn new_values_that_are_not_finite_are_counted() {
+    let text = "x = Parameter : f16[3]\nc = Const([1, 40000, 0]) : f16[3]\ny = Multiply(x, c)\nr = Result(y)";
+    let cases = [
+        ("[1, 40000, 0]", "Multiply(x, c: const) => Divide(x, c * 2)", 1),
+        ("[1, 40000, 0]", "Multiply(x, c: const) => Divide(x, 1 / c)", 1),
+        ("[0, -0.0, 2]", "Multiply(x, c: const) => Divide(x, 1 / c)", 2),
+        ("[1, 40000, 0]", "Multiply(x, c: const) => Divide(x, c + 2)", 0),
+        ("[1, inf, 0]", "Multiply(x, c: const) => Divide(x, c * 2)", 0),
+    ];
+    for (values, text_of_rule, expected) in cases {
+        let mut model = model(&text.replace("[1, 40000, 0]", values));
+        let report = model.rewrite(&[rule(text_of_rule)]).unwrap();
+        assert_eq!(report.applied.iter().map(|site| site.non_finite).sum::<usize>(), expected, "{text_of_rule}");
+    }
+}
