@@ -172,6 +172,7 @@ impl Conversion {
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
         let optimized = self.storage.is_some().then(|| precision::is_optimized(model.graph()));
+        let named = self.named(model);
         changes.extend(self.lower(model, promotions_before)?);
         let promotions_left = promotions(model.graph());
         if is_aligned && promotions_left < promotions_before {
@@ -180,18 +181,17 @@ impl Conversion {
                 return Ok(None);
             }
         }
-        let risks = self.risks(model)?;
-        changes.extend(self.retype(model)?);
+        let kept = self.kept(model, named)?;
+        let risks = self.risks(model, &kept);
+        changes.extend(self.retype(model, &kept)?);
         for (name, element_type) in &self.output_types {
             changes.extend(model.convert_output(name, *element_type)?);
         }
-        let mut stored = None;
-        if let Some(storage) = &self.storage {
-            stored = self.store(storage, optimized, model, found)?;
-            if stored.is_none() {
-                return Ok(None);
-            }
-        }
+        let plan = self.storage.as_ref().map(|storage| storage.plan(model, kept, optimized));
+        let stored = match plan.map(|plan| self.store(plan, model, found)).transpose()? {
+            Some(None) => return Ok(None),
+            stored => stored.flatten(),
+        };
         let retargeted = match self.target.map(|target| model.retarget(target)).transpose() {
             Ok(retargeted) => retargeted,
             Err(mut refused) => {
@@ -204,10 +204,7 @@ impl Conversion {
             changes.extend(self.tidy_after(model, done)?);
         }
         if refresh_ports {
-            let is_noted = |id| changes.iter().any(|change| is_retyped(change) && change.layer.id == id);
-            let retyped = model.retyped_since(&interface).into_iter().filter(|change| !is_noted(change.layer.id));
-            let retyped: Vec<_> = retyped.collect();
-            changes.extend(retyped);
+            note_retyped(model.retyped_since(&interface), &mut changes);
         }
         note_narrowings(model, &mut changes);
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
@@ -249,34 +246,52 @@ impl Conversion {
         Ok(changes)
     }
 
+    /// The layers that each pattern names before promotions are lowered. Nothing is computed in a promotion, so that the
+    /// automatic pattern needs none.
+    fn named(&self, model: &Model) -> Vec<Result<Kept, KeepError>> {
+        let find = |pattern: &KeepPattern| match pattern {
+            KeepPattern::Automatic => Ok(Kept::default()),
+            pattern => Kept::find(model, std::slice::from_ref(pattern)),
+        };
+        self.keep.iter().map(find).collect()
+    }
+
+    /// The layers that are kept: those that patterns name now or `named` before. Of a promotion, its constants are.
+    fn kept(&self, model: &Model, named: Vec<Result<Kept, KeepError>>) -> Result<Kept, KeepError> {
+        let mut kept = Kept::default();
+        for (pattern, before) in self.keep.iter().zip(named) {
+            let now = Kept::find(model, std::slice::from_ref(pattern));
+            if let (Err(error), Err(_)) = (&before, &now) {
+                return Err(error.clone());
+            }
+            before.iter().chain(&now).for_each(|found| kept.extend(model, found));
+        }
+        Ok(kept)
+    }
+
     /// What can go wrong in the types that a typed model is to get.
-    fn risks(&self, model: &Model) -> Result<Vec<Risk>, ConvertError> {
+    fn risks(&self, model: &Model, kept: &Kept) -> Vec<Risk> {
         let stored = match &self.storage {
             Some(Storage::Compress { to, .. }) => Some(*to),
             _ => None,
         };
         let narrower = self.types.iter().filter(|(from, to)| to.bits() < from.bits()).map(|(_, to)| to);
         let types: BTreeSet<_> = narrower.chain(stored).collect();
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let kept = Kept::find(model, &self.keep)?;
         let is_kept = |path: &String| model.find(path).is_ok_and(|(place, layer)| kept.covers(&place, layer));
         let risks = types.into_iter().flat_map(|to| precision::risks(model, to));
-        Ok(risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect())
+        risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
 
     /// Changes the element types of a typed model, and removes the Converts that do nothing then.
-    fn retype(&self, model: &mut Model) -> Result<Vec<Change>, ConvertError> {
+    fn retype(&self, model: &mut Model, kept: &Kept) -> Result<Vec<Change>, ConvertError> {
         if self.types.is_empty() && !self.mark_keeps {
             return Ok(Vec::new());
         }
-        let kept = Kept::find(model, &self.keep)?;
         if self.mark_keeps {
             let spelling = self.target.map_or(Spelling::Both, Spelling::of);
-            precision::mark(model, &kept, spelling)?;
+            precision::mark(model, kept, spelling)?;
         }
-        let retyping = Retyping { types: self.types.clone(), kept, keep_io: self.keep_io };
+        let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
         let changes = retyping.plan(model).apply(model);
         let mut changes = changes.map_err(|error| match error {
             PassError::Edit(error) => ConvertError::Edit(error),
@@ -289,17 +304,9 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Stores constants otherwise, unless that is refused: `found` says why then. `optimized` says whether the model was
-    /// optimized for low precision before its promotions were lowered.
-    fn store(
-        &self,
-        storage: &Storage,
-        optimized: Option<bool>,
-        model: &mut Model,
-        found: &mut Vec<Diagnostic>,
-    ) -> Result<Option<Plan>, ConvertError> {
-        let plan = storage.plan(model, Kept::find(model, &self.keep)?, optimized);
-        let compresses = matches!(storage, Storage::Compress { .. });
+    /// Stores constants as the plan says, unless that is refused: `found` says why then.
+    fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Plan>, ConvertError> {
+        let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
             let message = format!(
                 "OpenVINO {target} reads version 10 of the format, which has no marks for compressed constants"
@@ -346,6 +353,12 @@ fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
 /// Whether a change is that an input or output of the model itself has another type.
 fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.place.is_model()
+}
+
+/// Adds the inputs and outputs that have another type to the changes, where those do not say so yet.
+fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
+    retyped.retain(|it| !changes.iter().any(|change| is_retyped(change) && change.layer.id == it.layer.id));
+    changes.append(&mut retyped);
 }
 
 /// Adds to the reasons for which inputs have a narrower type what that means for what they index.
