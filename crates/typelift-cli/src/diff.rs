@@ -8,7 +8,6 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::diff::{Change, ChangeKind, Consequence, Diff};
-use typelift::{Layer, Model};
 
 use crate::batch::STACK;
 use crate::columns::count;
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(!diff.is_same()))
 }
 
-/// Reads and infers two models side by side. Where one has constants and no weights, both are inferred without values.
+/// Reads and infers two models side by side.
 pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded), Failure> {
     std::thread::scope(|scope| {
         let load = |file: &Path| Input { file: file.to_owned(), bin: None, member: None, on_one_thread: false }.load();
@@ -106,30 +105,8 @@ pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded),
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let after = load(after);
         let before = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (mut before, mut after) = (before?, after?);
-        if let (Some(first), Some(second)) = (&mut before.model, &mut after.model) {
-            match (lacks_weights(first), lacks_weights(second)) {
-                (true, false) => forget_weights(second),
-                (false, true) => forget_weights(first),
-                _ => {}
-            }
-        }
-        Ok((before, after))
+        Ok((before?, after?))
     })
-}
-
-/// Whether a model has constants, and nothing of their values.
-fn lacks_weights(model: &Model) -> bool {
-    let is_constant = |layer: &Layer| layer.ty() == "Const";
-    model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
-}
-
-/// Reads and infers a model as if its weights were not there.
-fn forget_weights(model: &mut Model) {
-    if let Some(mut fresh) = typelift::xml::parse(model.source().clone()).model {
-        let _ = typelift::infer(&mut fresh);
-        *model = fresh;
-    }
 }
 
 const ADDED: Style = AnsiColor::Green.on_default();

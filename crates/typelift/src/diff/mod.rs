@@ -5,11 +5,16 @@ mod matching;
 mod side;
 mod values;
 
+use std::sync::Arc;
+
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::diagnostic::LayerRef;
-use crate::graph::Model;
+use crate::graph::{Layer, Model};
+use crate::infer::infer;
+use crate::ops::{LayerKind, kind};
+use crate::xml::{self, WriteOptions};
 
 pub use values::{ValueChange, ValueError};
 
@@ -161,7 +166,8 @@ pub struct Consequence {
 /// [marks](crate::marks) that keep a precision; neither do
 /// layers that lead to no Result and that only one model has, which OpenVINO drops when it reads a file. Layers are matched by
 /// name where it is unique in both graphs, else by their operation and what they compute from and lead to. Types and shapes
-/// are those that inference found. What differs only because of an earlier change is listed with that change.
+/// are those that inference found; where one model has constants and no weights, both are compared as if neither had any.
+/// What differs only because of an earlier change is listed with that change.
 ///
 /// The time is linear in the size of both models.
 ///
@@ -184,5 +190,31 @@ pub struct Consequence {
 /// ```
 #[must_use]
 pub fn diff(before: &Model, after: &Model) -> Diff {
-    compare::Comparison::new(before, after).run()
+    let compare = |before: &Model, after: &Model| compare::Comparison::new(before, after).run();
+    let forgetful = match (lacks_weights(before), lacks_weights(after)) {
+        (true, false) => without_weights(after),
+        (false, true) => without_weights(before),
+        _ => None,
+    };
+    match forgetful {
+        Some(after) if lacks_weights(before) => compare(before, &after),
+        Some(before) => compare(&before, after),
+        None => compare(before, after),
+    }
+}
+
+/// Whether a model has constants, and nothing of their values.
+fn lacks_weights(model: &Model) -> bool {
+    let is_constant = |layer: &Layer| kind(layer) == LayerKind::Constant;
+    model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
+}
+
+/// The model as it is read and inferred where its weights are not there: what shapes follow from values would differ from a
+/// model that has none. It is read anew, because inference took the place of what its ports declare.
+fn without_weights(model: &Model) -> Option<Model> {
+    let text = xml::write(model, WriteOptions::default());
+    let mut model = xml::parse(Arc::new(text)).model?;
+    // What is wrong with the model was found when it was inferred with them.
+    let _found_before = infer(&mut model);
+    Some(model)
 }
