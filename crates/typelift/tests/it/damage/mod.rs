@@ -48,7 +48,7 @@ const VALUES: &[&str] = &[
 pub(crate) enum Damage {
     /// Bytes are gone.
     Cut(f64, u8),
-    /// Bytes stand twice.
+    /// Bytes appear twice.
     Double(f64, u8),
     /// A byte is another.
     Byte(f64, u8),
@@ -60,7 +60,7 @@ pub(crate) enum Damage {
     Copy { from: f64, to: f64 },
     /// Something in quotes is what another attribute of the same name has.
     Same { name: &'static str, from: f64, to: f64 },
-    /// An attribute is gone, or stands twice.
+    /// An attribute is gone, or appears twice.
     Attribute { name: &'static str, at: f64, keep: bool },
     /// An element is gone.
     Remove(&'static str, f64),
