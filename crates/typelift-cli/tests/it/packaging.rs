@@ -53,9 +53,7 @@ fn a_package_compiles_without_what_is_beside_it() {
     let mut outside = Vec::new();
     for name in ["typelift-promote", "typelift", "typelift-cli"] {
         let root = crates.join(name);
-        let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
-        let packed = ["src", "tests", "benches", "examples"].into_iter();
-        for folder in packed.filter(|folder| manifest.contains(&format!("\"/{folder}"))) {
+        for folder in ["src", "tests", "benches", "examples"] {
             let sources = WalkDir::new(root.join(folder)).into_iter().filter_map(Result::ok);
             for file in sources.filter(|file| file.path().extension() == Some(OsStr::new("rs"))) {
                 let text = fs::read_to_string(file.path()).unwrap();

@@ -1,4 +1,4 @@
-//! What every verb is asked about a model, for tests and for `examples/damage.rs`.
+//! What every verb is asked about a model, for tests and for `examples/damage`.
 
 /// What reads a model; `-o` gets a file of its own.
 pub(crate) const VERBS: &[&[&str]] = &[

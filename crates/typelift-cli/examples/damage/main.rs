@@ -6,9 +6,9 @@
 //! `model.xml`, the one at hand, should the process be killed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a tool for tests fails by panicking")]
 
-#[path = "../../typelift/tests/it/damage/mod.rs"]
+#[path = "model.rs"]
 mod damage;
-#[path = "../tests/it/verbs.rs"]
+#[path = "../../tests/it/verbs.rs"]
 mod verbs;
 
 use std::ffi::OsString;

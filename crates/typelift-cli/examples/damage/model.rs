@@ -1,0 +1,1 @@
+../../../typelift/tests/it/damage/mod.rs
