@@ -369,7 +369,7 @@ impl<'a> Causes<'a> {
                 }
                 if !dims.is_empty() {
                     if ops::is_constant(layer) && it.about.is_about("shape") && it.code == Code::InvalidValue {
-                        *help = format!("write shape=\"{shape}\", as its port declares").into();
+                        *help = format!("write shape=\"{shape}\", the shape its port declares").into();
                     }
                     help.fill_in("shape", &shape);
                 }

@@ -59,7 +59,7 @@ impl<'a> Check<'a> {
                 ("destination_type", _) => (
                     "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
-                        Some(ty) => format!("add destination_type=\"{ty}\", as its port declares").into(),
+                        Some(ty) => format!("add destination_type=\"{ty}\", the type its port declares").into(),
                         None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".into(),
                     },
                 ),
