@@ -199,7 +199,7 @@ impl Input {
             Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
                 Err(Failure::new(format!("cannot read `{}`: the file does not exist", path.display())))
             }
-            Ok(weights) => Ok(weights),
+            Ok(weights) => Ok(if self.on_one_thread { weights.on_one_thread() } else { weights }),
             Err(error) => Err(Failure::io("read", &path, &error)),
         }
     }

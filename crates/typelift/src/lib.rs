@@ -139,6 +139,7 @@ pub mod notation;
 mod number;
 mod numbers;
 pub mod ops;
+mod parallel;
 pub mod passes;
 pub mod precision;
 pub mod rewrite;

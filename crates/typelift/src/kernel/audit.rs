@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Serialize;
-use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind, fidelity};
 
 use super::Stored;
@@ -50,7 +49,7 @@ pub struct Audit {
     pub nan: u64,
     /// Whether they are integers, of which one that is rounded is another one.
     #[serde(skip)]
-    are_integers: bool,
+    pub(super) are_integers: bool,
     /// How many lie beyond the largest number of the type.
     #[serde(skip)]
     pub(crate) beyond: u64,
@@ -96,13 +95,29 @@ impl Audit {
         if fidelity(stored.element_type, to)?.is_exact() {
             return None;
         }
-        let mut audit = Self::new(stored.element_type, stored.count);
-        stored.each_chunk(weights, |bytes, count| {
-            let values = Array::decode(stored.element_type, smallvec![count], bytes)?;
-            audit.add(&values, &values.converted(to)?);
-            Some(())
-        })?;
-        Some(audit)
+        stored.audit_converted(to, weights)
+    }
+
+    /// Adds what was counted of other values of the same constant.
+    pub(super) fn add_counts(&mut self, other: &Self) {
+        let sums: [Counter; 11] = [
+            |audit| &mut audit.rounded,
+            |audit| &mut audit.overflowed,
+            |audit| &mut audit.wrapped,
+            |audit| &mut audit.truncated,
+            |audit| &mut audit.collapsed,
+            |audit| &mut audit.vanished,
+            |audit| &mut audit.subnormal,
+            |audit| &mut audit.nan,
+            |audit| &mut audit.beyond,
+            |audit| &mut audit.tiny,
+            |audit| &mut audit.inexact,
+        ];
+        let mut other = *other;
+        sums.iter().for_each(|count| *count(self) += *count(&mut other));
+        self.worst_absolute_error = self.worst_absolute_error.max(other.worst_absolute_error);
+        self.worst_relative_error = self.worst_relative_error.max(other.worst_relative_error);
+        self.worst_within = self.worst_within.max(other.worst_within);
     }
 
     /// Counts values and what becomes of them.

@@ -5,7 +5,7 @@
 //! something else beyond it, which [`Audit::of`] counts.
 
 mod audit;
-mod narrow;
+mod halves;
 
 use std::io;
 use std::ops::Range;
@@ -19,6 +19,7 @@ pub(crate) use audit::survives;
 
 use crate::array::Array;
 use crate::graph::Layer;
+use crate::parallel::share;
 use crate::shape::Shape;
 use crate::weights::{Content, Weights, byte_size, stored_size};
 
@@ -50,13 +51,18 @@ impl Stored {
         u64::try_from(byte_size(self.element_type, self.count)?).ok()
     }
 
-    /// What `look` makes of each chunk of the bytes, in order, and how many values it has; `None` where bytes are missing
-    /// or `look` says so.
-    pub(crate) fn each_chunk(&self, weights: &Weights, mut look: impl FnMut(&[u8], usize) -> Option<()>) -> Option<()> {
-        (0..self.count).step_by(CHUNK as usize).try_for_each(|start| {
-            let (at, length, count) = self.chunk(start)?;
-            weights.with(at, length, |bytes| look(bytes, count))?
-        })
+    /// What `look` counts in chunks of the bytes, each with the number of its values, summed up; `None` where bytes are
+    /// missing or `look` says so.
+    fn count(&self, weights: &Weights, look: impl Fn(&mut Audit, &[u8], usize) -> Option<()> + Sync) -> Option<Audit> {
+        let count_chunk = |audit: &mut Audit, chunk: u64| {
+            let (at, length, count) = self.chunk(chunk * CHUNK)?;
+            weights.with(at, length, |bytes| look(audit, bytes, count))?
+        };
+        let chunks = self.count.div_ceil(CHUNK);
+        let counted = share(chunks, weights.is_on_one_thread(), |audit, chunk| count_chunk(audit, chunk).ok_or(()));
+        let mut audit = Audit::new(self.element_type, self.count);
+        counted.ok()?.iter().for_each(|part| audit.add_counts(part));
+        Some(audit)
     }
 
     /// Where a chunk that begins with this value is, how many bytes it has, and how many values.
@@ -79,20 +85,28 @@ impl Stored {
 
     /// What becomes of the values in another type; `None` where they cannot be read.
     pub(crate) fn audit(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
-        let mut audit = Audit::new(self.element_type, self.count);
-        if let Some(narrow) = narrow::Narrow::new(self.element_type, to) {
-            self.each_chunk(weights, |bytes, _| {
-                narrow.audit(bytes, &mut audit);
+        let from = self.element_type;
+        self.count(weights, |audit, bytes, count| {
+            halves::audit(from, to, bytes, audit).or_else(|| {
+                let values = Array::decode(from, smallvec![count], bytes)?;
+                audit.add(&values, &values.saturated(to)?);
                 Some(())
-            })?;
-            return Some(audit);
-        }
-        self.each_chunk(weights, |bytes, count| {
-            let values = Array::decode(self.element_type, smallvec![count], bytes)?;
-            audit.add(&values, &values.saturated(to)?);
-            Some(())
-        })?;
-        Some(audit)
+            })
+        })
+    }
+
+    /// What a `Convert` layer makes of the values, which beyond the range of a type is something else; `None` where they
+    /// cannot be read.
+    fn audit_converted(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
+        let from = self.element_type;
+        let fast = self.count(weights, |audit, bytes, _| halves::audit(from, to, bytes, audit));
+        fast.filter(|audit| audit.beyond == 0).or_else(|| {
+            self.count(weights, |audit, bytes, count| {
+                let values = Array::decode(from, smallvec![count], bytes)?;
+                audit.add(&values, &values.converted(to)?);
+                Some(())
+            })
+        })
     }
 }
 
@@ -140,13 +154,8 @@ impl Content for Converted {
 
 /// The bytes of values in another type; `None` where one of the types has no numbers.
 fn convert(bytes: &[u8], count: usize, from: ElementType, to: ElementType) -> Option<Vec<u8>> {
-    if let Some(narrow) = narrow::Narrow::new(from, to) {
-        return Some(narrow.convert(bytes));
-    }
-    if let Some(converted) = narrow::widen(from, to, bytes) {
-        return Some(converted);
-    }
-    Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode()
+    let generally = || Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode();
+    halves::convert(from, to, bytes).or_else(generally)
 }
 
 #[cfg(test)]
@@ -232,6 +241,41 @@ mod tests {
             assert_eq!(whole.len() as u64, converted.len(), "{to}");
             let middle = whole.len() as u64 / 2 + 1;
             assert_eq!([read(0..middle), read(middle..converted.len())].concat(), whole, "{to}");
+        }
+    }
+
+    #[test]
+    fn every_code_of_a_half_becomes_its_number() {
+        let codes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let value_of = |ty, code| match ty {
+            F16 => half::f16::from_bits(code).to_f32(),
+            _ => half::bf16::from_bits(code).to_f32(),
+        };
+        for ty in [F16, Bf16] {
+            let value_of = |code| value_of(ty, code);
+            let values = widen(&codes, ty);
+            for (code, bytes) in (0..=u16::MAX).zip(values.chunks_exact(4)) {
+                let (value, expected) = (f32::from_le_bytes(bytes.try_into().unwrap()), value_of(code));
+                assert!(value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan(), "{ty} {code:#x}");
+            }
+            let audit =
+                Stored { element_type: ty, offset: 0, count: 1 << 16 }.audit(F32, &Weights::from_bytes(codes.clone()));
+            let is = |test: fn(f32) -> bool| (0..=u16::MAX).filter(|&code| test(value_of(code))).count() as u64;
+            let audit = audit.unwrap();
+            assert_eq!([audit.changed(), audit.nan, audit.beyond], [0, is(f32::is_nan), is(|it| !it.is_finite())]);
+            assert_eq!(audit.subnormal, is(f32::is_subnormal), "{ty}");
+        }
+    }
+
+    #[test]
+    fn several_threads_count_what_one_counts() {
+        let values: Vec<f32> = (0..5 * CHUNK + 9).map(|at| 1e-9 * 1.0001_f32.powi(at as i32)).collect();
+        let weights = Weights::from_bytes(f32s(&values));
+        let stored = Stored { element_type: F32, offset: 0, count: values.len() as u64 };
+        for to in [F16, I16] {
+            let audit = stored.audit(to, &weights).unwrap();
+            assert!(audit.changed() > 0);
+            assert_eq!(Some(audit), stored.audit(to, &weights.clone().on_one_thread()));
         }
     }
 

@@ -106,6 +106,8 @@ fn are_equal(weights: &Weights, [a, b]: [u64; 2], length: u64) -> io::Result<boo
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
+
     use super::*;
 
     #[test]
@@ -127,5 +129,21 @@ mod tests {
             assert_eq!(start % (1 << length.trailing_zeros().min(6)), 0);
         }
         assert_eq!(compact.to_bytes().unwrap().len() as u64, compact.len().unwrap());
+    }
+
+    #[test]
+    fn several_threads_write_the_file_that_one_writes() {
+        let mut weights = Weights::from_bytes((0..900_000_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+        let added = weights.add(&[7; 1_500_001]);
+        let ranges = [(5, 2_000_001), (0, 4), (added, 1_500_001), (1_000_000, 2_500_000)];
+        for weights in [weights.clone().on_one_thread(), weights] {
+            let (compact, _) = weights.compacted(&ranges).unwrap();
+            let mut file = tempfile::tempfile().unwrap();
+            compact.write_to(&mut file).unwrap();
+            file.rewind().unwrap();
+            let mut written = Vec::new();
+            file.read_to_end(&mut written).unwrap();
+            assert!(written == compact.to_bytes().unwrap() && written.len() == 6_000_006);
+        }
     }
 }

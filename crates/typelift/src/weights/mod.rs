@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, BuildHasherDefault};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use typelift_promote::ElementType;
 
 use crate::file::{FileId, Stamp};
+use crate::parallel::share;
 
 /// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
 ///
@@ -31,6 +32,7 @@ use crate::file::{FileId, Stamp};
 pub struct Weights {
     base: Base,
     tail: Tail,
+    on_one_thread: bool,
 }
 
 #[derive(Clone, Default)]
@@ -72,9 +74,29 @@ impl Layout {
         (range.end <= part.start + part.length).then(|| part.offset + (range.start - part.start))
     }
 
-    /// Shows all bytes to `write`, in order, a piece at a time.
-    fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        self.parts.iter().try_for_each(|part| self.of.each_piece(part.offset, part.length, write))
+    /// Shows the bytes of a range to `look`, in order, a piece at a time.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let first = self.parts.partition_point(|part| part.start + part.length <= range.start);
+        let parts = self.parts[first..].iter().take_while(|part| part.start < range.end);
+        parts.into_iter().try_for_each(|part| {
+            let (start, end) = (range.start.max(part.start), range.end.min(part.start + part.length));
+            self.of.each_piece(part.offset + (start - part.start), end - start, look)
+        })
+    }
+
+    /// Writes all bytes to a new file. Each thread gathers a block of them and puts it in its place.
+    fn write_to(&self, new: &File, on_one_thread: bool) -> io::Result<()> {
+        let (length, size) = (self.len(), CHUNK as u64);
+        let write_block = |bytes: &mut Vec<u8>, block: u64| {
+            let start = block * size;
+            bytes.clear();
+            self.read(start..length.min(start + size), &mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            })?;
+            write_all_at(new, bytes, start)
+        };
+        share(length.div_ceil(size), on_one_thread, write_block).map(drop)
     }
 }
 
@@ -196,17 +218,9 @@ impl Tail {
 
     /// What `look` makes of a range of bytes; `None` where they are not all in one piece.
     fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
-        let piece = self.pieces.get(at)?;
-        if range.end > piece.end() {
-            return None;
-        }
-        let within = range.start - piece.start..range.end - piece.start;
-        match &piece.source {
-            Source::Stored(stored) => {
-                let start = stored.start + within.start as usize;
-                self.bytes.get(start..start + (within.end - within.start) as usize).map(look)
-            }
+        let (source, within) = self.find(range)?;
+        match source {
+            Source::Stored(stored) => self.stored(stored, within).map(look),
             Source::Made(content) => {
                 let mut bytes = Vec::with_capacity((within.end - within.start) as usize);
                 let read = content.read(within, &mut |part| {
@@ -216,6 +230,26 @@ impl Tail {
                 read.ok().map(|()| look(&bytes))
             }
         }
+    }
+
+    /// Shows the bytes of a range to `look`, in order, a part at a time; `None` where they are not all in one piece.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Option<io::Result<()>> {
+        let (source, within) = self.find(range)?;
+        match source {
+            Source::Stored(stored) => self.stored(stored, within).map(look),
+            Source::Made(content) => Some(content.read(within, look)),
+        }
+    }
+
+    /// What holds the bytes of a range, and where they are in it; `None` where they are not all in one piece.
+    fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
+        let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
+        let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
+        Some((&piece.source, range.start - piece.start..range.end - piece.start))
+    }
+
+    fn stored(&self, stored: &Range<usize>, within: Range<u64>) -> Option<&[u8]> {
+        self.bytes.get(stored.start + within.start as usize..stored.start + within.end as usize)
     }
 
     /// Writes all of it, each piece at its place.
@@ -245,7 +279,23 @@ impl Weights {
 
     /// Weights in memory.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self { base: Base::Memory(bytes.into()), tail: Tail::default() }
+        Self { base: Base::Memory(bytes.into()), ..Self::default() }
+    }
+
+    /// The same, and only one thread at a time works on them. Otherwise long constants are shared out.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).on_one_thread().read(1, 1), Some(vec![2]));
+    /// ```
+    #[must_use]
+    pub fn on_one_thread(self) -> Self {
+        Self { on_one_thread: true, ..self }
+    }
+
+    pub(crate) fn is_on_one_thread(&self) -> bool {
+        self.on_one_thread
     }
 
     /// Opens the `.bin` of the same name beside a model's `.xml`; [`none`](Self::none) where there is none.
@@ -268,7 +318,7 @@ impl Weights {
             let file = File::open(path)?;
             let (length, stamp) = (file.metadata()?.len(), Stamp::of(&file)?);
             let source = Bin { file, path: path.to_owned(), length, stamp, window: Mutex::default() };
-            Ok(Self { base: Base::File(Arc::new(source)), tail: Tail::default() })
+            Ok(Self { base: Base::File(Arc::new(source)), ..Self::default() })
         };
         match open() {
             Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => Ok(Self::none()),
@@ -338,7 +388,7 @@ impl Weights {
             }
             Base::Laid(layout) => {
                 let mut bytes = Vec::with_capacity(base);
-                layout.write_to(&mut |piece| {
+                layout.read(0..layout.len(), &mut |piece| {
                     bytes.extend_from_slice(piece);
                     Ok(())
                 })?;
@@ -372,6 +422,9 @@ impl Weights {
         length: u64,
         look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
+        if let Some(start) = offset.checked_sub(self.start_of_tail()).filter(|_| length > 0) {
+            return self.tail.read(start..start + length, look).unwrap_or(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
         for start in (0..length).step_by(CHUNK) {
             let count = (length - start).min(CHUNK as u64) as usize;
             self.with(offset + start, count, &mut *look).ok_or(io::ErrorKind::UnexpectedEof)??;
@@ -398,7 +451,8 @@ impl Weights {
             start += length;
         }
         let starts = same.into_iter().map(|first| starts[first]).collect();
-        Ok((Self { base: Base::Laid(Arc::new(Layout { of: self.clone(), parts })), tail: Tail::default() }, starts))
+        let base = Base::Laid(Arc::new(Layout { of: self.clone(), parts }));
+        Ok((Self { base, tail: Tail::default(), on_one_thread: self.on_one_thread }, starts))
     }
 
     fn start_of_tail(&self) -> u64 {
@@ -444,7 +498,10 @@ impl Weights {
             Base::None => {}
             Base::Memory(bytes) => new.write_all(bytes)?,
             Base::File(source) => copy(&source.file, source.length, new)?,
-            Base::Laid(layout) => layout.write_to(&mut |piece| new.write_all(piece))?,
+            Base::Laid(layout) => {
+                layout.write_to(new, self.on_one_thread)?;
+                new.seek(SeekFrom::End(0))?;
+            }
         }
         if self.len_of_tail() > 0 {
             let base = self.base_len().unwrap_or(0);
@@ -545,6 +602,30 @@ fn copy_in_system(from: &File, length: u64, to: &File) -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn copy_in_system(_from: &File, _length: u64, _to: &File) -> u64 {
     0
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(any(unix, windows)))]
+fn write_all_at(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(unix)]

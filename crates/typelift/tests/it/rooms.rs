@@ -11,6 +11,7 @@ const ORDER: &[&str] = &[
     "span",
     "shape",
     "file",
+    "parallel",
     "weights",
     "graph",
     "diagnostic",

@@ -1,0 +1,258 @@
+//! Conversions between f32 and its halves, many values at a time: nearly all weights of a model take this way.
+
+use typelift_promote::ElementType;
+
+use super::Audit;
+use super::audit::Range;
+
+/// The number of values that are counted at a time, in small integers.
+const BLOCK: usize = 1 << 10;
+/// The number of values that are looked at side by side, so that the compiler can use vectors.
+const LANES: usize = 8;
+
+/// The bits of f32 that are not its sign.
+const SIZE: u32 = 0x7fff_ffff;
+const SIGN: u32 = 1 << 31;
+/// The exponent of f32.
+const EXPONENT: u32 = 0xff << 23;
+
+/// A type of 16 bits. What it does to a value is a few operations on integers and sums of floats, without a branch, so that
+/// the compiler can make vectors of them for any processor.
+trait Half {
+    /// The type itself.
+    const TYPE: ElementType;
+    /// The code of infinity; those above it are NaN.
+    const INFINITE: u16;
+    /// Codes below this one, zero apart, are of numbers that are subnormal in f32 too.
+    const NORMAL: u16;
+
+    /// The nearest number of the type, the even one of two, with its code. What lies beyond the largest number becomes that.
+    fn nearest(value: f32) -> (f32, u32);
+
+    /// The number that has a code.
+    fn value(code: u16) -> f32;
+}
+
+struct F16;
+struct Bf16;
+
+impl Half for F16 {
+    const TYPE: ElementType = ElementType::F16;
+    const INFINITE: u16 = 0x7c00;
+    const NORMAL: u16 = 0;
+
+    /// As OpenVINO does it, NaN becomes the largest number, whatever its sign.
+    fn nearest(value: f32) -> (f32, u32) {
+        const LARGEST: u32 = 0x477f_e000;
+        const LEAST_EXPONENT: u32 = (127 - 14) << 23;
+        let bits = value.to_bits();
+        let sign = if bits & SIZE > EXPONENT { 0 } else { bits & SIGN };
+        let size = least(bits & SIZE, LARGEST);
+        let exponent = greatest(size & EXPONENT, LEAST_EXPONENT);
+        // The last digit of this power of two is worth as much as that of f16 is near the value: the sum is rounded to it.
+        let power = f32::from_bits(exponent + (13 << 23));
+        let sum = f32::from_bits(size) + power;
+        let code = (sum.to_bits() & !(SIGN | EXPONENT)) + ((exponent - LEAST_EXPONENT) >> 13);
+        (f32::from_bits((sum - power).to_bits() | sign), code | sign >> 16)
+    }
+
+    fn value(code: u16) -> f32 {
+        let size = u32::from(code) << 13 & (SIZE >> 3);
+        // The exponents of f32 begin 112 lower; that of what is not finite is the largest of both.
+        let scaled = (f32::from_bits(size) * f32::from_bits((127 + 112) << 23)).to_bits();
+        let bits = if size < u32::from(Self::INFINITE) << 13 { scaled } else { scaled | EXPONENT };
+        f32::from_bits(bits | u32::from(code) << 16 & SIGN)
+    }
+}
+
+impl Half for Bf16 {
+    const TYPE: ElementType = ElementType::Bf16;
+    const INFINITE: u16 = 0x7f80;
+    const NORMAL: u16 = 0x0080;
+
+    fn nearest(value: f32) -> (f32, u32) {
+        const LARGEST: u32 = 0x7f7f_0000;
+        let bits = value.to_bits();
+        let size = bits & SIZE;
+        // The low half is rounded away; of NaN the high half stays.
+        let rounded = least(size + 0x7fff + (size >> 16 & 1), LARGEST);
+        let code = if size > EXPONENT { size | 1 << 22 } else { rounded } | bits & SIGN;
+        (f32::from_bits(code & 0xffff_0000), code >> 16)
+    }
+
+    fn value(code: u16) -> f32 {
+        f32::from_bits(u32::from(code) << 16)
+    }
+}
+
+/// The least of two numbers below 2³¹. Comparing them as signed ones is what every processor has vectors for.
+fn least(a: u32, b: u32) -> u32 {
+    if (a as i32) < b as i32 { a } else { b }
+}
+
+fn greatest(a: u32, b: u32) -> u32 {
+    if (a as i32) < b as i32 { b } else { a }
+}
+
+/// The bytes of f32 values in a half, or of those of a half in f32; `None` for other types.
+pub(super) fn convert(from: ElementType, to: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
+    match (from, to) {
+        (ElementType::F32, ElementType::F16) => Some(narrow::<F16>(bytes)),
+        (ElementType::F32, ElementType::Bf16) => Some(narrow::<Bf16>(bytes)),
+        (ElementType::F16, ElementType::F32) => Some(widen::<F16>(bytes)),
+        (ElementType::Bf16, ElementType::F32) => Some(widen::<Bf16>(bytes)),
+        _ => None,
+    }
+}
+
+/// Counts what becomes of the values that [`convert`] converts; `None` for other types.
+pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mut Audit) -> Option<()> {
+    match (from, to) {
+        (ElementType::F32, ElementType::F16) => count_narrowed::<F16>(bytes, audit),
+        (ElementType::F32, ElementType::Bf16) => count_narrowed::<Bf16>(bytes, audit),
+        (ElementType::F16, ElementType::F32) => count_widened::<F16>(bytes, audit),
+        (ElementType::Bf16, ElementType::F32) => count_widened::<Bf16>(bytes, audit),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn narrow<H: Half>(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; bytes.len() / 2];
+    for (value, code) in bytes.chunks_exact(4).zip(out.chunks_exact_mut(2)) {
+        code.copy_from_slice(&(H::nearest(float(value)).1 as u16).to_le_bytes());
+    }
+    out
+}
+
+fn widen<H: Half>(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; bytes.len() * 2];
+    for (code, value) in bytes.chunks_exact(2).zip(out.chunks_exact_mut(4)) {
+        value.copy_from_slice(&H::value(short(code)).to_le_bytes());
+    }
+    out
+}
+
+fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
+    let limits = Limits::of(H::TYPE);
+    for block in bytes.chunks(4 * BLOCK) {
+        let mut tally = Tally::default();
+        let lanes = block.chunks_exact(4 * LANES);
+        // Zeros after the last values change nothing.
+        let mut last = [0; 4 * LANES];
+        last[..lanes.remainder().len()].copy_from_slice(lanes.remainder());
+        for values in lanes.chain([&last[..]]) {
+            tally.add::<H>(&limits, values);
+        }
+        tally.add_to(audit);
+    }
+}
+
+/// Nothing is lost; some values may never have been numbers.
+fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
+    for block in bytes.chunks(2 * BLOCK) {
+        let (mut beyond, mut nan, mut subnormal) = (0_u16, 0_u16, 0_u16);
+        for code in block.chunks_exact(2) {
+            let size = short(code) & (u16::MAX >> 1);
+            beyond += u16::from(size >= H::INFINITE);
+            nan += u16::from(size > H::INFINITE);
+            subnormal += u16::from((size < H::NORMAL) & (size > 0));
+        }
+        audit.beyond += u64::from(beyond);
+        audit.nan += u64::from(nan);
+        audit.subnormal += u64::from(subnormal);
+    }
+}
+
+fn float(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+fn short(bytes: &[u8]) -> u16 {
+    u16::from_le_bytes([bytes[0], bytes[1]])
+}
+
+/// The numbers of a half, by their size.
+struct Limits {
+    largest: f32,
+    overflow: f32,
+    normal: f32,
+    least: f32,
+    inexact: f32,
+    counts_nan: bool,
+}
+
+impl Limits {
+    fn of(to: ElementType) -> Self {
+        let Range { largest, overflow, normal, least, inexact, .. } = Range::of(ElementType::F32, to);
+        let [largest, overflow, normal, least, inexact] =
+            [largest, overflow, normal, least, inexact].map(|number| number as f32);
+        // NaN becomes a number of f16.
+        Self { largest, overflow, normal, least, inexact, counts_nan: to == ElementType::F16 }
+    }
+}
+
+/// What was counted in each lane.
+#[derive(Default)]
+struct Tally {
+    rounded: [u32; LANES],
+    overflowed: [u32; LANES],
+    vanished: [u32; LANES],
+    subnormal: [u32; LANES],
+    nan: [u32; LANES],
+    beyond: [u32; LANES],
+    tiny: [u32; LANES],
+    inexact: [u32; LANES],
+    absolute: [f32; LANES],
+    relative: [f32; LANES],
+    within: [f32; LANES],
+}
+
+impl Tally {
+    fn add<H: Half>(&mut self, to: &Limits, values: &[u8]) {
+        for (lane, bytes) in values.chunks_exact(4).enumerate() {
+            let value = float(bytes);
+            let becomes = H::nearest(value).0;
+            let (size, error) = (value.abs(), (becomes - value).abs());
+            let (is_finite, is_nan) = (size <= f32::MAX, size.is_nan());
+            let is_within = size <= to.largest;
+            // NaN for zero, and for what is infinite: no comparison holds for it.
+            let relative = error / size;
+            let is_tiny = (size < to.least) & (value != 0.0);
+            let overflows = (size >= to.overflow) | (is_nan & to.counts_nan);
+            let vanishes = (becomes == 0.0) & (value != 0.0);
+            self.nan[lane] += u32::from(is_nan);
+            self.overflowed[lane] += u32::from(overflows);
+            self.vanished[lane] += u32::from(vanishes);
+            self.rounded[lane] += u32::from((error > 0.0) & !overflows & !vanishes);
+            self.subnormal[lane] += u32::from((becomes != 0.0) & (becomes.abs() < to.normal));
+            self.beyond[lane] += u32::from(!is_within);
+            self.tiny[lane] += u32::from(is_tiny);
+            self.inexact[lane] += u32::from(is_within & !is_tiny & (relative > to.inexact));
+            let absolute = if is_finite { error } else { 0.0 };
+            let within = if is_within { error } else { 0.0 };
+            self.absolute[lane] = if absolute > self.absolute[lane] { absolute } else { self.absolute[lane] };
+            self.within[lane] = if within > self.within[lane] { within } else { self.within[lane] };
+            self.relative[lane] = if relative > self.relative[lane] { relative } else { self.relative[lane] };
+        }
+    }
+
+    fn add_to(&self, audit: &mut Audit) {
+        let sum = |lanes: &[u32; LANES]| lanes.iter().map(|&count| u64::from(count)).sum();
+        let worst = |lanes: &[f32; LANES]| lanes.iter().copied().fold(0.0, f32::max).into();
+        audit.add_counts(&Audit {
+            rounded: sum(&self.rounded),
+            overflowed: sum(&self.overflowed),
+            vanished: sum(&self.vanished),
+            subnormal: sum(&self.subnormal),
+            nan: sum(&self.nan),
+            beyond: sum(&self.beyond),
+            tiny: sum(&self.tiny),
+            inexact: sum(&self.inexact),
+            worst_absolute_error: worst(&self.absolute),
+            worst_relative_error: worst(&self.relative),
+            worst_within: worst(&self.within),
+            ..Audit::default()
+        });
+    }
+}
