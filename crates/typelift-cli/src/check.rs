@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Severity, github, sarif};
 use typelift::mend::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
@@ -14,11 +14,11 @@ use typelift::{Model, xml};
 use crate::batch::{Frame, Inputs};
 use crate::explain::find_code;
 use crate::failure::Failure;
-use crate::findings::{self, Document};
+use crate::findings;
 use crate::input::{self, Input, Loaded};
 use crate::output::{OutputArgs, Target};
 use crate::remedy::{self, Fixes};
-use crate::render::{self, Count, Show};
+use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 
@@ -191,7 +191,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let mut outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
     if args.format == Format::Sarif {
         let results: Vec<_> = outcomes.done.iter_mut().flat_map(|outcome| outcome.results.drain(..)).collect();
-        terminal.print_json(&findings::sarif(&results))?;
+        terminal.print_json(&sarif::log(&results))?;
     }
     if batch.single().is_none() {
         let with_errors = outcomes.done.iter().filter(|outcome| outcome.count.errors > 0).count();
@@ -232,9 +232,9 @@ impl Args {
         let count = Count::of(diagnostics);
         let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0, results: Vec::new() };
         match self.format {
-            Format::Json => page.printed = terminal::json(&Document::new(diagnostics, &fixes))?,
-            Format::Github => page.printed = findings::github(diagnostics, &fixes),
-            Format::Sarif => outcome.results = findings::sarif_results(diagnostics, &fixes),
+            Format::Json => page.printed = terminal::json(&findings::document(diagnostics, &fixes))?,
+            Format::Github => page.printed = github::commands(diagnostics, |at, it| fixes.advice(at, it)),
+            Format::Sarif => outcome.results = findings::sarif_results(diagnostics, &fixes)?,
             Format::Text => {
                 page.styled = true;
                 page.printed = self.text(diagnostics, &fixes, denied);

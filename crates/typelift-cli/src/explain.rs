@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 pub(crate) fn text(code: Option<Code>) -> String {
     match code {
         Some(code) => section(code).unwrap_or_default().to_owned() + "\n",
-        None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", summary(code))).collect(),
+        None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", code.summary())).collect(),
     }
 }
 
@@ -42,13 +42,6 @@ fn section(code: Code) -> Option<&'static str> {
     let rest = PAGE.get(start..)?;
     let end = rest.find("\n## ").unwrap_or(rest.len());
     rest.get(..end).map(str::trim_end)
-}
-
-/// The first sentence of the section on a code.
-pub(crate) fn summary(code: Code) -> &'static str {
-    let text = section(code).and_then(|section| section.split_once("\n\n")).map_or("", |(_, text)| text);
-    let line = text.lines().next().unwrap_or_default();
-    line.split_inclusive(". ").next().unwrap_or_default().trim_end()
 }
 
 /// The code of this name.

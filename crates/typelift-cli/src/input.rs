@@ -152,7 +152,7 @@ impl Input {
         match xml::decode_utf8(self.bytes()?) {
             Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
-                diagnostics.list.push(refusal);
+                diagnostics.list.push(*refusal);
                 return Ok(loaded);
             }
         }

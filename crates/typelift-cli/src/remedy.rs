@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, LayerRef, OtherRules, Remedy};
+use typelift::diagnostic::{Advice, Code, Diagnostic, Diagnostics, LayerRef, OtherRules, Remedy};
 use typelift::graph::Place;
 use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
@@ -29,7 +29,7 @@ impl Fix {
 
 /// What can be done about a diagnostic: its help, the options of the program that do what it names, and the command that
 /// fixes it.
-pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl Iterator<Item = String> + 'd {
+pub(crate) fn advice(diagnostic: &Diagnostic, fix: Option<&Fix>) -> Advice {
     let options = match &diagnostic.remedy {
         Some(Remedy::OtherRules(others)) => {
             let option = |other: &OtherRules| match other.setting {
@@ -48,7 +48,9 @@ pub(crate) fn help<'d>(diagnostic: &'d Diagnostic, fix: Option<&Fix>) -> impl It
         }
         _ => None,
     };
-    diagnostic.help.iter().map(ToString::to_string).chain(options).chain(fix.map(Fix::help))
+    let help = diagnostic.help.iter().map(ToString::to_string).chain(options).chain(fix.map(Fix::help));
+    let command = fix.filter(|fix| fix.succeeds).map(|fix| fix.command.clone());
+    Advice { help: help.collect(), command }
 }
 
 /// The fixes of the diagnostics of a file, by position.
@@ -101,6 +103,11 @@ impl Fixes {
             });
         }
         fixes
+    }
+
+    /// What can be done about the diagnostic at this position.
+    pub(crate) fn advice(&self, at: usize, diagnostic: &Diagnostic) -> Advice {
+        advice(diagnostic, self.get(at))
     }
 
     /// The fix of the diagnostic at this position.

@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use serde::Serialize;
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics, Label, LayerRef, Severity};
+use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
 use unicode_width::UnicodeWidthStr;
@@ -134,44 +133,6 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
 }
 
-/// How many there are of each severity.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Count {
-    pub(crate) errors: usize,
-    pub(crate) warnings: usize,
-    pub(crate) notes: usize,
-}
-
-impl Count {
-    pub(crate) fn of(diagnostics: &Diagnostics) -> Self {
-        let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-        Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
-    }
-}
-
-impl std::iter::Sum for Count {
-    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
-        counts.fold(Self { errors: 0, warnings: 0, notes: 0 }, |a, b| Self {
-            errors: a.errors + b.errors,
-            warnings: a.warnings + b.warnings,
-            notes: a.notes + b.notes,
-        })
-    }
-}
-
-/// `1 error, 2 warnings`; notes do not count.
-impl std::fmt::Display for Count {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        match (self.errors, self.warnings) {
-            (0, 0) => f.write_str("no errors, no warnings"),
-            (errors, 0) => f.write_str(&plural(errors, "error")),
-            (0, warnings) => f.write_str(&plural(warnings, "warning")),
-            (errors, warnings) => write!(f, "{}, {}", plural(errors, "error"), plural(warnings, "warning")),
-        }
-    }
-}
-
 /// One diagnostic with the source it points at, and an empty line.
 fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>, folded: Option<String>) -> String {
     let level = match diagnostic.severity {
@@ -190,10 +151,10 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
     let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer))));
     let related = diagnostic.related.iter().map(|related| {
         let (line, _) = lines.line_column(related.span.start);
-        Level::NOTE.message(told(&format!("{} (line {line})", related.message)))
+        Level::NOTE.message(told(&format!("{related} (line {line})")))
     });
     let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note)));
-    let help = remedy::help(diagnostic, fix);
+    let help = remedy::advice(diagnostic, fix).help.into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help)));
     let folded = folded.map(|folded| Level::NOTE.message(told(&folded)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));

@@ -13,7 +13,7 @@ use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
 
 use crate::failure::Failure;
-use crate::findings::Document;
+use crate::findings;
 use crate::input;
 use crate::plan::Plan;
 use crate::remedy::Fixes;
@@ -57,7 +57,7 @@ impl From<Failure> for ReportError {
 /// [`ReportError`] if they cannot be printed as JSON.
 pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, ReportError> {
     let fixes = read.map_or_else(Fixes::default, |(model, file)| Fixes::find(file, model, diagnostics));
-    json(&Document::new(diagnostics, &fixes))
+    json(&findings::document(diagnostics, &fixes))
 }
 
 /// Diagnostics with the source that they point at, as `check --all` prints them.

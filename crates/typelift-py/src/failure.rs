@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 use typelift::convert::ConvertError;
+use typelift::diagnostic::Document;
 use typelift::graph::FindError;
 use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;
@@ -67,7 +68,7 @@ impl Failure {
     pub(crate) fn model(diagnostics: &Diagnostics) -> Self {
         Self::Model {
             message: diagnostics.to_string(),
-            diagnostics: report::findings_json(diagnostics, None).unwrap_or_default(),
+            diagnostics: serde_json::to_string(&Document::new(diagnostics)).unwrap_or_default(),
         }
     }
 

@@ -151,7 +151,7 @@ impl Model {
         py.detach(|| {
             let file = "<memory>".to_owned();
             let text = xml::decode_utf8(text).map_err(|refusal| {
-                Failure::model(&Diagnostics { file: file.clone(), list: vec![refusal], ..Diagnostics::default() })
+                Failure::model(&Diagnostics { file: file.clone(), list: vec![*refusal], ..Diagnostics::default() })
             })?;
             State::read(file, None, text, || Ok(weights)).map(Self::new)
         })

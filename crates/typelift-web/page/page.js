@@ -19,8 +19,10 @@ function table(home, head, rows) {
 
 function showFindings(findings) {
   const rows = findings.map((it) => {
-    const help = [...it.notes, ...it.help.map((text) => `help: ${text}`)].join("\n");
-    return [it.severity, [it.severity, it.code, it.layer, it.line, it.message, help]];
+    const related = it.related.map((tensor) => tensor.message);
+    const help = [...related, ...it.notes, ...it.help.map((text) => `help: ${text}`)].join("\n");
+    const layer = [it.layer?.path, it.layer?.name].filter(Boolean).join("/");
+    return [it.severity, [it.severity, it.code, layer, it.line, it.message, help]];
   });
   table(by("findings"), ["", "code", "layer", "line", "finding", ""], rows);
 }

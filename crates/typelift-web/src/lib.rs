@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use typelift::diagnostic::{LayerRef, Remedy};
+use typelift::diagnostic::Document;
 use typelift::passes::Align;
 use typelift::promote::openvino;
-use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Conversion, Diagnostic, Weights};
+use typelift::{Conversion, Diagnostic, Diagnostics, Weights};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A model that somebody chose.
@@ -32,7 +31,7 @@ impl Session {
     pub fn open(graph: Vec<u8>, weights: Option<Vec<u8>>) -> Self {
         let text = match xml::decode_utf8(graph) {
             Ok(text) => Arc::new(text),
-            Err(refusal) => return Self::without_model(refusal),
+            Err(refusal) => return Self::without_model(*refusal),
         };
         let reading = xml::parse(text.clone());
         let mut session = Self { source: text, read: reading.diagnostics, model: reading.model, ..Self::empty() };
@@ -78,7 +77,7 @@ impl Session {
             }
             Ok(None) => json!({ "changes": [], "findings": self.findings(&found) }).to_string(),
             Err(error) => {
-                let finding = json!({ "severity": "error", "code": "", "message": error.to_string(), "notes": [], "help": [] });
+                let finding = json!({ "severity": "error", "code": "", "message": error.to_string(), "related": [], "notes": [], "help": [] });
                 json!({ "changes": [], "findings": [finding] }).to_string()
             }
         }
@@ -108,20 +107,8 @@ impl Session {
     }
 
     fn findings(&self, found: &[Diagnostic]) -> Value {
-        let lines = Lines::new(self.source.clone());
-        let finding = |diagnostic: &Diagnostic| {
-            let place = diagnostic.labels.first().map(|label| lines.line_column(label.span.start));
-            let related = diagnostic.related.iter().map(|related| &related.message);
-            json!({
-                "severity": diagnostic.severity,
-                "code": diagnostic.code,
-                "message": diagnostic.message,
-                "layer": diagnostic.layer.as_ref().map(LayerRef::full_name),
-                "line": place.map(|(line, _)| line),
-                "notes": related.chain(&diagnostic.notes).collect::<Vec<_>>(),
-                "help": diagnostic.help.iter().map(ToString::to_string).chain(diagnostic.remedy.as_ref().and_then(Remedy::help)).collect::<Vec<_>>(),
-            })
-        };
-        found.iter().map(finding).collect()
+        let source = self.source.clone();
+        let found = Diagnostics { list: found.to_vec(), ..Diagnostics::new("model.xml", source) };
+        serde_json::to_value(Document::new(&found)).map(|mut document| document["diagnostics"].take()).unwrap_or_default()
     }
 }

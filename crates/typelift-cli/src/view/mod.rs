@@ -174,7 +174,7 @@ fn finding(diagnostic: &Diagnostic) -> Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
         message: scene::brief(&diagnostic.message).into_owned(),
-        help: remedy::help(diagnostic, None).map(|help| scene::brief(&help).into_owned()).collect(),
+        help: remedy::advice(diagnostic, None).help.iter().map(|help| scene::brief(help).into_owned()).collect(),
         path,
     }
 }

@@ -140,7 +140,7 @@ impl Entrance<'_> {
             let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();
             match other_rules(rules, true, common) {
                 others if others.is_empty() => fault.help("convert one of the inputs first"),
-                other_rules => Fault { other_rules, ..fault },
+                other_rules => Fault { other_rules: other_rules.into(), ..fault },
             }
         })?;
         Ok(Some((common, reason)))

@@ -209,7 +209,11 @@ impl Group<'_> {
         };
         let other_rules = self.other_rules(rules);
         let is_stuck = other_rules.is_empty();
-        let fault = Fault { inputs: self.distinct(), other_rules, ..Fault::other(Code::NoCommonType, message) };
+        let fault = Fault {
+            inputs: self.distinct(),
+            other_rules: other_rules.into(),
+            ..Fault::other(Code::NoCommonType, message)
+        };
         let fault = fault.rule("these inputs must have one element type");
         match why {
             _ if !is_stuck => fault,

@@ -262,7 +262,7 @@ impl Aligner {
             let other_rules = group.other_rules(&self.rules);
             return match fault.code {
                 Code::UnsupportedType if !other_rules.is_empty() => {
-                    Err(Fault { other_rules, help: None, ..fault.clone() })
+                    Err(Fault { other_rules: other_rules.into(), help: None, ..fault.clone() })
                 }
                 _ => Ok(None),
             };
@@ -277,7 +277,7 @@ impl Aligner {
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
             let other_rules = other_rules(&self.rules, false, |other| (!refused(other)).then_some(to));
-            return Err(Fault { other_rules, ..fault.clone() });
+            return Err(Fault { other_rules: other_rules.into(), ..fault.clone() });
         }
         if changed.is_empty() {
             return Ok(None);

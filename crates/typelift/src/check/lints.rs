@@ -101,7 +101,7 @@ impl<'a> Check<'a> {
         let lint = self.lint(Code::ConditionType, layer, message);
         let label = "OpenVINO reads it, and its CPU plugin refuses it";
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
-        lint.related.push(self.related(producer, port, "input 0, the trip count,".to_owned()));
+        lint.related.push(self.related(producer, port, 0, Some("the trip count")));
         self.diagnostics.push(lint.help("put a Convert to i64 before it"));
     }
 
@@ -119,7 +119,7 @@ impl<'a> Check<'a> {
             "OpenVINO runs it: everything but 0 is true"
         };
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
-        lint.related.push(self.related(producer, port, format!("input {at}, the condition,")));
+        lint.related.push(self.related(producer, port, at, Some("the condition")));
         self.diagnostics
             .push(lint.help("start the edge at the comparison that is meant, or put a Convert to boolean before it"));
     }
@@ -142,13 +142,15 @@ impl<'a> Check<'a> {
         self.diagnostics.push(lint.help("put a Convert to boolean before the Result"));
     }
 
-    fn related(&self, producer: &Layer, port: &OutputPort, what: String) -> Related {
+    fn related(&self, producer: &Layer, port: &OutputPort, input: usize, role: Option<&'static str>) -> Related {
         Related {
             layer: self.reference(producer),
             span: producer.span().unwrap_or_default(),
             element_type: port.element_type(),
             shape: port.shape().clone(),
-            message: format!("{what} is {port} from {} {} `{}`", producer.ty(), producer.id(), producer.name()),
+            operation: producer.ty().to_owned(),
+            input,
+            role,
         }
     }
 
@@ -235,7 +237,7 @@ impl<'a> Check<'a> {
         let span = self.locate(layer, "data", "hidden_size");
         let lint = self.lint(Code::InconsistentSize, layer, message);
         let mut lint = lint.at(span, "OpenVINO's reader goes by the weights; its plugins need not");
-        lint.related.push(self.related(producer, state, "input 1".to_owned()));
+        lint.related.push(self.related(producer, state, 1, None));
         self.diagnostics.push(lint.help(format!("write hidden_size=\"{size}\"")));
     }
 

@@ -1,6 +1,4 @@
-//! What the author of a file can do about a finding, as data, and in words.
-
-use std::fmt;
+//! What the author of a file can do about a finding, as data.
 
 use super::edit::Mend;
 use super::words::said;
@@ -72,39 +70,5 @@ impl From<String> for Help {
 impl From<&str> for Help {
     fn from(advice: &str) -> Self {
         advice.to_owned().into()
-    }
-}
-
-impl fmt::Display for Help {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Advice(advice) => f.write_str(advice),
-            Self::Mend(mend) => write!(f, "{mend}"),
-            Self::OneOf(mends) => {
-                let all: Vec<_> = mends.iter().map(ToString::to_string).collect();
-                match &all[..] {
-                    [only] => write!(f, "perhaps {only}"),
-                    all => write!(f, "one of these is meant: {}", all.join("; or ")),
-                }
-            }
-            Self::Add { attributes, to } => {
-                let written = |(name, value): &(String, Option<String>)| {
-                    format!("{name}=\"{}\"", value.as_deref().unwrap_or("…"))
-                };
-                let written = attributes.iter().map(written).collect::<Vec<_>>().join(" ");
-                match to {
-                    Owner::Here => write!(f, "add {written}"),
-                    Owner::Data => write!(f, "add {written} to its <data>"),
-                    Owner::NewData => write!(f, "add <data {written}/>; `?` is a dim that is not fixed"),
-                    Owner::Element(element) => write!(f, "add {written} to <{element}>"),
-                }
-            }
-            Self::AddEdge { from, to, producer } => write!(
-                f,
-                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {producer} is what \
-                 the port declares, and nothing uses it",
-                from.0, from.1, to.0, to.1
-            ),
-        }
     }
 }

@@ -1,13 +1,15 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
 mod about;
+mod document;
 mod edit;
+pub mod github;
 mod help;
+pub mod sarif;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,11 +18,14 @@ use typelift_promote::ElementType;
 
 use crate::graph::{Layer, LayerId, Place};
 use crate::shape::Shape;
-use crate::span::{Lines, Span};
+use crate::span::Span;
 
 pub use about::About;
+pub use document::{Advice, Count, Document};
 pub use edit::{Mend, TextEdit};
 pub use help::{Help, Owner};
+pub use words::grouped;
+pub(crate) use words::list;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -35,11 +40,11 @@ pub enum Severity {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $severity:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident $name:literal $severity:ident;)*) => {
         /// The kind of a diagnostic: a stable word, the same in every release and in `docs/diagnostics.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Code { $($(#[$doc])* $variant,)* }
+        pub enum Code { $($(#[doc = $doc])* $variant,)* }
 
         impl Code {
             /// Every code.
@@ -48,6 +53,11 @@ macro_rules! codes {
             /// The stable word, `unknown-layer`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
+            }
+
+            /// What it means, in one sentence.
+            pub fn summary(self) -> &'static str {
+                match self { $(Code::$variant => concat!($($doc),*).trim_start(),)* }
             }
 
             /// How bad every diagnostic of this kind is.
@@ -209,13 +219,6 @@ codes! {
     BeyondI32 "beyond-i32" Note;
 }
 
-/// The stable word.
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl Serialize for Code {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -284,8 +287,12 @@ pub struct Related {
     pub element_type: ElementType,
     /// The shape of the tensor.
     pub shape: Shape,
-    /// What the tensor is to the layer with the diagnostic: ``input 0 is f32[2] from Parameter 0 `x` ``.
-    pub message: String,
+    /// The operation of the layer.
+    pub operation: String,
+    /// The input of the layer with the diagnostic that the tensor comes in at.
+    pub input: usize,
+    /// What the input is to its operation, where that is the point: `the trip count`.
+    pub role: Option<&'static str>,
 }
 
 /// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so a program that
@@ -309,24 +316,6 @@ pub enum Remedy {
     Keep(Vec<String>),
 }
 
-impl Remedy {
-    /// What can be done in words, where the help of the diagnostic does not say it.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Align | Self::RefreshPorts => None,
-            Self::OtherRules(others) => Some(others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-            Self::Retarget => Some("write the model for the release: the text becomes what it reads".to_owned()),
-            Self::Keep(layers) => {
-                let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
-                Some(format!("let {} keep their types", list(layers, "and")))
-            }
-            Self::ConvertInput => {
-                Some("convert the input after its Parameter: what follows computes as before".to_owned())
-            }
-        }
-    }
-}
-
 /// Promotion rules under which inputs would get a type that they do not get now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherRules {
@@ -338,21 +327,6 @@ pub struct OtherRules {
     pub several: bool,
     /// The type that they would get.
     pub element_type: ElementType,
-}
-
-impl OtherRules {
-    /// What `choice` leads to: ``` `choice` would make them f32 ```.
-    pub fn describe(&self, choice: &str) -> String {
-        let them = if self.several { "them" } else { "it" };
-        format!("`{choice}` would make {them} {}", self.element_type)
-    }
-}
-
-/// Says it of the setting or the rule set.
-impl fmt::Display for OtherRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(self.setting.unwrap_or(self.rules)))
-    }
 }
 
 /// One error, warning or note about a model.
@@ -446,18 +420,6 @@ impl Diagnostic {
     }
 }
 
-/// One line: severity, code and message, without the place.
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        };
-        write!(f, "{severity}[{}]: {}", self.code, self.message)
-    }
-}
-
 /// All that was found in one model, with the text that the spans point into.
 ///
 /// As an error it prints one line a diagnostic, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
@@ -480,58 +442,5 @@ impl Diagnostics {
     /// Whether OpenVINO refuses the model.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
-    }
-}
-
-/// As [`Display`](fmt::Display), so that a failed `unwrap` says what is wrong and not what the file is.
-impl fmt::Debug for Diagnostics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Diagnostics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = Lines::new(self.source.clone());
-        for (at, diagnostic) in self.list.iter().enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            f.write_str(&self.file)?;
-            if let Some(label) = diagnostic.labels.first() {
-                let (line, column) = lines.line_column(label.span.start);
-                write!(f, ":{line}:{column}")?;
-            }
-            write!(f, ": {diagnostic}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Diagnostics {}
-
-/// A number with a comma between groups of three digits.
-///
-/// ```
-/// assert_eq!(typelift::diagnostic::grouped(1_234_567), "1,234,567");
-/// ```
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
-    match texts.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
-        _ => texts.concat(),
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -20,6 +21,13 @@ use super::{Graph, Layer, LayerId};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Place {
+    /// `None` in the model's own graph. Every finding has a place, so copies share it.
+    way: Option<Arc<Way>>,
+}
+
+/// The layers and bodies on the way to a graph.
+#[derive(Debug)]
+struct Way {
     steps: Vec<(LayerId, usize)>,
     /// The names on the way, or ids where only these were given. Two places are the same if their steps are.
     path: String,
@@ -38,43 +46,45 @@ impl Place {
     }
 
     fn step(&self, step: (LayerId, usize), name: fmt::Arguments<'_>) -> Self {
-        Self { steps: [self.steps.as_slice(), &[step]].concat(), path: self.path_to(name) }
+        let way = Way { steps: [self.steps(), &[step]].concat(), path: self.path_to(name) };
+        Self { way: Some(Arc::new(way)) }
     }
 
     /// Whether it is the model's own graph.
     #[must_use]
     pub fn is_model(&self) -> bool {
-        self.steps.is_empty()
+        self.way.is_none()
     }
 
     /// Whether it is in a body of this layer of the graph at `outer`, at any depth.
     pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
-        self.steps.starts_with(&outer.steps) && self.steps.get(outer.steps.len()).is_some_and(|step| step.0 == layer)
+        self.steps().starts_with(outer.steps())
+            && self.steps().get(outer.steps().len()).is_some_and(|step| step.0 == layer)
     }
 
     /// The layers around the graph, outermost first, each with the position of the body among its bodies.
     #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
-        &self.steps
+        self.way.as_deref().map_or(&[], |way| &way.steps)
     }
 
     /// The names of the layers and bodies around the graph, outermost first: `loop/body`. Empty for the model's own graph,
     /// and ids where the place was made of ids. Two places can have one path: names repeat.
     #[must_use]
     pub fn path(&self) -> &str {
-        &self.path
+        self.way.as_deref().map_or("", |way| &way.path)
     }
 
     /// The path of something in the graph: `loop/body/add`.
     #[must_use]
     pub fn path_to(&self, name: impl fmt::Display) -> String {
-        if self.path.is_empty() { name.to_string() } else { format!("{}/{name}", self.path) }
+        if self.is_model() { name.to_string() } else { format!("{}/{name}", self.path()) }
     }
 }
 
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
-        self.steps == other.steps
+        self.steps() == other.steps()
     }
 }
 
@@ -82,7 +92,7 @@ impl Eq for Place {}
 
 impl Hash for Place {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.steps.hash(state);
+        self.steps().hash(state);
     }
 }
 
@@ -94,14 +104,14 @@ impl PartialOrd for Place {
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.steps.cmp(&other.steps)
+        self.steps().cmp(other.steps())
     }
 }
 
 /// The steps: `7.0/3.1`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (layer, body)) in self.steps.iter().enumerate() {
+        for (at, (layer, body)) in self.steps().iter().enumerate() {
             write!(f, "{}{layer}.{body}", if at == 0 { "" } else { "/" })?;
         }
         Ok(())

@@ -28,7 +28,7 @@ use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
 use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
-    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Stranger, Subject, Surroundings,
+    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Stranger, Subject, Surroundings,
 };
 use crate::shape::TensorType;
 use crate::weights::Weights;
@@ -560,43 +560,36 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     let Some(layer) = graph.layer(id) else { return diagnostic };
     diagnostic.layer = Some(LayerRef::of(place, layer));
     let text = layer.span.unwrap_or_default();
-    let span = match fault.attribute {
-        Some(attribute) => {
+    let name = || xml::locate(source, text, "layer", "name");
+    let span = match (fault.attribute, fault.spot.as_deref()) {
+        (Some(attribute), spot) => {
             let value = xml::locate(source, text, "data", attribute);
-            fault
-                .part
-                .as_deref()
-                .and_then(|part| value.part(part.clone(), layer.attribute(attribute)?))
-                .unwrap_or(value)
+            match spot {
+                Some(Spot::Bytes(bytes)) => layer.attribute(attribute).and_then(|text| value.part(bytes.clone(), text)),
+                _ => None,
+            }
+            .unwrap_or(value)
         }
-        None => fault
-            .joint
-            .and_then(|id| xml::locate_joint(source, text, id))
-            .unwrap_or_else(|| xml::locate(source, text, "layer", "name")),
+        (None, Some(&Spot::Joint(id))) => xml::locate_joint(source, text, id).unwrap_or_else(name),
+        (None, _) => name(),
     };
     diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
     let feeds = graph.feeds(id);
     for &input in &fault.inputs {
         let Some(&Some((producer, port))) = feeds.get(input) else { continue };
         let Some(output) = producer.outputs.get(port) else { continue };
-        let message = format!(
-            "input {input} is {}{} from {} {} `{}`",
-            output.element_type,
-            output.shape,
-            producer.ty(),
-            producer.id,
-            producer.name
-        );
         diagnostic.related.push(Related {
             layer: LayerRef::of(place, producer),
             span: producer.span.unwrap_or_default(),
             element_type: output.element_type,
             shape: output.shape.clone(),
-            message,
+            operation: producer.ty().to_owned(),
+            input,
+            role: None,
         });
     }
     diagnostic.remedy = match fault.code {
-        _ if !fault.other_rules.is_empty() => Some(Remedy::OtherRules(fault.other_rules.clone())),
+        _ if !fault.other_rules.is_empty() => Some(Remedy::OtherRules(fault.other_rules.to_vec())),
         Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
         _ => None,
     };

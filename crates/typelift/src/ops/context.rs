@@ -1,6 +1,5 @@
 //! What a rule sees of the layer it works on, and what it answers.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -30,20 +29,27 @@ pub(crate) struct Fault {
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute it is about.
     pub(crate) attribute: Option<&'static str>,
-    /// The bytes of the attribute's value that it is about, where they are not all.
-    pub(crate) part: Option<Box<Range<usize>>>,
-    /// The layer of a body whose entry in the port map or back edge it is about.
-    pub(crate) joint: Option<LayerId>,
+    /// What it is about in a narrower sense.
+    pub(crate) spot: Option<Box<Spot>>,
     /// The rule that is broken, where the message does not say it.
-    pub(crate) rule: Option<Cow<'static, str>>,
+    pub(crate) rule: Option<Box<str>>,
     /// What can be done.
     pub(crate) help: Option<Box<Help>>,
     /// Promotion rules that take the inputs.
-    pub(crate) other_rules: Vec<OtherRules>,
+    pub(crate) other_rules: Box<[OtherRules]>,
     /// The type in which the operation would take the first one of `inputs`, where there is one to name.
     pub(crate) wants: Option<ElementType>,
     /// What it is about, where inputs and attribute do not say it.
     pub(crate) about: Option<Box<About>>,
+}
+
+/// A place inside of what a fault is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Spot {
+    /// These bytes of the attribute's value.
+    Bytes(Range<usize>),
+    /// The entry of a port map, or the back edge, that names this layer of a body.
+    Joint(LayerId),
 }
 
 impl Fault {
@@ -53,12 +59,11 @@ impl Fault {
             message: message.into(),
             inputs: SmallVec::new(),
             attribute: None,
-            part: None,
-            joint: None,
+            spot: None,
             rule: None,
             help: None,
             about: None,
-            other_rules: Vec::new(),
+            other_rules: Box::default(),
             wants: None,
         }
     }
@@ -97,7 +102,7 @@ impl Fault {
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
         let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
-        Self { part: Some(error.span.into()), ..fault }.help(help_with_shape(name, text))
+        Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
     /// Anything else.
@@ -113,7 +118,7 @@ impl Fault {
 
     /// The same, about the entry of a port map or the back edge that names a layer of a body.
     pub(crate) fn joint(mut self, id: LayerId) -> Self {
-        self.joint = Some(id);
+        self.spot = Some(Box::new(Spot::Joint(id)));
         self
     }
 
@@ -136,7 +141,7 @@ impl Fault {
     }
 
     /// The same with the rule that is broken.
-    pub(crate) fn rule(mut self, rule: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn rule(mut self, rule: impl Into<Box<str>>) -> Self {
         self.rule = Some(rule.into());
         self
     }
@@ -535,7 +540,7 @@ impl<'a> Context<'a> {
             let message =
                 format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
             let lint = Fault::other(Code::OddDimension, message);
-            let mut lint = Fault { attribute: Some(name), part: Some(span.clone().into()), ..lint };
+            let mut lint = Fault { attribute: Some(name), spot: Some(Box::new(Spot::Bytes(span.clone()))), ..lint };
             if let Some(meant) = text.get(span).and_then(range_meant) {
                 lint = lint.help(format!("write {meant} if a range is meant"));
             }

@@ -56,7 +56,7 @@ use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, AttributeValues, Attributes, Finding, List};
 pub(crate) use body::check_port_maps;
-pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Subject, Surroundings};
+pub(crate) use context::{BodyInput, Context, Fault, Given, Outputs, Spot, Subject, Surroundings};
 pub(crate) use convert::promotion;
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
 pub(crate) use kind::is_constant;

@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::thread;
 
@@ -110,7 +111,7 @@ pub fn load(path: &Path) -> Result<String, ReadError> {
     let bytes = read.map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
         let mut diagnostics = Diagnostics::new(path, Arc::default());
-        diagnostics.list.push(diagnostic);
+        diagnostics.list.push(*diagnostic);
         diagnostics.into()
     })
 }
@@ -202,11 +203,16 @@ fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
 ///
 /// # Errors
 /// A diagnostic that names the first byte that is not UTF-8, or the kind of file that this is.
-pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
+pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
     if let Some(refusal) = not_a_model(&bytes) {
-        return Err(refusal);
+        return Err(refusal.into());
     }
-    String::from_utf8(bytes).map_err(|error| match error.as_bytes() {
+    String::from_utf8(bytes).map_err(|error| not_utf8(&error).into())
+}
+
+/// Refuses bytes that are not UTF-8.
+fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
+    match error.as_bytes() {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
             Diagnostic::new(Code::XmlSyntax, "the text is UTF-16: OpenVINO reads that, Typelift reads UTF-8 only")
                 .help("convert the file to UTF-8: `iconv -f UTF-16 -t UTF-8 model.xml > utf8.xml`")
@@ -220,7 +226,7 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Diagnostic> {
                  the .xml of the model",
             )
         }
-    })
+    }
 }
 
 /// The place of a layer's name in the text of `model`; empty for a layer that was added.

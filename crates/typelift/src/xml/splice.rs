@@ -9,9 +9,8 @@ use typelift_promote::ElementType;
 use super::canonical::{Layout, Printer};
 use super::in_order::print_in_order;
 use super::locate::{declared_dims, declares, locate, matches_dims};
-use super::tokens::{Element, Tokens, decode, encode};
+use super::tokens::{Element, Fatal, Tokens, decode, encode};
 use super::{DECLARATION, OPENING, WriteOptions, is_worth_two_threads};
-use crate::diagnostic::Diagnostic;
 use crate::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::number::integer_prefix;
 use crate::shape::Shape;
@@ -380,7 +379,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Brings the text of one layer up to date: walks through it beside the graph and edits where they differ.
-    fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Diagnostic> {
+    fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Fatal> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
         self.attribute(&tokens, &root, "name", Some(&layer.name))?;
@@ -474,7 +473,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Brings the attributes of `<data>` up to those of the layer.
-    fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
+    fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         for attribute in layer.attributes.iter() {
             self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
         }
@@ -494,7 +493,7 @@ impl<'a> Splice<'a> {
         list: &Element<'a>,
         graph: &Graph,
         layer: &Layer,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Fatal> {
         let mut feeds = graph.feeds(layer.id).into_iter();
         let mut ports = layer.inputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
@@ -528,7 +527,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Brings the ports in `<output>` up to those of the layer.
-    fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Diagnostic> {
+    fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let mut outputs = layer.outputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
             match if port.name() == "port" { outputs.next().map(Some) } else { Some(None) } {
@@ -584,7 +583,7 @@ impl<'a> Splice<'a> {
         port: &Element<'a>,
         output: &OutputPort,
         mut metadata: Option<Option<&str>>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Fatal> {
         let written = Tokens::attributes(port).flatten().find(|(name, _)| *name == "precision").map(|(_, value)| value);
         if written.and_then(ElementType::from_port_name) != Some(output.element_type) {
             let name = output.element_type.port_name();
@@ -659,7 +658,7 @@ impl<'a> Splice<'a> {
         element: &Element<'a>,
         name: &str,
         value: Option<&str>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Fatal> {
         let mut end = element.tag_span.start + 1 + element.name().len() as u32;
         for attribute in Tokens::attributes(element) {
             let (key, written) = attribute?;

@@ -12,6 +12,9 @@ use quick_xml::events::{BytesStart, Event};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::span::Span;
 
+/// Ends reading: the text is not XML any more.
+pub(super) type Fatal = Box<Diagnostic>;
+
 /// A stream of elements. Nothing recurses, so no depth of nesting exhausts the stack.
 pub(super) struct Tokens<'a> {
     text: &'a str,
@@ -45,17 +48,18 @@ impl Element<'_> {
 
     /// Refuses a name of this element, of one of its attributes or of something in it that is not one in XML, which the
     /// reader of events does not look at.
-    pub(super) fn check_name(&self, name: &str) -> Result<(), Diagnostic> {
+    pub(super) fn check_name(&self, name: &str) -> Result<(), Fatal> {
         if is_name(name) {
             return Ok(());
         }
         let error = |message: String| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
-        Err(if name.starts_with("<<<<<<") {
+        let refusal = if name.starts_with("<<<<<<") {
             error("the file has the marks of a merge conflict".to_owned())
                 .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>")
         } else {
             error(format!("`{name}` is not a name")).help("correct the name, or remove what is not XML")
-        })
+        };
+        Err(refusal.into())
     }
 }
 
@@ -96,7 +100,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next child of `parent`, or `None` at its end. Without a parent: the next element outside all others.
-    pub(super) fn child(&mut self, parent: Option<&Element>) -> Result<Option<Element<'a>>, Diagnostic> {
+    pub(super) fn child(&mut self, parent: Option<&Element>) -> Result<Option<Element<'a>>, Fatal> {
         if parent.is_some_and(|parent| parent.empty) {
             self.content_end = self.position();
             return Ok(None);
@@ -110,14 +114,14 @@ impl<'a> Tokens<'a> {
                     self.content_end = start;
                     return Ok(None);
                 }
-                Event::Eof => return if parent.is_some() { Err(self.cut_off(None)) } else { Ok(None) },
+                Event::Eof => return if parent.is_some() { Err(self.cut_off(None).into()) } else { Ok(None) },
                 _ => {}
             }
         }
     }
 
     /// The text of `element` up to its end; elements inside it are passed over.
-    pub(super) fn text(&mut self, element: &Element<'a>) -> Result<Cow<'a, str>, Diagnostic> {
+    pub(super) fn text(&mut self, element: &Element<'a>) -> Result<Cow<'a, str>, Fatal> {
         let mut text = Cow::Borrowed("");
         let mut depth = usize::from(!element.empty);
         while depth > 0 {
@@ -138,7 +142,7 @@ impl<'a> Tokens<'a> {
                     self.content_end = start;
                     continue;
                 }
-                Event::Eof => return Err(self.cut_off(None)),
+                Event::Eof => return Err(self.cut_off(None).into()),
                 _ => continue,
             };
             if depth == 1 {
@@ -182,7 +186,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Passes over the rest of `element`, which is `content` and its end tag.
-    pub(super) fn pass(&mut self, element: &Element<'a>, content: &str) -> Result<(), Diagnostic> {
+    pub(super) fn pass(&mut self, element: &Element<'a>, content: &str) -> Result<(), Fatal> {
         self.reader.stream().consume(content.len());
         self.child(Some(element)).map(|_| ())
     }
@@ -199,7 +203,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Passes over `element` and gives the span of all of it.
-    pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Diagnostic> {
+    pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Fatal> {
         element.check_name(element.name())?;
         let mut depth = usize::from(!element.empty);
         while depth > 0 {
@@ -210,7 +214,7 @@ impl<'a> Tokens<'a> {
                 }
                 Event::Empty(tag) => element.check_name(tag.name().0)?,
                 Event::End(_) => depth -= 1,
-                Event::Eof => return Err(self.cut_off(None)),
+                Event::Eof => return Err(self.cut_off(None).into()),
                 _ => {}
             }
         }
@@ -218,9 +222,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The attributes of `element`, values as written, duplicates included.
-    pub(super) fn attributes<'e>(
-        element: &'e Element<'a>,
-    ) -> impl Iterator<Item = Result<(&'e str, &'e str), Diagnostic>> {
+    pub(super) fn attributes<'e>(element: &'e Element<'a>) -> impl Iterator<Item = Result<(&'e str, &'e str), Fatal>> {
         let tag: &str = element.tag.as_ref();
         let mut at = element.name().len();
         let mut others = None;
@@ -234,13 +236,13 @@ impl<'a> Tokens<'a> {
             }
             let attribute = others.get_or_insert_with(|| Attributes::new(tag, at)).with_checks(false).next()?;
             Some(match attribute {
-                Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None)),
+                Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None).into()),
                 // The value borrows from the tag, which borrows from the source: nothing is copied.
                 Ok(attribute) => match attribute.value {
                     Cow::Borrowed(value) => Ok((attribute.key.0, value)),
                     Cow::Owned(_) => Ok((attribute.key.0, "")),
                 },
-                Err(error) => Err(attribute_error(element, Some(&error))),
+                Err(error) => Err(attribute_error(element, Some(&error)).into()),
             })
         })
     }
@@ -253,7 +255,7 @@ impl<'a> Tokens<'a> {
 
     /// Reads to the end of the text, which must be well-formed, and gives the place of the first thing that is more than
     /// a comment.
-    pub(super) fn rest(&mut self) -> Result<Option<Span>, Diagnostic> {
+    pub(super) fn rest(&mut self) -> Result<Option<Span>, Fatal> {
         let mut found = None;
         loop {
             let start = self.position();
@@ -271,8 +273,8 @@ impl<'a> Tokens<'a> {
         Element { tag, empty, tag_span: Span::new(start, end) }
     }
 
-    fn event(&mut self) -> Result<Event<'a>, Diagnostic> {
-        self.reader.read_event().map_err(|error| self.syntax_error(&error))
+    fn event(&mut self) -> Result<Event<'a>, Fatal> {
+        self.reader.read_event().map_err(|error| self.syntax_error(&error).into())
     }
 
     #[cold]

@@ -26,7 +26,7 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
         let lines = errors.iter().flat_map(|d| {
             [d.to_string()]
                 .into_iter()
-                .chain(d.related.iter().map(|r| &r.message).chain(&d.notes).map(|n| format!("  {n}")))
+                .chain(d.related.iter().map(ToString::to_string).chain(d.notes.clone()).map(|n| format!("  {n}")))
                 .chain(
                     d.help
                         .iter()

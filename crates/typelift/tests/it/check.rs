@@ -52,9 +52,9 @@ fn said(model: &mut Model, notes: bool) -> String {
             let (line, column) = label.span.line_column(model.source());
             text += &format!("  {line}:{column} {}: {}\n", label.span.text(model.source()), label.message);
         }
-        let related = diagnostic.related.iter().map(|related| &related.message);
+        let related = diagnostic.related.iter().map(ToString::to_string);
         let help = diagnostic.help.iter().map(ToString::to_string);
-        for line in related.chain(&diagnostic.notes).cloned().chain(help) {
+        for line in related.chain(diagnostic.notes.clone()).chain(help) {
             text += &format!("  = {line}\n");
         }
     }

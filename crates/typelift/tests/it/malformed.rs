@@ -81,7 +81,7 @@ fn what_is_said_of_each() {
             for place in places {
                 text += &format!("    at {place}\n");
             }
-            for note in diagnostic.related.iter().map(|related| &related.message).chain(&diagnostic.notes) {
+            for note in diagnostic.related.iter().map(ToString::to_string).chain(diagnostic.notes.clone()) {
                 text += &format!("    note: {note}\n");
             }
             for help in &diagnostic.help {

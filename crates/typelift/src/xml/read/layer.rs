@@ -463,5 +463,5 @@ impl<'a> Read<'a> {
 #[cold]
 fn nested_too_deep(body: &Element) -> Fatal {
     let message = format!("bodies nest more than {MAX_DEPTH} deep");
-    Diagnostic::new(Code::NestingTooDeep, message).at(body.tag_span, "one body too many")
+    Diagnostic::new(Code::NestingTooDeep, message).at(body.tag_span, "one body too many").into()
 }

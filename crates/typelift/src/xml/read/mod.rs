@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use self::halves::{SecondHalf, parse_in_halves, second_half};
 use super::is_worth_two_threads;
 use super::locate::locate;
-use super::tokens::{Element, Tokens, decode, plain_number};
+use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
 use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
 use crate::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
@@ -78,7 +78,7 @@ fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading 
         Err(fatal) => {
             // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
             diagnostics.retain(Diagnostic::is_error);
-            diagnostics.push(fatal);
+            diagnostics.push(*fatal);
             Reading { model: None, diagnostics }
         }
     }
@@ -161,9 +161,6 @@ impl<'a, T: Clone> Known<'a, T> {
         }
     }
 }
-
-/// Ends reading: the text is not XML any more.
-type Fatal = Diagnostic;
 
 /// The elements of the format.
 const ELEMENTS: &[&str] = &[
@@ -269,7 +266,7 @@ impl<'a> Read<'a> {
     fn read_rest(&mut self) -> Result<(), Fatal> {
         if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
             let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
-            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here"));
+            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").into());
         }
         let Some(span) = self.tokens.rest()? else { return Ok(()) };
         let text = span.text(self.source).trim_start();

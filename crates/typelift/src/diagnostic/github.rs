@@ -1,0 +1,29 @@
+//! Findings as workflow commands of GitHub Actions.
+
+use std::fmt::Write as _;
+
+use super::document::Region;
+use super::words::whole;
+use super::{Advice, Diagnostic, Diagnostics, Severity};
+use crate::span::Lines;
+
+/// One workflow command for each finding, which shows it at its line of a pull request, with what can be done about it.
+pub fn commands(diagnostics: &Diagnostics, advise: impl Fn(usize, &Diagnostic) -> Advice) -> String {
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
+    let lines = Lines::new(diagnostics.source.clone());
+    let mut text = String::new();
+    for (at, diagnostic) in diagnostics.list.iter().enumerate() {
+        let command = match diagnostic.severity {
+            Severity::Note => "notice",
+            other => other.name(),
+        };
+        let _ = write!(text, "::{command} file={}", property(&diagnostics.file));
+        if let Some(Region { line, column, end_line, end_column }) = Region::of(&lines, diagnostic) {
+            let _ = write!(text, ",line={line},endLine={end_line},col={column},endColumn={end_column}");
+        }
+        let said = whole(&lines, diagnostic, &advise(at, diagnostic));
+        let _ = writeln!(text, ",title={}::{}", property(diagnostic.code.name()), data(said.trim_end()));
+    }
+    text
+}
