@@ -1,6 +1,8 @@
 //! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
 
 mod element;
+mod ends;
+mod graft;
 mod refuse;
 mod verbs;
 

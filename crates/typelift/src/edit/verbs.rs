@@ -3,7 +3,6 @@
 use std::fmt;
 
 use compact_str::format_compact;
-use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -420,51 +419,6 @@ impl Edit<'_> {
         Ok(removed)
     }
 
-    /// Makes a tensor an output of the model and removes what was computed from it, other outputs included, and whatever
-    /// nothing uses then. A tensor without a name gets that of its layer. Gives the Result.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scaled = model.graph().tensor("scaled")?;
-    /// model.edit(|graph| graph.cut(scaled))?;
-    /// assert_eq!(model.graph().len(), 4);
-    /// assert_eq!(model.outputs().next().unwrap().name(), "scaled/sink_port_0");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cut(&mut self, tensor: Output) -> Result<LayerId, EditError> {
-        let maker = self.graph.checked(tensor.layer)?;
-        let port = maker.outputs().get(tensor.port).ok_or(EditError::NoOutput(tensor))?;
-        let mut name = port.names().into_iter().next();
-        let unnamed = name.is_none();
-        let name = name.get_or_insert_with(|| match maker.outputs().len() {
-            1 => maker.name().to_owned(),
-            _ => format!("{}:{}", maker.name(), tensor.port),
-        });
-        let uses = self.consumers(tensor).map(|input| input.layer);
-        let (results, others): (Vec<_>, Vec<_>) = uses.partition(|&layer| self.is(layer, LayerKind::Result));
-        self.attempt(|edit| {
-            let dead = edit.following(others);
-            let sources: FxHashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
-            if unnamed {
-                edit.set_names(tensor, vec![name.clone()])?;
-            }
-            let result = match results.first() {
-                Some(&result) => result,
-                None => edit.add(NewLayer::new("Result", "opset1").named(&format!("{name}/sink_port_0")), &[tensor])?,
-            };
-            edit.remove_all(&dead)?;
-            let left = sources.into_iter().map(|output| output.layer);
-            let left: Vec<_> = left.filter(|&id| edit.layer(id).is_some()).collect();
-            edit.remove_unused(left)?;
-            Ok(result)
-        })
-    }
-
     /// Renames whatever is called `old`: a layer, a tensor, an input or an output of the model, each under all the names
     /// that it has of this kind: `names` of the port, `output_names` of a Result, and the Result's own name where it follows
     /// from the tensor's. OpenVINO finds it by the new name and no longer by the old one.
@@ -495,8 +449,9 @@ impl Edit<'_> {
         }
         let replaced = |name: String| if name == old { new.to_owned() } else { name };
         self.attempt(|edit| {
-            for id in named.layers {
+            for &id in &named.layers {
                 edit.set_name(id, new)?;
+                edit.name_end(id, new)?;
             }
             for tensor in named.tensors {
                 let names = edit.output(tensor).map(|port| port.names()).unwrap_or_default();
@@ -518,21 +473,21 @@ impl Edit<'_> {
         })
     }
 
-    fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
-        self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
+    /// Gives a tensor without a name this one if it is what a Parameter or Result of this id stands for, or the only one that a
+    /// layer gives to a Result: people find inputs and outputs by the names of tensors.
+    fn name_end(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
+        let tensor = if self.is(id, LayerKind::Result) { self.producer(id.input(0)) } else { Some(id.output(0)) };
+        let is_only = tensor.and_then(|tensor| self.layer(tensor.layer)).is_some_and(|it| it.outputs().len() == 1);
+        let Some(tensor) = tensor.filter(|tensor| is_only || tensor.layer != id) else { return Ok(()) };
+        let is_end = self.is(id, LayerKind::Parameter)
+            || self.consumers(tensor).any(|input| self.is(input.layer, LayerKind::Result));
+        let is_nameless = self.output(tensor).is_some_and(|port| port.names().is_empty());
+        let is_free = matches!(self.tensor_named(name), Ok(None));
+        if is_end && is_nameless && is_free { self.set_names(tensor, vec![name.to_owned()]) } else { Ok(()) }
     }
 
-    /// These layers and all that is computed from what they make.
-    fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
-        let mut seen = FxHashSet::default();
-        let mut found = Vec::new();
-        while let Some(id) = pending.pop() {
-            if seen.insert(id) {
-                found.push(id);
-                pending.extend(self.users(id));
-            }
-        }
-        found
+    pub(super) fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
+        self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
 
     /// Gives the outputs of a layer what its rule says, unless that refuses.

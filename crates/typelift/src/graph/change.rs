@@ -169,10 +169,20 @@ impl Graph {
         id
     }
 
+    /// Takes in a layer of another graph, under a new id, with its ports and bodies.
+    pub(crate) fn adopt(&mut self, mut layer: Layer) -> LayerId {
+        layer.leave_file();
+        layer.id = self.new_id();
+        let id = layer.id;
+        self.insert(layer);
+        self.record_added(id);
+        id
+    }
+
     /// The name, or with a number after it the first one that no layer has.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
-        let is_taken = |name: &str| self.storage.node_weights().any(|layer| *layer.name == *name);
+        let is_taken = |name: &str| self.unordered().any(|layer| *layer.name == *name);
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
     }

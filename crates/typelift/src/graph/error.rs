@@ -95,10 +95,25 @@ pub enum EditError {
         /// The layer that makes the tensor.
         layer: LayerId,
     },
+    /// Both models have something of these names.
+    #[error("both models have {}; give the names of the other one a prefix", some(.names))]
+    NamesCollide {
+        /// The names, sorted.
+        names: Vec<String>,
+    },
     /// Something else, which whoever edits has to say.
     #[error("{0}")]
     Other(String),
     /// There is no such layer or tensor.
     #[error(transparent)]
     Find(#[from] FindError),
+}
+
+/// How many names an error lists.
+const LISTED: usize = 8;
+
+/// The first of these names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let listed = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > LISTED { format!("{listed} and {} more", names.len() - LISTED) } else { listed }
 }

@@ -90,10 +90,22 @@ impl Graph {
     /// Adds a layer with `inputs` ports that nothing feeds yet.
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);
-        if let Some(node) = self.node(id) {
-            self.journal.records.push(Record::Added(node));
-        }
+        self.record_added(id);
         id
+    }
+
+    pub(super) fn record_added(&mut self, id: LayerId) {
+        self.journal.records.extend(self.node(id).map(Record::Added));
+    }
+
+    /// Forgets where a file has what is in here, which is to be in another file.
+    pub(super) fn leave_file(&mut self) {
+        self.storage.node_weights_mut().for_each(Layer::leave_file);
+        for wire in self.storage.edge_weights_mut() {
+            (wire.span, wire.touched) = (None, true);
+        }
+        (self.span, self.layers_span, self.edges_span, self.rt_info_span) = (None, None, None, None);
+        (self.removed, self.ignored) = (Vec::new(), Vec::new());
     }
 
     /// Marks layers, and the wires to them, as gone.

@@ -169,6 +169,15 @@ impl Layer {
         label.and_then(|label| i64::try_from(label).ok()).unwrap_or(i64::MAX)
     }
 
+    /// Forgets where a file has what is in here, which is to be in another file.
+    pub(super) fn leave_file(&mut self) {
+        self.span = None;
+        let inputs = self.inputs.iter().map(|port| InputPort { content: Span::default(), ..port.clone() });
+        self.inputs = inputs.collect();
+        self.outputs.iter_mut().for_each(|port| port.content = Span::default());
+        self.bodies.iter_mut().for_each(|body| body.graph.leave_file());
+    }
+
     /// Where the file has it; `None` for a layer that was added.
     pub fn span(&self) -> Option<Span> {
         self.span

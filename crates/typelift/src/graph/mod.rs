@@ -144,7 +144,10 @@ pub struct Graph {
     ignored: Vec<Span>,
     /// The batch of edits under way.
     journal: journal::Journal,
-    pub(crate) rt_info: Option<Span>,
+    /// Its `<rt_info>`: that of the file, or one that was made.
+    pub(crate) rt_info: Option<Text>,
+    /// Where the file has it.
+    pub(crate) rt_info_span: Option<Span>,
     /// The element that holds it: the root, or a body's.
     pub(crate) span: Option<Span>,
     /// The `<layers>` and `<edges>` elements in there.

@@ -167,8 +167,8 @@ impl<'a> Printer<'a> {
                 printer.edge(from, wire.from_port as usize, to, wire.to_port as usize);
             }
         });
-        if let Some(rt_info) = graph.rt_info {
-            self.fragment(rt_info.text(self.source));
+        if let Some(rt_info) = &graph.rt_info {
+            self.fragment(rt_info);
         }
     }
 

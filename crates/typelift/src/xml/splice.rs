@@ -276,6 +276,22 @@ impl<'a> Splice<'a> {
         let layers = self.layers(graph, part.layers);
         self.edges(part.edges);
         self.lists(graph, &layers, part.added);
+        self.graph_metadata(graph, part.span);
+    }
+
+    /// Replaces the `<rt_info>` of a graph, where this part has it, or adds it at the end.
+    fn graph_metadata(&mut self, graph: &Graph, part: Span) {
+        let Some(wanted) = &graph.rt_info else { return };
+        match (graph.rt_info_span, graph.span) {
+            (Some(written), _) => {
+                let is_here = (part.start..part.end).contains(&written.start);
+                if is_here && written.text(self.source) != &**wanted {
+                    self.edit(written, Layout::INLINE, |printer| printer.out.push_str(wanted));
+                }
+            }
+            (None, Some(parent)) if part.end >= parent.end => self.append(parent, |printer| printer.fragment(wanted)),
+            (None, _) => {}
+        }
     }
 
     /// Adds layers and edges that come after all that are there.

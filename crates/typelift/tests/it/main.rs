@@ -17,6 +17,7 @@ mod corpus;
 mod damage;
 mod diagnostics;
 mod edit;
+mod ends;
 mod hostile;
 mod library;
 mod lowering;

@@ -23,12 +23,14 @@ const ORDER: &[&str] = &[
     "infer",
     "edit",
     "marks",
+    "rt_info",
     "align",
     "numbers",
     "indices",
     "notation",
     "passes",
     "interface",
+    "join",
     "precision",
     "check",
     "mend",
@@ -44,6 +46,7 @@ const ORDER: &[&str] = &[
 /// and that edit.
 const DOORS: &[(&str, &[&str])] = &[
     ("add_layer", &["edit"]),
+    ("adopt", &["edit"]),
     ("append", &["xml", "notation"]),
     ("change", &["edit"]),
     ("commit", &["edit"]),

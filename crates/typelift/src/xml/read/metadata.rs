@@ -109,6 +109,22 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
     None
 }
 
+/// The attribute of an `<attribute>` of this name that has its value; `None` for a name that OpenVINO does not know.
+///
+/// # Errors
+/// Why OpenVINO cannot read the value.
+pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'static str>, String> {
+    match RT_INFO.iter().find(|(known, _)| *known == name) {
+        None => Ok(None),
+        Some((_, Reads::Nothing)) => Err("meant for use inside OpenVINO only".to_owned()),
+        Some((_, Reads::Anything)) => Ok(Some("value")),
+        Some((_, Reads::If(attribute, check))) => match check(value) {
+            Ok(()) => Ok(Some(attribute)),
+            Err((reason, help)) => Err(format!("{reason}; {help}")),
+        },
+    }
+}
+
 /// Types, each with those that it is not converted to: `from:to,to;from:to`. What has nothing after a colon, or no colon, counts as nothing.
 fn conversions(value: &str) -> Result<(), Refused> {
     let help = "write pairs of element types, value=\"dynamic:f16\"";

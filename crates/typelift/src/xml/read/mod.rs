@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use self::halves::{SecondHalf, parse_in_halves, second_half};
+pub(crate) use self::metadata::metadata_attribute;
 use super::is_worth_two_threads;
 use super::locate::locate;
 use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
@@ -342,7 +343,9 @@ impl<'a> Read<'a> {
                     graph.edges_span = Some(self.tokens.span_since(&child));
                 }
                 "rt_info" if graph.rt_info.is_none() => {
-                    graph.rt_info = Some(self.tokens.skip(&child)?);
+                    let span = self.tokens.skip(&child)?;
+                    graph.rt_info = Some(Text::of(span.text(self.source), self.source));
+                    graph.rt_info_span = Some(span);
                 }
                 "meta_data" | "quantization_parameters" | "pre-process" | "statistics" if extras.is_some() => {
                     let span = self.tokens.skip(&child)?;

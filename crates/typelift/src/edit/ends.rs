@@ -1,0 +1,204 @@
+//! The verbs that change what a model takes and gives.
+
+use rustc_hash::FxHashSet;
+
+use super::Edit;
+use crate::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
+use crate::ops::LayerKind;
+
+impl Edit<'_> {
+    /// Makes a tensor an output of the model besides those that it has, under a name that it gets besides its own. A tensor
+    /// without any gets that of its layer. Gives the Result; one that is there already stays the only one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::NameTaken`] if another tensor has the name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scaled = model.graph().tensor("scaled")?;
+    /// let result = model.edit(|graph| graph.tap(scaled, Some("features")))?;
+    /// assert_eq!(model.find_output("features")?, result);
+    /// assert_eq!(model.outputs().count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tap(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
+        self.attempt(|edit| {
+            if let Some(name) = name
+                && let Some(other) = edit.tensor_named(name)?.filter(|other| *other != tensor)
+            {
+                return Err(EditError::NameTaken { name: name.to_owned(), layer: other.layer });
+            }
+            edit.end_at(tensor, name)
+        })
+    }
+
+    /// The Result of a tensor, which gets this name, or that of its layer if it has none.
+    fn end_at(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
+        self.check_source(tensor)?;
+        let mut names = self.checked_output(tensor)?.names();
+        let wanted = name.map_or_else(|| self.name_of(tensor), str::to_owned);
+        if !names.contains(&wanted) {
+            names.push(wanted.clone());
+            self.set_names(tensor, names)?;
+        }
+        let found = self.consumers(tensor).map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
+        let Some(result) = found else {
+            let result = NewLayer::new("Result", "opset1").named(&format!("{wanted}/sink_port_0"));
+            return self.add(result, &[tensor]);
+        };
+        let mut names = self.checked(result)?.output_names().map(split_names).unwrap_or_default();
+        if !names.is_empty() && !names.contains(&wanted) {
+            names.push(wanted);
+            self.set_output_names(result, names)?;
+        }
+        Ok(result)
+    }
+
+    /// The first name of a tensor or, if it has none, that of its layer.
+    fn name_of(&self, tensor: Output) -> String {
+        let own = self.output(tensor).and_then(|port| port.names().into_iter().next());
+        let maker = self.layer(tensor.layer);
+        own.unwrap_or_else(|| {
+            let name = maker.map(Layer::name).unwrap_or_default();
+            let is_only = maker.is_none_or(|layer| layer.outputs().len() == 1);
+            if is_only { name.to_owned() } else { format!("{name}:{}", tensor.port) }
+        })
+    }
+
+    /// Makes a tensor an output of the model and removes what was computed from it, other outputs included, and whatever
+    /// nothing uses then. A tensor without a name gets that of its layer. Gives the Result.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scaled = model.graph().tensor("scaled")?;
+    /// model.edit(|graph| graph.cut(scaled))?;
+    /// assert_eq!(model.graph().len(), 4);
+    /// assert_eq!(model.outputs().next().unwrap().name(), "scaled/sink_port_0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cut(&mut self, tensor: Output) -> Result<LayerId, EditError> {
+        self.checked_output(tensor)?;
+        let uses = self.consumers(tensor).map(|input| input.layer);
+        let others = uses.filter(|&layer| !self.is(layer, LayerKind::Result)).collect();
+        self.attempt(|edit| {
+            let dead = edit.following(others);
+            let sources: FxHashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
+            let result = edit.end_at(tensor, None)?;
+            edit.remove_all(&dead)?;
+            let left = sources.into_iter().map(|output| output.layer);
+            let left: Vec<_> = left.filter(|&id| edit.layer(id).is_some()).collect();
+            edit.remove_unused(left)?;
+            Ok(result)
+        })
+    }
+
+    /// Leaves the piece of the model between tensors: each of `from` becomes an input of the type and shape that it has, and
+    /// takes its names along; each of `to` becomes an output; what leads from the one to the other stays, inputs that it
+    /// needs besides included. Without `to`, the outputs of the model stay that are computed from `from`; without `from`, its
+    /// inputs as far as they are needed. State that the piece reads is still kept.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::Other`] if nothing in the piece uses one of `from`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scaled = model.graph().tensor("scaled")?;
+    /// model.edit(|graph| graph.extract(&[scaled], &[]))?;
+    /// assert_eq!(model.to_string(), "\
+    /// 5 scaled = Parameter : f32[?,4]
+    /// 3 relu = ReLU(5) : f32[?,4]
+    /// 4 y/sink_port_0 = Result(3)
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extract(&mut self, from: &[Output], to: &[Output]) -> Result<(), EditError> {
+        self.attempt(|edit| {
+            let given = from.iter().map(|&tensor| edit.enter_at(tensor)).collect::<Result<Vec<_>, _>>()?;
+            let current = |tensor: &Output| {
+                from.iter().position(|known| known == tensor).map_or(*tensor, |at| given[at].0.output(0))
+            };
+            let ends = match to {
+                [] => {
+                    let after = edit.following(given.iter().map(|(id, _)| *id).collect());
+                    after
+                        .into_iter()
+                        .filter(|&id| edit.layer(id).is_some_and(|layer| layer.start().is_some()))
+                        .collect()
+                }
+                _ => to.iter().map(|tensor| edit.end_at(current(tensor), None)).collect::<Result<Vec<_>, _>>()?,
+            };
+            let stay = edit.leading_to(ends);
+            if let Some((_, name)) = given.iter().find(|(id, _)| !stay.contains(id)) {
+                return Err(EditError::Other(format!("nothing that stays is computed from `{name}`")));
+            }
+            let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !stay.contains(id)).collect();
+            edit.remove_all(&dead)?;
+            given.into_iter().try_for_each(|(id, name)| match edit.layer(id) {
+                Some(layer) if layer.name() != name => edit.set_name(id, &edit.unused_name(name)),
+                _ => Ok(()),
+            })
+        })
+    }
+
+    /// Has the model take a tensor as an input, where it does not, and gives the Parameter with the name that it should have.
+    fn enter_at(&mut self, tensor: Output) -> Result<(LayerId, String), EditError> {
+        let name = self.name_of(tensor);
+        if self.is(tensor.layer, LayerKind::Parameter) {
+            return Ok((tensor.layer, self.checked(tensor.layer)?.name().to_owned()));
+        }
+        let port = self.checked_output(tensor)?;
+        let parameter = NewLayer::new("Parameter", "opset1")
+            .with_attribute("shape", port.shape().to_attribute())
+            .with_attribute("element_type", port.element_type().name());
+        let uses: Vec<_> = self.consumers(tensor).filter(|input| !self.is(input.layer, LayerKind::Result)).collect();
+        let id = self.add(parameter, &[])?;
+        self.connect_all(uses.into_iter().map(|input| (id.output(0), input)))?;
+        if self.checked_output(tensor)?.names().is_empty() {
+            self.set_names(id.output(0), vec![name.clone()])?;
+        } else {
+            self.move_names(tensor, id.output(0))?;
+        }
+        Ok((id, name))
+    }
+
+    /// These layers and whatever feeds them; of state that is read there, what is written to it too.
+    fn leading_to(&self, mut pending: Vec<LayerId>) -> FxHashSet<LayerId> {
+        let mut found = FxHashSet::default();
+        let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
+        let mut read = FxHashSet::default();
+        while let Some(id) = pending.pop() {
+            if !found.insert(id) {
+                continue;
+            }
+            pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
+            read.extend(self.layer(id).and_then(|layer| layer.attribute("variable_id")));
+            if pending.is_empty() {
+                let is_read = |layer: &Layer| layer.attribute("variable_id").is_some_and(|id| read.contains(id));
+                pending.extend(writers.extract_if(.., |layer| is_read(layer)).map(Layer::id));
+            }
+        }
+        found
+    }
+
+    /// These layers and all that is computed from what they make.
+    fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
+        let mut seen = FxHashSet::default();
+        let mut found = Vec::new();
+        while let Some(id) = pending.pop() {
+            if seen.insert(id) {
+                found.push(id);
+                pending.extend(self.users(id));
+            }
+        }
+        found
+    }
+}

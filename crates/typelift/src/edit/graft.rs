@@ -1,0 +1,304 @@
+//! The verbs that take layers over from another graph: that of another model, or of a body.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Edit;
+use crate::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Output, join_names, split_names};
+use crate::ops::{self, LayerKind};
+use crate::weights::{Content, Weights};
+
+impl Edit<'_> {
+    /// Adds everything that another model has: layers with their bodies and metadata, and the bytes of its constants. The
+    /// inputs of that model in `feeds` are left out, and what they fed uses these tensors. Its other inputs and its outputs
+    /// are those of this model too. All names of layers, tensors, outputs and state begin with `prefix` here; a layer whose
+    /// name is taken gets a number after it. Gives the new id of each layer.
+    ///
+    /// # Errors
+    /// [`EditError::NamesCollide`] if tensors, inputs, outputs or state have names that this model has;
+    /// [`EditError::Other`] if a tensor is not what the input takes, if `feeds` names a layer that is not an input, or if the
+    /// models are of two versions; [`EditError::NoWeights`] if the bytes of constants are not there.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let head = Model::from_text("
+    ///     features = Parameter : f32[?,4]
+    ///     scores = Softmax-8(features) {axis=-1}
+    ///     Result_2 = Result(scores)
+    /// ")?;
+    /// let y = model.graph().tensor("y")?;
+    /// let features = head.find_input("features")?;
+    /// model.edit(|graph| graph.graft(&head, &[(features, y)], "head/"))?;
+    /// assert_eq!(model.graph().tensor("head/scores").is_ok(), true);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn graft(
+        &mut self,
+        other: &Model,
+        feeds: &[(LayerId, Output)],
+        prefix: &str,
+    ) -> Result<HashMap<LayerId, LayerId>, EditError> {
+        if self.version != other.version() {
+            let (own, theirs) = (self.version, other.version());
+            return Err(EditError::Other(format!("this model is IR of version {own}, the other one of {theirs}")));
+        }
+        let feeds: FxHashMap<_, _> = feeds.iter().copied().collect();
+        feeds.iter().try_for_each(|(&input, &tensor)| self.check_fed(other, input, tensor))?;
+        let fed = feeds.keys().copied().collect();
+        self.check_names(other.graph(), &fed, prefix)?;
+        self.attempt(|edit| {
+            let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
+            let mut bytes = Bytes { weights: other.weights(), known: FxHashMap::default() };
+            edit.take_over(other.graph(), &feeds, &fed, &mut |edit, layer| {
+                layer.name = unused(format!("{prefix}{}", layer.name()), &mut names).into();
+                with_prefix(layer, prefix);
+                bytes.bring(edit, layer)
+            })
+        })
+    }
+
+    /// Puts what is in a body of an If in the place of the If, whatever its condition is: `at` counts its bodies, 0 is the
+    /// one for true. What used the outputs uses what the body computed, under their names.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if the layer is not an If, or does not feed what
+    /// its body takes; [`EditError::NamesResult`] if an output would be what a model takes.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[2]
+    ///     c = Const(true) : boolean[]
+    ///     y = If-8(c, x)
+    ///         then_body (in 1 -> 0, out 2 -> 0):
+    ///             a = Parameter : f32[2]
+    ///             b = Abs(a)
+    ///             r = Result(b)
+    ///         else_body (in 1 -> 0, out 1 -> 0):
+    ///             a = Parameter : f32[2]
+    ///             r = Result(a)
+    ///     r = Result(y)
+    /// ")?;
+    /// let y = model.graph().find("y")?;
+    /// model.edit(|graph| graph.inline(y, 0))?;
+    /// assert_eq!(model.to_string(), "0 x = Parameter : f32[2]\n4 b = Abs(0) : f32[2]\n3 r = Result(4)\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn inline(&mut self, layer: LayerId, at: usize) -> Result<(), EditError> {
+        let owner = self.graph.checked(layer)?;
+        let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
+        let refused = |reason: &str| EditError::Joined { layer, reason: reason.to_owned() };
+        if owner.bodies().len() < 2 {
+            return Err(refused("it may run its body more than once; an If does not"));
+        }
+        let (inside, ties) = (body.graph().clone(), body.port_map().to_vec());
+        let (mut feeds, mut ends) = (FxHashMap::default(), Vec::new());
+        for tie in ties {
+            let id = tie.internal_layer_id;
+            match tie.direction {
+                Direction::Input => {
+                    let port = usize::try_from(tie.external_port_id).unwrap_or(usize::MAX);
+                    feeds.extend(self.producer(layer.input(port)).map(|tensor| (id, tensor)));
+                }
+                Direction::Output => {
+                    let is_it = |label: u64| i64::try_from(label) == Ok(tie.external_port_id);
+                    let port = owner.outputs().iter().position(|port| is_it(port.id()));
+                    ends.extend(port.zip(inside.producer(id.input(0))).map(|(port, made)| (id, port, made)));
+                }
+            }
+        }
+        if inside.layers().any(|it| ops::kind(it) == LayerKind::Parameter && !feeds.contains_key(&it.id())) {
+            return Err(refused("nothing feeds a Parameter of its body"));
+        }
+        let left_out = feeds.keys().copied().chain(ends.iter().map(|(id, ..)| *id)).collect();
+        self.attempt(|edit| {
+            let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
+            let taken = tensor_names(edit.graph, &FxHashSet::default());
+            let moved = edit.take_over(&inside, &feeds, &left_out, &mut |_, layer| {
+                layer.name = unused(layer.name().to_owned(), &mut names).into();
+                without_names(layer, &taken);
+                Ok(())
+            })?;
+            for (_, port, made) in ends {
+                let new = feeds.get(&made.layer).copied().or_else(|| Some(moved.get(&made.layer)?.output(made.port)));
+                edit.stand_for(layer.output(port), new.ok_or(EditError::NoOutput(made))?)?;
+            }
+            let sources: Vec<_> = edit.producers(layer).into_iter().flatten().map(|source| source.layer).collect();
+            edit.remove(layer)?;
+            edit.remove_unused(sources).map(|_| ())
+        })
+    }
+
+    /// Has whatever uses a tensor use another one, which gets its names.
+    fn stand_for(&mut self, old: Output, new: Output) -> Result<(), EditError> {
+        let uses: Vec<_> = self.consumers(old).collect();
+        let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
+        if let Some(result) = result.filter(|_| self.is(new.layer, LayerKind::Parameter)) {
+            return Err(EditError::NamesResult { result });
+        }
+        self.connect_all(uses.into_iter().map(|input| (new, input)))?;
+        self.move_names(old, new)
+    }
+
+    /// Adds the layers of another graph and the wires between them, except for those that are `left_out`: in the place of
+    /// one that is in `feeds`, the tensor there feeds what it fed. Each layer is adapted before.
+    fn take_over(
+        &mut self,
+        from: &Graph,
+        feeds: &FxHashMap<LayerId, Output>,
+        left_out: &FxHashSet<LayerId>,
+        adapt: &mut dyn FnMut(&mut Self, &mut Layer) -> Result<(), EditError>,
+    ) -> Result<HashMap<LayerId, LayerId>, EditError> {
+        let mut moved = HashMap::new();
+        for layer in from.layers().filter(|layer| !left_out.contains(&layer.id())) {
+            let mut copy = layer.clone();
+            adapt(self, &mut copy)?;
+            moved.insert(layer.id(), self.graph.adopt(copy));
+        }
+        for (source, target) in from.wires() {
+            let made = || Some(moved.get(&source.layer)?.output(source.port));
+            let source = feeds.get(&source.layer).copied().or_else(made);
+            if let Some((source, target_layer)) = source.zip(moved.get(&target.layer)) {
+                self.connect(source, target_layer.input(target.port))?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Refuses that a tensor takes the place of an input of another model that takes something else.
+    fn check_fed(&self, other: &Model, input: LayerId, tensor: Output) -> Result<(), EditError> {
+        let refused = |reason: String| Err(EditError::Other(reason));
+        let taken = other.graph().layer(input).filter(|layer| ops::kind(layer) == LayerKind::Parameter);
+        let Some((layer, taken)) = taken.and_then(|layer| Some((layer, layer.outputs().first()?))) else {
+            return refused(format!("layer {input} of the other model is not an input"));
+        };
+        let given = self.graph.checked_output(tensor)?;
+        if given.element_type() != taken.element_type() || !given.shape().is_compatible(taken.shape()) {
+            return refused(format!(
+                "the input `{}` of the other model takes {taken}, and the tensor of layer {} is {given}",
+                layer.name(),
+                tensor.layer,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses names that both graphs have, and by which people call something.
+    fn check_names(&self, other: &Graph, left_out: &FxHashSet<LayerId>, prefix: &str) -> Result<(), EditError> {
+        let own = called(self.graph, &FxHashSet::default());
+        let theirs = called(other, left_out).into_iter().map(|name| format!("{prefix}{name}"));
+        let mut names: Vec<_> = theirs.filter(|name| own.contains(name)).collect();
+        names.sort_unstable();
+        if names.is_empty() { Ok(()) } else { Err(EditError::NamesCollide { names }) }
+    }
+}
+
+/// The bytes of the constants of another model.
+struct Bytes<'w> {
+    weights: &'w Weights,
+    /// Where they are now, by offset and length.
+    known: FxHashMap<(u64, u64), u64>,
+}
+
+impl Bytes<'_> {
+    /// Adds the bytes of the constants in a layer of the other model, bodies included, and points it at them.
+    fn bring(&mut self, edit: &mut Edit<'_>, layer: &mut Layer) -> Result<(), EditError> {
+        for body in &mut layer.bodies {
+            let inside: Vec<_> = body.graph().layers().map(Layer::id).collect();
+            for id in inside {
+                body.graph.layer_mut(id).map_or(Ok(()), |layer| self.bring(edit, layer))?;
+            }
+        }
+        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let range = number("offset").zip(number("size")).filter(|_| ops::kind(layer) == LayerKind::Constant);
+        let Some((offset, length)) = range else { return Ok(()) };
+        if self.weights.len().is_none_or(|all| offset.checked_add(length).is_none_or(|end| end > all)) {
+            return Err(EditError::NoWeights);
+        }
+        let place = *self.known.entry((offset, length)).or_insert_with(|| {
+            let content = Elsewhere { weights: self.weights.clone(), offset, length };
+            edit.add_made_bytes(Arc::new(content))
+        });
+        if let Some(offset) = layer.attributes.to_mut().iter_mut().find(|attribute| attribute.name() == "offset") {
+            offset.value = compact_str::format_compact!("{place}");
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that are in the weights of another model.
+struct Elsewhere {
+    weights: Weights,
+    offset: u64,
+    length: u64,
+}
+
+impl Content for Elsewhere {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.weights.each_piece(self.offset + range.start, range.end - range.start, look)
+    }
+}
+
+/// The name, or with a number after it the first one that is not taken, which it then is.
+fn unused(name: String, taken: &mut FxHashSet<String>) -> String {
+    let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
+    taken.insert(free.clone());
+    free
+}
+
+/// Puts a prefix before the names of tensors, outputs and state in a layer.
+fn with_prefix(layer: &mut Layer, prefix: &str) {
+    if prefix.is_empty() {
+        return;
+    }
+    let prefixed =
+        |names: &str| join_names(split_names(names).into_iter().map(|name| format!("{prefix}{name}")).collect());
+    for port in &mut layer.outputs {
+        port.names = port.names.as_deref().map(prefixed);
+    }
+    layer.output_names = layer.output_names.as_deref().map(|names| Box::new(prefixed(names)));
+    if layer.attribute("variable_id").is_some()
+        && let Some(variable) = layer.attributes.to_mut().iter_mut().find(|it| it.name() == "variable_id")
+    {
+        variable.value = compact_str::format_compact!("{prefix}{}", variable.value);
+    }
+}
+
+/// Takes names from the tensors of a layer that others have.
+fn without_names(layer: &mut Layer, taken: &FxHashSet<String>) {
+    for port in &mut layer.outputs {
+        let mut names = port.names();
+        names.retain(|name| !taken.contains(name));
+        port.names = (!names.is_empty()).then(|| join_names(names));
+    }
+}
+
+fn tensor_names(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<String> {
+    let layers = graph.unordered().filter(|layer| !left_out.contains(&layer.id()));
+    layers.flat_map(|layer| layer.outputs()).flat_map(|port| port.names()).collect()
+}
+
+/// The names by which people call what is in a graph: those of tensors, inputs, outputs and state.
+fn called(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<String> {
+    let mut found = tensor_names(graph, left_out);
+    for layer in graph.unordered().filter(|layer| !left_out.contains(&layer.id())) {
+        found.extend(layer.output_names().map(split_names).unwrap_or_default());
+        found.extend(layer.attribute("variable_id").map(str::to_owned));
+        if matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result) {
+            found.insert(layer.name().to_owned());
+        }
+    }
+    found
+}

@@ -1,0 +1,180 @@
+//! What a model takes and gives, models that become one, and the metadata that goes along.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use typelift::graph::EditError;
+use typelift::{Model, infer};
+
+fn read(listing: &str) -> Model {
+    let mut model = Model::from_text(listing).unwrap();
+    assert_eq!(infer(&mut model), []);
+    model
+}
+
+/// As a file that is read again has it.
+fn again(model: &Model) -> Model {
+    let mut again = Model::from_xml(typelift::xml::write(model, Default::default())).unwrap();
+    again.set_weights(model.weights().clone());
+    assert_eq!(infer(&mut again), []);
+    again
+}
+
+const STATE: &str = "
+    x = Parameter : f32[2]
+    k = Const([1, 2]) : f32[2]
+    past = ReadValue-6(k) {variable_id=v, variable_type=f32, variable_shape=2}
+    sum = Add(x, past) : f32[2] \"features\"
+    kept = Assign-6(sum) {variable_id=v}
+    a = Abs(sum)
+    b = Exp(x)
+    first = Result(a)
+    second = Result(b)
+";
+
+#[test]
+fn a_piece_keeps_its_state_and_no_other_outputs() {
+    let mut model = read(STATE);
+    let a = model.graph().tensor("a").unwrap();
+    model.edit(|graph| graph.extract(&[], &[a])).unwrap();
+    assert!(model.graph().find("kept").is_ok() && model.graph().find("past").is_ok());
+    assert!(model.graph().find("b").is_err() && model.graph().find("second").is_err());
+
+    let mut model = read(STATE);
+    let features = model.graph().tensor("features").unwrap();
+    model.edit(|graph| graph.extract(&[features], &[a])).unwrap();
+    let model = again(&model);
+    assert_eq!(model.to_string(), "9 features = Parameter : f32[2]\n5 a = Abs(9) : f32[2]\n7 first = Result(5)\n");
+    assert!(model.find_input("features").is_ok());
+}
+
+#[test]
+fn an_input_that_the_piece_does_not_use_is_refused() {
+    let mut model = read(STATE);
+    let (sum, b) = (model.graph().tensor("sum").unwrap(), model.graph().tensor("b").unwrap());
+    let error = model.edit(|graph| graph.extract(&[sum], &[b])).unwrap_err();
+    assert_eq!(error, EditError::Other("nothing that stays is computed from `features`".into()));
+    assert_eq!(model.to_string(), read(STATE).to_string());
+}
+
+#[test]
+fn a_tap_is_one_more_output_and_the_only_one_of_its_tensor() {
+    let mut model = read(STATE);
+    let sum = model.graph().tensor("sum").unwrap();
+    let first = model.edit(|graph| graph.tap(sum, None)).unwrap();
+    let second = model.edit(|graph| graph.tap(sum, Some("more"))).unwrap();
+    assert_eq!(first, second);
+    let model = again(&model);
+    assert_eq!(model.outputs().count(), 3);
+    assert_eq!(model.find_output("more"), model.find_output("features"));
+    let taken = model.clone().edit(|graph| graph.tap(graph.tensor("b")?, Some("features")));
+    assert!(matches!(taken, Err(EditError::NameTaken { .. })), "{taken:?}");
+}
+
+/// A loop whose body has a constant.
+const LOOP: &str = "
+    n = Const(3) : i64[]
+    go = Const(true) : boolean[]
+    given = Parameter : f32[2]
+    c = Const([5, 7]) : f32[2] \"shared\"
+    start = Add(given, c)
+    out = Loop-5(n, go, start)
+        body (in 2 -> 0, out 3 -> 0, in - -> 4 {current_iteration}, out 6 -> - {execution_condition}, back 3 -> 0):
+            i = Parameter : f32[2]
+            w = Const([10, 20]) : f32[2]
+            s = Add(i, w)
+            3 r = Result(s)
+            4 at = Parameter : i64[]
+            5 more = Const(true) : boolean[]
+            6 q = Result(more)
+    r = Result(out)
+";
+
+fn simple(name: &str) -> Model {
+    read(&format!(
+        "
+         x = Parameter : f32[2]
+         c = Const([1, 2]) : f32[2]
+         y = Multiply(x, c) : f32[2] \"{name}\"
+         r = Result(y)"
+    ))
+}
+
+#[test]
+fn a_graft_brings_bodies_and_bytes_along() {
+    let other = read(LOOP);
+    let mut model = simple("y");
+    model.join(&other, &[("y", "given")], "").unwrap();
+    let model = again(&model);
+    let values = |path: &str| {
+        let (place, id) = model.find(path).unwrap();
+        model.graph_at(&place).unwrap().layer(id).unwrap().numbers(model.weights())
+    };
+    assert_eq!(values("c"), Some(vec![1.0, 2.0]));
+    assert_eq!(values("c_2"), Some(vec![5.0, 7.0]));
+    assert_eq!(values("out/body/w"), Some(vec![10.0, 20.0]));
+    assert_eq!((model.inputs().count(), model.outputs().count()), (1, 1));
+}
+
+#[test]
+fn names_that_both_models_have_are_listed_and_a_prefix_parts_them() {
+    let (model, other) = (simple("y"), simple("y"));
+    let error = model.clone().join(&other, &[("y", "x")], "").unwrap_err();
+    assert_eq!(error.to_string(), "both models have `y`; give the names of the other one a prefix");
+    let mut model = model;
+    model.join(&other, &[("y", "x")], "head/").unwrap();
+    assert!(again(&model).find_output("head/y").is_ok());
+}
+
+#[test]
+fn a_tensor_of_another_type_is_not_joined() {
+    let mut model = simple("y");
+    let other = read("t = Parameter : i64[2]\nu = Abs(t)\nv = Result(u)");
+    let error = model.join(&other, &[], "").unwrap_err();
+    let said = "the input `t` of the other model takes i64[2], and the tensor of layer 2 is f32[2]";
+    assert_eq!(error.to_string(), said);
+    assert_eq!(model.to_string(), simple("y").to_string());
+}
+
+#[test]
+fn metadata_of_a_model_changes_in_one_place() {
+    let xml = "<net name=\"n\" version=\"11\">\n\t<layers />\n\t<edges />\n\t<rt_info>\n\t\t<conversion_parameters>\n\t\t\t\
+               <framework value=\"onnx\" /> <!-- mine -->\n\t\t</conversion_parameters>\n\t</rt_info>\n</net>\n";
+    let mut model = Model::from_xml(xml).unwrap();
+    model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16").unwrap();
+    model.set_rt_info("conversion_parameters/is <0>", "a\"b").unwrap();
+    model.set_rt_info("conversion_parameters/framework", "pytorch").unwrap();
+    let text = typelift::xml::write(&model, Default::default());
+    let expected = xml.replace("onnx", "pytorch").replace(
+        "<!-- mine -->\n\t\t</conversion_parameters>",
+        "<!-- mine -->\n\t\t\t<info name=\"is &lt;0>\" value=\"a&quot;b\" />\n\t\t</conversion_parameters>\n\t\t\
+         <runtime_options><KV_CACHE_PRECISION value=\"f16\" /></runtime_options>",
+    );
+    assert_eq!(text, expected);
+    assert_eq!(model.rt_info("conversion_parameters/is <0>").as_deref(), Some("a\"b"));
+    assert!(model.set_rt_info("conversion_parameters", "x").is_err());
+    assert!(model.set_rt_info("conversion_parameters/framework/x", "x").is_err());
+}
+
+#[test]
+fn metadata_is_added_where_there_is_none() {
+    let mut model = Model::from_xml(typelift::xml::write(&simple("y"), Default::default())).unwrap();
+    model.set_rt_info("a/b", "1").unwrap();
+    let relu = model.graph().find("y").unwrap();
+    model.edit(|graph| graph.set_rt_info(relu, "fused_names", "y, z")).unwrap();
+    let refused = model.edit(|graph| graph.set_rt_info(relu, "layout", "N N"));
+    assert!(refused.is_err());
+    let model = Model::from_xml(typelift::xml::write(&model, Default::default())).unwrap();
+    assert_eq!(model.rt_info("a/b").as_deref(), Some("1"));
+    assert_eq!(model.graph().layer(relu).unwrap().rt_info("fused_names").as_deref(), Some("y, z"));
+}
+
+#[test]
+fn renaming_an_output_without_a_tensor_name_gives_it_one() {
+    let mut model = read("x = Parameter : f32[2]\ny = Abs(x)\nr = Result(y)");
+    model.edit(|graph| graph.rename("y", "scores")).unwrap();
+    model.edit(|graph| graph.rename("x", "pixels")).unwrap();
+    assert!(model.graph().tensor_named("scores").unwrap().is_some());
+    assert!(model.graph().tensor_named("pixels").unwrap().is_some());
+    let mut model = read("x = Parameter : f32[2]\ny = Abs(x)\nr = Result(y)");
+    model.edit(|graph| graph.rename("r", "scores")).unwrap();
+    assert_eq!(model.graph().tensor_named("scores").unwrap().unwrap().layer, model.graph().find("y").unwrap());
+}
