@@ -16,7 +16,7 @@ use crate::output::{Destination, OutputArgs, Target, directory, refused, same_fi
 #[derive(Default)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a [Input],
-    /// Files of rules that are read.
+    /// Files of rules, and those that their statements read.
     pub(crate) rules: &'a [PathBuf],
     /// Where the models go.
     pub(crate) output: Option<&'a OutputArgs>,
@@ -26,7 +26,7 @@ pub(crate) struct Run<'a> {
 
 const MODEL: &str = "a model is read from it";
 const WEIGHTS: &str = "weights are read from it";
-const RULES: &str = "rules are read from it";
+const RULES: &str = "rules are read from it, or use it";
 
 const ANOTHER: &str = "give another file";
 

@@ -45,8 +45,8 @@ pub(crate) struct Member {
 /// Changes to the model's inputs.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
-    /// Give an input another element type, such as x=f16, and infer everything that follows from it; repeatable. With
-    /// convert, also a constant, whose values are converted
+    /// Give an input another element type, such as x=f16, and infer everything that follows from it; repeatable. In names
+    /// of inputs and outputs, * is any text and ? any letter. With convert, also a constant, whose values are converted
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) set_type: Vec<(String, ElementType)>,
     /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable

@@ -23,8 +23,8 @@ use crate::texts;
 /// Rewrite a model by rules and other statements
 ///
 /// A statement is a line: `[NAME:] PATTERN => REPLACEMENT`, `rename OLD NEW`, `input NAME : TYPE[SHAPE]`, `output NAME : TYPE`,
-/// `before NAME : EXPRESSION`, `after TENSOR : EXPRESSION`, `cut TENSOR` or `expect NAME MIN..MAX`, in the notation that
-/// `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change what else
+/// `before NAME : EXPRESSION`, `after TENSOR : EXPRESSION`, `tap TENSOR [as NAME]`, `cut TENSOR`, `cut [A, …] .. [B, …]`,
+/// `join FILE`, `info PATH = VALUE`, `keep f32 LAYER` or `expect NAME MIN..MAX`, in the notation that `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change what else
 /// uses its tensors, or is not applied as often as expected, nothing is written. What no statement touches stays as it
 /// is in the file, byte for byte.
 #[derive(clap::Args)]
@@ -103,7 +103,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let script = args.script()?;
     terminal.answers_in_json = args.reports_on_stdout();
-    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &args.rules)?;
+    let joined = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]);
+    let files: Vec<_> = args.rules.iter().cloned().chain(joined).collect();
+    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &files)?;
     let done = batch.each(&Frame::LINES, terminal, |input, page| args.rewrite(&script, input, page));
     let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
     let status = done.status(|rewriting| rewriting.is_refused);
@@ -172,7 +174,7 @@ impl Args {
             page.printed = explain(script, &model, layer)?;
             return Ok(Rewriting { is_refused: false, report: None });
         }
-        let before = model.weights().len();
+        let (before, outputs) = (model.weights().len(), model.outputs().count());
         let (model, report) = match script.run(model) {
             Ok(done) => done,
             Err(error) => {
@@ -182,7 +184,8 @@ impl Args {
                 return refused(report);
             }
         };
-        let summary = format!("{file}: {}\n", summary(script, report.applied.len(), report.skipped.len()));
+        let left = if model.outputs().count() < outputs { left(&model) } else { String::new() };
+        let summary = format!("{file}: {}{left}\n", summary(script, report.applied.len(), report.skipped.len()));
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
@@ -231,6 +234,16 @@ fn non_finite(file: &str, applied: &[Site]) -> String {
 fn listed_rules() -> String {
     let sets = library::SETS.iter().map(|set| format!("## {}\n{}", set.name, set.source));
     format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
+}
+
+/// The outputs of a model that had more, by the names of their tensors.
+fn left(model: &Model) -> String {
+    let names = model.outputs().map(|end| {
+        let tensor = model.graph().producer(end.id().input(0)).and_then(|source| model.graph().output(source));
+        let name = tensor.and_then(|tensor| tensor.names().into_iter().next());
+        format!("`{}`", name.unwrap_or_else(|| end.name().to_owned()))
+    });
+    format!("; the outputs are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 fn summary(script: &Script, applied: usize, skipped: usize) -> String {

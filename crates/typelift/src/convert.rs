@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
-use crate::interface::{InterfaceError, trace_changes};
+use crate::interface::{End, InterfaceError, trace_changes};
 use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
@@ -185,7 +185,9 @@ impl Conversion {
         let risks = self.risks(model, &kept);
         changes.extend(self.retype(model, &kept)?);
         for (name, element_type) in &self.output_types {
-            changes.extend(model.convert_output(name, *element_type)?);
+            for name in model.ends_named(End::Output, name)? {
+                changes.extend(model.convert_output(&name, *element_type)?);
+            }
         }
         let plan = self.storage.as_ref().map(|storage| storage.plan(model, kept, optimized));
         let stored = match plan.map(|plan| self.store(plan, model, found)).transpose()? {
@@ -223,7 +225,9 @@ impl Conversion {
             changes.extend(model.convert_constant(&name, element_type)?);
         }
         for (name, element_type) in &self.input_types {
-            changes.extend(model.convert_input(name, *element_type)?);
+            for name in model.ends_named(End::Input, name)? {
+                changes.extend(model.convert_input(&name, *element_type)?);
+            }
         }
         Ok((changed, changes))
     }

@@ -12,6 +12,7 @@ use crate::indices::Narrowing;
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
 use crate::shape::Shape;
+use crate::spelling::{is_glob, matches_glob};
 
 /// The two ends of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,39 @@ impl Model {
         self.find_end(End::Output, name)
     }
 
+    /// The names of the inputs or outputs that a name stands for: the one that has it or, where none has, those that `*`, any
+    /// text, and `?`, any letter, make of it. Each is one that [`find_input`](Self::find_input) or
+    /// [`find_output`](Self::find_output) finds.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if nothing has the name, or more than one have it without `*` and `?`.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, interface::End};
+    /// let model = Model::from_text("
+    ///     cache.0 = Parameter : f32[2]
+    ///     cache.1 = Parameter : f32[2]
+    ///     x = Parameter : f32[2]
+    /// ")?;
+    /// assert_eq!(model.ends_named(End::Input, "cache.*")?, ["cache.0", "cache.1"]);
+    /// assert!(model.ends_named(End::Input, "past.*").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ends_named(&self, end: End, name: &str) -> Result<Vec<String>, InterfaceError> {
+        let error = match self.find_end(end, name) {
+            Err(error @ InterfaceError::Unknown { .. }) if is_glob(name) => error,
+            found => return found.map(|_| vec![name.to_owned()]),
+        };
+        let names = |layer: &Layer| [vec![layer.name().to_owned()], self.interface_names(end, layer)].concat();
+        let fitting = |layer: &Layer| names(layer).into_iter().find(|known| matches_glob(name, known));
+        let found: Vec<_> = match end {
+            End::Input => self.inputs().filter_map(fitting).collect(),
+            End::Output => self.outputs().filter_map(fitting).collect(),
+        };
+        if found.is_empty() { Err(error) } else { Ok(found) }
+    }
+
     fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
         let ends: Vec<&Layer> = match end {
             End::Input => self.inputs().collect(),
@@ -223,7 +257,8 @@ impl Model {
         .map_err(InterfaceError::Edit)
     }
 
-    /// Gives inputs other element types and shapes, as [`set_input`](Self::set_input), and returns the inputs.
+    /// Gives inputs other element types and shapes, as [`set_input`](Self::set_input), and returns the inputs. A name can stand
+    /// for several, as [`ends_named`](Self::ends_named) has it.
     ///
     /// # Errors
     /// [`InterfaceError`] at the first that cannot be changed; those before it are changed then.
@@ -236,9 +271,11 @@ impl Model {
         let shapes = shapes.iter().map(|(name, shape)| (name, None, Some(shape)));
         let mut changed = Vec::new();
         for (name, element_type, shape) in types.chain(shapes) {
-            let id = self.set_input(name, element_type, shape)?;
-            if !changed.contains(&id) {
-                changed.push(id);
+            for name in self.ends_named(End::Input, name)? {
+                let id = self.set_input(&name, element_type, shape)?;
+                if !changed.contains(&id) {
+                    changed.push(id);
+                }
             }
         }
         Ok(changed)

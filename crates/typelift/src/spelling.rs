@@ -451,28 +451,49 @@ pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
 
 /// Whether a name is one that `glob` stands for: `*` is any text, `?` any one letter.
 pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
+    captures(glob, name).is_some()
+}
+
+/// Whether a text has a `*` or a `?`.
+pub(crate) fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
+/// What each `*` and `?` of a glob stands for in a name; `None` for a name that is another one.
+pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
     let (mut at, mut of_glob) = (0, 0);
-    // Where the latest `*` is, and how much of the name comes before what follows it.
+    let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
+    // Where the latest `*` is, and which part it is.
     let mut star = None;
     while at < name.len() {
         match glob.get(of_glob) {
             Some('*') => {
-                star = Some((of_glob, at));
+                star = Some((of_glob, parts.len()));
+                parts.push(at..at);
                 of_glob += 1;
             }
-            Some(&letter) if letter == '?' || letter == name[at] => {
+            Some('?') => {
+                parts.push(at..at + 1);
+                at += 1;
+                of_glob += 1;
+            }
+            Some(&letter) if letter == name[at] => {
                 at += 1;
                 of_glob += 1;
             }
             _ => {
-                let Some((before, taken)) = star else { return false };
-                star = Some((before, taken + 1));
-                (at, of_glob) = (taken + 1, before + 1);
+                let (before, part) = star?;
+                parts.truncate(part + 1);
+                parts[part].end += 1;
+                (at, of_glob) = (parts[part].end, before + 1);
             }
         }
     }
-    glob[of_glob..].iter().all(|&letter| letter == '*')
+    let rest = &glob[of_glob..];
+    parts.extend(rest.iter().map(|_| at..at));
+    let is_whole = rest.iter().all(|&letter| letter == '*');
+    is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
 }
 
 /// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
@@ -522,6 +543,14 @@ mod tests {
         for (glob, name, matches) in cases {
             assert_eq!(matches_glob(glob, name), matches, "{glob} {name}");
         }
+    }
+
+    #[test]
+    fn a_glob_says_what_it_stands_for() {
+        assert_eq!(captures("past.*.?.key*", "past.12.a.keys"), Some(vec!["12".into(), "a".into(), "s".into()]));
+        assert_eq!(captures("a*b*", "axbxb"), Some(vec!["x".into(), "xb".into()]));
+        assert_eq!(captures("a", "a"), Some(vec![]));
+        assert_eq!(captures("a*", "b"), None);
     }
 
     #[test]

@@ -129,10 +129,7 @@ impl Edit<'_> {
             let ends = match to {
                 [] => {
                     let after = edit.following(given.iter().map(|(id, _)| *id).collect());
-                    after
-                        .into_iter()
-                        .filter(|&id| edit.layer(id).is_some_and(|layer| layer.start().is_some()))
-                        .collect()
+                    after.into_iter().filter(|&id| edit.is(id, LayerKind::Result)).collect()
                 }
                 _ => to.iter().map(|tensor| edit.end_at(current(tensor), None)).collect::<Result<Vec<_>, _>>()?,
             };

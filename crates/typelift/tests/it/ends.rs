@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use typelift::graph::EditError;
-use typelift::{Model, infer};
+use typelift::rewrite::Script;
+use typelift::{Layer, Model, infer};
 
 fn read(listing: &str) -> Model {
     let mut model = Model::from_text(listing).unwrap();
@@ -177,4 +178,93 @@ fn renaming_an_output_without_a_tensor_name_gives_it_one() {
     let mut model = read("x = Parameter : f32[2]\ny = Abs(x)\nr = Result(y)");
     model.edit(|graph| graph.rename("r", "scores")).unwrap();
     assert_eq!(model.graph().tensor_named("scores").unwrap().unwrap().layer, model.graph().find("y").unwrap());
+}
+
+fn rewritten(model: Model, statements: &str) -> Result<Model, String> {
+    let script: Script = statements.parse().map_err(|error| format!("{error}"))?;
+    script.run(model).map(|(model, _)| again(&model)).map_err(|error| error.to_string())
+}
+
+fn names<'m>(ends: impl Iterator<Item = &'m Layer>) -> Vec<&'m str> {
+    ends.map(Layer::name).collect()
+}
+
+#[test]
+fn statements_tap_and_leave_a_piece() {
+    let model = rewritten(read(STATE), "tap sum as hidden").unwrap();
+    assert!(model.find_output("hidden").is_ok() && model.find_output("first").is_ok());
+    let model = rewritten(read(STATE), "cut features .. a").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["features"], vec!["first"]));
+    let model = rewritten(read(STATE), "cut .. b").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["x"], vec!["second"]));
+    let model = rewritten(read(STATE), "cut features ..").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["features"], vec!["first"]));
+    for (statement, reason) in [
+        ("cut ..", "expected a tensor"),
+        ("cut features .. b", "cut features .. b: nothing that stays is computed from `features`"),
+        ("tap featuers", "tap featuers: no layer and no tensor is called `featuers`; did you mean `features`?"),
+    ] {
+        let error = rewritten(read(STATE), statement).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+const CACHE: &str = "
+    past.0.key = Parameter : f32[2]
+    past.1.key = Parameter : f32[2]
+    x = Parameter : f32[2]
+    a = Add(past.0.key, x)
+    b = Add(past.1.key, x)
+    ra = Result(a)
+    rb = Result(b)
+";
+
+#[test]
+fn a_pattern_stands_for_all_names_that_fit() {
+    let model = rewritten(read(CACHE), "input past.* : f16\nrename past.?.key cache_?").unwrap();
+    assert_eq!(names(model.inputs()), ["cache_0", "cache_1", "x"]);
+    let types: Vec<_> = model.inputs().map(|input| input.outputs()[0].element_type().name()).collect();
+    assert_eq!(types, ["f16", "f16", "f32"]);
+    let model = rewritten(read(CACHE), "output r? : f16").unwrap();
+    assert!(model.outputs().all(|end| model.graph().producer(end.id().input(0)).is_some()));
+    for (statement, reason) in [
+        ("input pst.* : f16", "the model has no input `pst.*`; it has `past.0.key`"),
+        ("rename past.* cache", "write `*` and `?` as often in `cache` as in `past.*`"),
+        ("rename z* y*", "no layer and no tensor is called `z*`"),
+    ] {
+        let error = rewritten(read(CACHE), statement).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn statements_write_metadata_of_the_model_and_of_layers() {
+    let model = read(CACHE);
+    let model = Model::from_xml(typelift::xml::write(&model, Default::default())).unwrap();
+    let written = rewritten(
+        model,
+        "info runtime_options/KV_CACHE_PRECISION = f16
+         info a/primitives_priority = cpu:jit
+         info past.*/origin = \"the cache\"",
+    );
+    let model = written.unwrap();
+    assert_eq!(model.rt_info("runtime_options/KV_CACHE_PRECISION").as_deref(), Some("f16"));
+    let of = |layer: &str, name: &str| model.graph().layer(model.graph().find(layer).unwrap()).unwrap().rt_info(name);
+    assert_eq!(of("a", "primitives_priority").as_deref(), Some("cpu:jit"));
+    assert_eq!(of("past.1.key", "origin").as_deref(), Some("the cache"));
+}
+
+#[test]
+fn a_statement_joins_the_model_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("head model.xml");
+    simple("scores").save(&file).unwrap();
+    let script = format!("join {:?} as head/ : y -> x", file.display().to_string());
+    let model = rewritten(simple("y"), &script).unwrap();
+    assert!(model.find_output("head/scores").is_ok());
+    assert_eq!((model.inputs().count(), model.outputs().count()), (1, 1));
+    let parsed: Script = script.parse().unwrap();
+    assert_eq!(parsed.files().collect::<Vec<_>>(), [&*file]);
+    let error = rewritten(simple("y"), "join nowhere.xml").unwrap_err();
+    assert!(error.contains("nowhere.xml"), "{error}");
 }

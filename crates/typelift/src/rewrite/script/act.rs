@@ -1,0 +1,302 @@
+//! What statements do to a model.
+
+use std::path::Path;
+
+use typelift_promote::ElementType;
+
+use super::faults;
+use super::statement::Statement;
+use crate::graph::{EditError, Input, Layer, LayerId, Model, Output};
+use crate::interface::{End, InterfaceError};
+use crate::marks::Spelling;
+use crate::notation::closest;
+use crate::ops::{self, LayerKind};
+use crate::precision::{self, KeepPattern, Kept};
+use crate::rewrite::build::{Added, Build};
+use crate::rewrite::matching::Bound;
+use crate::rewrite::term::{Name, Side};
+use crate::shape::Shape;
+use crate::spelling;
+
+impl Statement {
+    /// Changes a typed model; `all` are the statements of the script.
+    pub(super) fn apply(&self, model: &mut Model, all: &[Self]) -> Result<(), String> {
+        match self {
+            Self::Rename { old, new } => rename(model, old, new),
+            Self::Input { name, element_type, shape } => {
+                let before = all.iter().find_map(|other| match other {
+                    Self::Before { name: same, side } if same == name => Some(side),
+                    _ => None,
+                });
+                ends(model, End::Input, name)?.iter().try_for_each(|name| match before {
+                    Some(side) => before_input(model, name, Some((*element_type, shape.clone())), side),
+                    None => retype_input(model, name, *element_type, shape.as_ref()),
+                })
+            }
+            Self::Before { name, side } => {
+                if all.iter().any(|other| matches!(other, Self::Input { name: same, .. } if same == name)) {
+                    return Ok(());
+                }
+                ends(model, End::Input, name)?.iter().try_for_each(|name| before_input(model, name, None, side))
+            }
+            Self::Output { name, element_type } => ends(model, End::Output, name)?.iter().try_for_each(|name| {
+                model.convert_output(name, *element_type).map(drop).map_err(|error| error.to_string())
+            }),
+            Self::After { name, side } => {
+                tensors(model, name)?.into_iter().try_for_each(|(tensor, _)| after(model, tensor, side))
+            }
+            Self::Tap { name, new } => tap(model, name, new.as_deref()),
+            Self::Cut { names } => cut(model, names),
+            Self::Piece { from, to } => {
+                let all = |names: &[String]| -> Result<Vec<_>, String> {
+                    let found = names.iter().map(|name| tensors(model, name)).collect::<Result<Vec<_>, _>>()?;
+                    Ok(found.into_iter().flatten().map(|(tensor, _)| tensor).collect())
+                };
+                let (from, to) = (all(from)?, all(to)?);
+                model.edit(|edit| edit.extract(&from, &to)).map_err(text_of)
+            }
+            Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
+            Self::Info { path, value } => info(model, path, value),
+            Self::Keep { patterns, marks } => keep(model, patterns, *marks),
+            Self::Expect { .. } => Ok(()),
+        }
+    }
+}
+
+/// The names of the inputs or outputs that a name or pattern stands for.
+fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, String> {
+    model.ends_named(end, name).map_err(|error| unknown(model, name, &error))
+}
+
+/// The tensors of the model's own graph that a name or pattern stands for, each with the name that it fits.
+fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
+    let error = match tensor(model, name) {
+        Ok(tensor) => return Ok(vec![(tensor, name.to_owned())]),
+        Err(error) => error,
+    };
+    let mut found = Vec::new();
+    let is_result = |layer: &Layer| ops::kind(layer) == LayerKind::Result;
+    for layer in model.graph().layers().filter(|layer| spelling::is_glob(name) && !is_result(layer)) {
+        for (at, port) in layer.outputs().iter().enumerate() {
+            let mut names = port.names();
+            if names.is_empty() && at == 0 {
+                names.push(layer.name().to_owned());
+            }
+            let fitting = names.into_iter().find(|known| spelling::matches_glob(name, known));
+            found.extend(fitting.map(|known| (layer.id().output(at), known)));
+        }
+    }
+    if found.is_empty() { Err(error) } else { Ok(found) }
+}
+
+/// The name that takes the place of one that a pattern stands for: each `*` and `?` of `new` is what that of `old` was.
+fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
+    let parts = spelling::captures(old, name).unwrap_or_default();
+    let wildcards = |text: &str| text.matches(['*', '?']).count();
+    if wildcards(new) != parts.len() {
+        return Err(format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"));
+    }
+    let mut parts = parts.into_iter();
+    let letters = new.chars().map(|letter| match letter {
+        '*' | '?' => parts.next().unwrap_or_default(),
+        _ => letter.to_string(),
+    });
+    Ok(letters.collect())
+}
+
+/// Gives whatever has this name another one.
+fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
+    let error = match model.edit(|edit| edit.rename(old, new)) {
+        Ok(()) => return Ok(()),
+        Err(error) => with_suggestion(model, old, error.to_string()),
+    };
+    if !spelling::is_glob(old) {
+        return Err(error);
+    }
+    let mut names: Vec<_> = names(model).filter(|name| spelling::matches_glob(old, name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Err(error);
+    }
+    let pairs: Vec<_> =
+        names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;
+    let edited = model.edit(|edit| pairs.iter().try_for_each(|(old, new)| edit.rename(old, new)));
+    edited.map_err(text_of)
+}
+
+fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
+    for (tensor, found) in tensors(model, name)? {
+        let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
+        let new = new.transpose()?;
+        model.edit(|edit| edit.tap(tensor, new.as_deref())).map_err(text_of)?;
+    }
+    Ok(())
+}
+
+fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
+    for name in names {
+        for (tensor, found) in tensors(model, name)? {
+            let is_there = model.graph().output(tensor).is_some();
+            if !is_there {
+                return Err(format!("`{found}` is computed from another tensor of the list, and went with it"));
+            }
+            model.edit(|edit| edit.cut(tensor)).map_err(text_of)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the model of a file after this one.
+fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
+    let mut other = Model::open(file).map_err(|error| error.to_string())?;
+    if let Some(fault) = faults(&crate::infer(&mut other)).into_iter().next() {
+        return Err(format!("the model `{}` has an error: {fault}", file.display()));
+    }
+    let joints: Vec<_> = joints.iter().map(|(output, input)| (output.as_str(), input.as_str())).collect();
+    model.join(&other, &joints, prefix).map(drop).map_err(|error| error.to_string())
+}
+
+/// Writes a value into the metadata of the layers that the path begins with or, where none has that name, of the model.
+fn info(model: &mut Model, path: &str, value: &str) -> Result<(), String> {
+    if let Some((layer, key)) = path.rsplit_once('/') {
+        let fits = |name: &str| name == layer || spelling::is_glob(layer) && spelling::matches_glob(layer, name);
+        let found: Vec<_> = model.graph().layers().filter(|it| fits(it.name())).map(Layer::id).collect();
+        if !found.is_empty() {
+            let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
+            return edited.map_err(text_of);
+        }
+        if spelling::is_glob(layer) {
+            return Err(with_suggestion(model, layer, format!("no layer is called `{layer}`")));
+        }
+    }
+    model.set_rt_info(path, value).map_err(text_of)
+}
+
+/// Marks layers to be computed in f32, or takes such marks away.
+fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
+    let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
+    let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };
+    done.map(|_| ()).map_err(text_of)
+}
+
+fn text_of(error: EditError) -> String {
+    error.to_string()
+}
+
+/// A tensor of the model's own graph.
+fn tensor(model: &Model, name: &str) -> Result<Output, String> {
+    let result = model.graph().tensor(name).or_else(|error| {
+        let result = model.find_output(name).ok();
+        let source = result.and_then(|result| model.graph().producer(result.input(0)));
+        source.ok_or(error)
+    });
+    let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
+    // A Result is known by the tensor that feeds it.
+    let is_result = model.graph().layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
+    let source = model.graph().producer(found.layer.input(0)).filter(|_| is_result);
+    Ok(source.unwrap_or(found))
+}
+
+fn unknown(model: &Model, name: &str, error: &InterfaceError) -> String {
+    with_suggestion(model, name, error.to_string())
+}
+
+/// The names of all layers and tensors of the model's own graph.
+fn names(model: &Model) -> impl Iterator<Item = String> {
+    model.graph().layers().flat_map(|layer| {
+        layer.outputs().iter().flat_map(|port| port.names()).chain([layer.name().to_owned()]).collect::<Vec<_>>()
+    })
+}
+
+fn with_suggestion(model: &Model, name: &str, message: String) -> String {
+    let names: Vec<_> = names(model).filter(|known| known != name).collect();
+    match closest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => message,
+    }
+}
+
+fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&Shape>) -> Result<(), String> {
+    let id = model.find_input(name).map_err(|error| unknown(model, name, &error))?;
+    let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
+    if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
+        model.set_input(name, None, Some(shape)).map_err(|error| error.to_string())?;
+        // What the shape breaks is found once all statements are applied.
+        let _found_later = crate::infer(model);
+    }
+    if port.is_none_or(|(old, _)| old != ty) {
+        model.convert_input(name, ty).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Computes what the model had at an input from what it is given now.
+fn before_input(
+    model: &mut Model,
+    name: &str,
+    given: Option<(ElementType, Option<Shape>)>,
+    side: &Side,
+) -> Result<(), String> {
+    let id = model.find_input(name).map_err(|error| unknown(model, name, &error))?;
+    let made = id.output(0);
+    let port = model.graph().output(made).ok_or("it does not have an output")?;
+    let (old_type, old_shape) = (port.element_type(), port.shape().clone());
+    let edited = model.edit(|edit| {
+        if let Some((ty, shape)) = given {
+            let shape = shape.unwrap_or_else(|| old_shape.clone());
+            edit.set_attribute(id, "element_type", ty.name())?;
+            edit.set_attribute(id, "shape", shape.to_attribute().to_string())?;
+        }
+        let uses: Vec<_> = edit.consumers(made).collect();
+        let new = compute(edit, side, made)?;
+        let port = edit.output(new).ok_or(EditError::NoOutput(new))?;
+        if port.element_type() != old_type || !port.shape().is_compatible(&old_shape) {
+            let (is, shape) = (port.element_type(), port.shape());
+            let message = format!("it comes out as {is}{shape}, and the model computes with {old_type}{old_shape}");
+            return Err(EditError::Other(message));
+        }
+        redirect(edit, uses, new)
+    });
+    edited.map_err(text_of)
+}
+
+/// Redirects the consumers of a tensor to what is computed from it.
+fn after(model: &mut Model, tensor: Output, side: &Side) -> Result<(), String> {
+    let edited = model.edit(|edit| {
+        let uses: Vec<_> = edit.consumers(tensor).collect();
+        let is = |id: LayerId, kind| edit.layer(id).is_some_and(|layer| ops::kind(layer) == kind);
+        let is_output =
+            uses.iter().any(|to| is(to.layer, LayerKind::Result)) && !is(tensor.layer, LayerKind::Parameter);
+        let new = compute(edit, side, tensor)?;
+        redirect(edit, uses, new)?;
+        if is_output { edit.move_names(tensor, new) } else { Ok(()) }
+    });
+    edited.map_err(text_of)
+}
+
+fn redirect(edit: &mut crate::edit::Edit<'_>, uses: Vec<Input>, new: Output) -> Result<(), EditError> {
+    uses.into_iter().try_for_each(|input| edit.connect(new, input))
+}
+
+/// Puts an expression of one tensor into the graph.
+fn compute(edit: &mut crate::edit::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
+    let tensors = [Some(Bound::Tensor(of))];
+    let names = [Name { text: "_".to_owned(), constant: false, certain: true, neutral: None, definition: None }];
+    let (variables, matched, mut constants) = (&[], &[], Added::default());
+    let (names, bound, constants) = (&names, &tensors, &mut constants);
+    let mut build = Build {
+        edit,
+        side,
+        names,
+        bound,
+        variables,
+        matched,
+        constants,
+        added: Vec::new(),
+        shared: Vec::new(),
+        non_finite: 0,
+    };
+    let root = side.roots.first().copied().unwrap_or_default();
+    build.build_tensor(root, None)
+}

@@ -1,0 +1,219 @@
+//! Statements, one a line: rules, and edits of what a model takes and gives.
+
+mod act;
+mod statement;
+
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use self::statement::Statement;
+use super::parse::{Definitions, starts_clause};
+use super::{Report, RewriteError, Rule};
+use crate::diagnostic::{Diagnostic, LayerRef};
+use crate::graph::Model;
+use crate::notation::{Cursor, NotationError, closest};
+
+/// Statements to apply to a model, and again to the next export of it.
+///
+/// ```
+/// use typelift::{Model, rewrite::Script};
+/// let script: Script = "
+///     input  x : u8[1,3]                     # the model gets this, and converts inside
+///     before x : Divide(Convert(_) {destination_type=f32}, 255)
+///     rename r scores
+///     square: Power(x, 2) => Multiply(x, x)
+///     expect square 1..
+/// ".parse()?;
+/// let model = Model::from_text("
+///     x = Parameter : f32[1,3]
+///     two = Const(2) : f32[]
+///     y = Power(x, two)
+///     r = Result(y)
+/// ")?;
+/// let (model, report) = script.run(model)?;
+/// assert_eq!(report.applied.len(), 1);
+/// assert_eq!(model.to_string().lines().next(), Some("0 x = Parameter : u8[1,3]"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    statements: Vec<Statement>,
+    rules: Vec<Rule>,
+    definitions: Definitions,
+}
+
+/// Why statements were not applied.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// A statement is about something that is not there, or that is there more than once.
+    #[error("{statement}: {reason}")]
+    Statement {
+        /// The statement.
+        statement: String,
+        /// Why it cannot be done.
+        reason: String,
+    },
+    /// A rule cannot be applied.
+    #[error(transparent)]
+    Rule(#[from] RewriteError),
+    /// A rule did not apply as often as it must.
+    #[error("rule `{rule}` was applied {found} times, and must be {expected}")]
+    Unexpected {
+        /// The rule.
+        rule: String,
+        /// How often it was applied.
+        found: usize,
+        /// How often it must be.
+        expected: String,
+    },
+}
+
+impl FromStr for Script {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        let mut script = Self::default();
+        for range in lines(text) {
+            script.read(text, range)?;
+        }
+        for statement in &script.statements {
+            let Statement::Expect { name, .. } = statement else { continue };
+            if !script.rules.iter().any(|rule| rule.name() == name) {
+                let at = text.find(name.as_str()).unwrap_or_default();
+                let error = Cursor::new(text).error(at..at + name.len(), format!("no rule is named `{name}`"));
+                let names = script.rules.iter().map(Rule::name);
+                return Err(match closest(name, names) {
+                    Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                    None => error.with_help(format!("write `{name}: PATTERN => REPLACEMENT`")),
+                });
+            }
+        }
+        Ok(script)
+    }
+}
+
+/// The statements of a text: a line each, and those that a bracket or an `=>` at the end carries on.
+fn lines(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_usize, false);
+    let mut comment = false;
+    let mut before = ' ';
+    for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
+        match c {
+            '\n' => {
+                quoted = false;
+                comment = false;
+                let line = text[start..at].trim_end();
+                if depth == 0 && !goes_on(line, text.get(at + 1..).unwrap_or_default()) {
+                    if !Cursor::within(text, start..at).is_done() {
+                        found.push(start..start + line.len());
+                    }
+                    start = (at + 1).min(text.len());
+                }
+            }
+            _ if comment => {}
+            '#' if before.is_whitespace() && !quoted => comment = true,
+            '"' if before != '\\' => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        before = c;
+    }
+    if !Cursor::within(text, start..text.len()).is_done() {
+        found.push(start..text.len());
+    }
+    found
+}
+
+/// Whether a statement goes on after this, with what follows it.
+fn goes_on(line: &str, after: &str) -> bool {
+    let mut next = after.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let next = next.next().unwrap_or_default();
+    let has_names = line.split_whitespace().any(|word| word == "where");
+    let is_name = || {
+        let (name, value) = next.split_once('=').unwrap_or_default();
+        let is_name = |c: char| c.is_alphanumeric() || "_ ,.()".contains(c);
+        !value.starts_with(['=', '>']) && !name.trim().is_empty() && name.chars().all(is_name)
+    };
+    line.ends_with("=>") || line.ends_with([',', '|']) || starts_clause(next) || has_names && is_name()
+}
+
+impl Script {
+    /// Adds rules after those of the script.
+    #[must_use]
+    pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    /// Its rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// How many of its statements are edits, and not rules or what is expected of them.
+    pub fn edits(&self) -> usize {
+        self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. })).count()
+    }
+
+    /// The files that it reads when it runs.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.statements.iter().filter_map(|statement| match statement {
+            Statement::Join { file, .. } => Some(file.as_path()),
+            _ => None,
+        })
+    }
+
+    /// Whether it changes what the model takes and gives, and not only what it computes with.
+    pub fn edits_interface(&self) -> bool {
+        self.statements.iter().any(|statement| {
+            !matches!(
+                statement,
+                Statement::Expect { .. } | Statement::Rename { .. } | Statement::Keep { .. } | Statement::Info { .. }
+            )
+        })
+    }
+
+    /// Applies the statements in their order, then the rules until none matches.
+    ///
+    /// # Errors
+    /// [`ScriptError`]; the model is gone then, so that it need not be kept twice.
+    pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
+        let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
+        if interface.clone().next().is_some() {
+            let known = faults(&crate::infer(&mut model));
+            for statement in interface {
+                let done = statement.apply(&mut model, &self.statements);
+                done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
+                let new = faults(&crate::infer(&mut model)).into_iter().find(|fault| !known.contains(fault));
+                if let Some(reason) = new {
+                    return Err(ScriptError::Statement { statement: statement.text(), reason });
+                }
+            }
+        }
+        let (model, report) = model.rewritten(&self.rules)?;
+        for statement in &self.statements {
+            let Statement::Expect { name, least, most } = statement else { continue };
+            let found = report.applied.iter().filter(|site| site.rule == *name).count();
+            if !(*least..=*most).contains(&found) {
+                let expected = match (least, most) {
+                    (least, most) if least == most => format!("{least} times"),
+                    (least, &usize::MAX) => format!("{least} times or more"),
+                    (least, most) => format!("{least} to {most} times"),
+                };
+                return Err(ScriptError::Unexpected { rule: name.clone(), found, expected });
+            }
+        }
+        Ok((model, report))
+    }
+}
+
+fn faults(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    let place = |layer: &LayerRef| format!(" (layer {} `{}`)", layer.id, layer.name);
+    errors.map(|error| format!("{}{}", error.message, error.layer.as_ref().map(place).unwrap_or_default())).collect()
+}

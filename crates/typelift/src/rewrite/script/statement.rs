@@ -1,0 +1,256 @@
+//! Reading statements.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use typelift_promote::ElementType;
+
+use super::Script;
+use crate::notation::{Cursor, NotationError, closest, tensor_type};
+use crate::precision::KeepPattern;
+use crate::rewrite::Rule;
+use crate::rewrite::parse::expression;
+use crate::rewrite::term::Side;
+use crate::shape::Shape;
+
+/// What a statement that is no rule asks for. In names, `*` is any text and `?` any letter.
+#[derive(Clone, Debug)]
+pub(super) enum Statement {
+    Rename { old: String, new: String },
+    Input { name: String, element_type: ElementType, shape: Option<Shape> },
+    Before { name: String, side: Side },
+    Output { name: String, element_type: ElementType },
+    After { name: String, side: Side },
+    Tap { name: String, new: Option<String> },
+    Cut { names: Vec<String> },
+    Piece { from: Vec<String>, to: Vec<String> },
+    Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
+    Info { path: String, value: String },
+    Keep { patterns: Vec<KeepPattern>, marks: bool },
+    Expect { name: String, least: usize, most: usize },
+}
+
+const WORDS: [&str; 13] =
+    ["rename", "input", "before", "output", "after", "tap", "cut", "join", "info", "keep", "unkeep", "expect", "def"];
+
+impl Script {
+    /// Reads the statement, the rule or the definition in a range of the text.
+    pub(super) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
+        let mut cursor = Cursor::within(text, range.clone());
+        cursor.skip_space();
+        let start = cursor.at;
+        let word = cursor.word();
+        let is_statement = cursor.peek().is_none_or(char::is_whitespace) && !cursor.sees("=>");
+        if word == "def" && is_statement {
+            return self.definitions.read(text, cursor.at..range.end);
+        }
+        let statement = if is_statement { Statement::read(word, &mut cursor, range.end)? } else { None };
+        let Some(statement) = statement else {
+            cursor.at = start;
+            return self.rule(text, cursor, range);
+        };
+        if !cursor.is_done() {
+            return Err(cursor.expected("the end of the line"));
+        }
+        self.statements.push(statement);
+        Ok(())
+    }
+
+    /// `[NAME:] PATTERN => REPLACEMENT`
+    fn rule(&mut self, text: &str, mut cursor: Cursor, range: Range<usize>) -> Result<(), NotationError> {
+        let start = cursor.at;
+        let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
+        let rest = &text[start..range.end];
+        let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
+        if let (false, Some(near)) = (is_rule, closest(name, WORDS)) {
+            let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
+            return Err(error.with_help(format!("did you mean `{near}`?")));
+        }
+        self.rules.push(Rule::read(text, start..range.end, &self.definitions)?);
+        Ok(())
+    }
+}
+
+impl Statement {
+    /// The statement that begins with this word and ends at `end`; `None` if none does.
+    fn read(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
+        Ok(Some(match word {
+            "rename" => Self::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? },
+            "input" => {
+                let name = name_before_colon(cursor)?;
+                let (element_type, shape) = tensor_type(cursor)?;
+                Self::Input { name, element_type, shape }
+            }
+            "output" => {
+                let name = name_before_colon(cursor)?;
+                Self::Output { name, element_type: tensor_type(cursor)?.0 }
+            }
+            "before" | "after" => {
+                let name = name_before_colon(cursor)?;
+                let side = expression(cursor.text, cursor.at..end)?;
+                cursor.at = end;
+                if word == "before" { Self::Before { name, side } } else { Self::After { name, side } }
+            }
+            "tap" => {
+                let name = cursor.name("a tensor")?;
+                let new = eat_word(cursor, "as").then(|| cursor.name("the name of the output")).transpose()?;
+                Self::Tap { name, new }
+            }
+            "cut" => {
+                let from = names(cursor)?;
+                let to = eat_word(cursor, "..").then(|| names(cursor)).transpose()?;
+                match to {
+                    _ if from.is_empty() && to.as_ref().is_none_or(Vec::is_empty) => {
+                        return Err(cursor.expected("a tensor"));
+                    }
+                    Some(to) => Self::Piece { from, to },
+                    None => Self::Cut { names: from },
+                }
+            }
+            "join" => Self::join(cursor)?,
+            "info" => {
+                let path = cursor.name("where the value goes, such as `runtime_options/KV_CACHE_PRECISION`")?;
+                cursor.expect("=")?;
+                Self::Info { path, value: cursor.name("a value")? }
+            }
+            "keep" => {
+                let (start, ty) = (cursor.at, cursor.name("f32")?);
+                if ty != "f32" {
+                    let error = cursor.error(start..cursor.at, format!("layers are kept in f32, not in {ty}"));
+                    return Err(error.with_help("write `keep f32 NAME`: OpenVINO has no mark for another type"));
+                }
+                Self::Keep { patterns: patterns(cursor)?, marks: true }
+            }
+            "unkeep" => Self::Keep { patterns: patterns(cursor)?, marks: false },
+            "expect" => {
+                let name = cursor.name("the name of a rule")?;
+                let (least, most) = bounds(cursor)?;
+                Self::Expect { name, least, most }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`
+    fn join(cursor: &mut Cursor) -> Result<Self, NotationError> {
+        let file = cursor.name("the file of a model")?.into();
+        let prefix = if eat_word(cursor, "as") { cursor.name("what its names begin with")? } else { String::new() };
+        let mut joints = Vec::new();
+        if eat_word(cursor, ":") {
+            loop {
+                let output = item(cursor)?.ok_or_else(|| cursor.expected("an output of this model"))?;
+                cursor.expect("->")?;
+                let input = item(cursor)?.ok_or_else(|| cursor.expected("an input of the other model"))?;
+                joints.push((output, input));
+                if !cursor.eat(",") {
+                    break;
+                }
+            }
+        }
+        Ok(Self::Join { file, prefix, joints })
+    }
+
+    /// How an error calls it.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Rename { old, new } => format!("rename {old} {new}"),
+            Self::Input { name, element_type, shape } => {
+                format!("input {name} : {element_type}{}", shape.as_ref().map(ToString::to_string).unwrap_or_default())
+            }
+            Self::Before { name, .. } => format!("before {name}"),
+            Self::Output { name, element_type } => format!("output {name} : {element_type}"),
+            Self::After { name, .. } => format!("after {name}"),
+            Self::Tap { name, .. } => format!("tap {name}"),
+            Self::Cut { names } => format!("cut {}", names.join(", ")),
+            Self::Piece { from, to } => {
+                format!("cut {} .. {}", from.join(", "), to.join(", ")).replace("  ", " ").trim_end().to_owned()
+            }
+            Self::Join { file, .. } => format!("join {}", file.display()),
+            Self::Info { path, .. } => format!("info {path}"),
+            Self::Keep { patterns, marks } => {
+                let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+                format!("{} {}", if *marks { "keep f32" } else { "unkeep" }, patterns.join(" "))
+            }
+            Self::Expect { name, .. } => format!("expect {name}"),
+        }
+    }
+}
+
+/// Takes this word if it comes next, with white space after it.
+fn eat_word(cursor: &mut Cursor, word: &str) -> bool {
+    let mut ahead = cursor.clone();
+    let is_it = ahead.eat(word) && ahead.peek().is_none_or(char::is_whitespace);
+    if is_it {
+        *cursor = ahead;
+    }
+    is_it
+}
+
+/// A name in a list: in quotes, or up to white space or a comma; `None` where the list ends.
+fn item(cursor: &mut Cursor) -> Result<Option<String>, NotationError> {
+    cursor.skip_space();
+    if let Some(quoted) = cursor.quoted()? {
+        return Ok(Some(quoted));
+    }
+    let mut ahead = cursor.clone();
+    let name = ahead.run(|c| !c.is_whitespace() && c != ',');
+    if ["", "..", "->"].contains(&name) || name.starts_with('#') {
+        return Ok(None);
+    }
+    *cursor = ahead;
+    Ok(Some(name.to_owned()))
+}
+
+/// Names with commas between them, none at all included.
+fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
+    let mut names = Vec::new();
+    while let Some(name) = item(cursor)? {
+        names.push(name);
+        if !cursor.eat(",") {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+/// The patterns up to the end of a statement: one at least.
+fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
+    let mut patterns = vec![KeepPattern::from(cursor.name("a layer")?.as_str())];
+    while !cursor.is_done() {
+        patterns.push(KeepPattern::from(cursor.name("a layer")?.as_str()));
+    }
+    Ok(patterns)
+}
+
+/// A name and the colon after it, which may follow without a space.
+fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
+    let name = cursor.name("a name")?;
+    if cursor.eat(":") {
+        return Ok(name);
+    }
+    match name.strip_suffix(':') {
+        Some(name) if !name.is_empty() => Ok(name.to_owned()),
+        _ => match name.rsplit_once(':') {
+            Some((name, rest)) if !name.is_empty() && !name.ends_with(':') => {
+                cursor.at -= rest.len() + cursor.text[..cursor.at].len() - cursor.text[..cursor.at].trim_end().len();
+                Ok(name.to_owned())
+            }
+            _ => Err(cursor.expected("`:`")),
+        },
+    }
+}
+
+/// `1`, `1..`, `..3`, `1..3`
+fn bounds(cursor: &mut Cursor) -> Result<(usize, usize), NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let text = cursor.run(|c| !c.is_whitespace());
+    let parse = |text: &str, open: usize| if text.is_empty() { Some(open) } else { text.parse().ok() };
+    let bounds = match text.split_once("..") {
+        Some((least, most)) => parse(least, 0).zip(parse(most, usize::MAX)),
+        None => text.parse().ok().map(|count| (count, count)),
+    };
+    bounds
+        .filter(|(least, most)| least <= most && !text.is_empty())
+        .ok_or_else(|| cursor.error(start..cursor.at, "expected how often: `1`, `1..` or `1..3`"))
+}
