@@ -8,6 +8,7 @@ use anstream::adapter::strip_str;
 use serde::Serialize;
 use typelift::convert::Converted;
 use typelift::diff::Diff;
+use typelift::map::PrecisionMap;
 use typelift::stats::Stats;
 use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
@@ -140,10 +141,10 @@ pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> 
     Ok(dot::print(model, &shown.find(model)?))
 }
 
-/// What a model consists of, as `stats` prints it.
+/// What a model consists of and where it keeps which precision, as `stats` prints it.
 #[must_use]
-pub fn stats_text(file: &str, stats: &Stats) -> String {
-    strip_str(&stats::text(file, stats)).to_string()
+pub fn stats_text(file: &str, stats: &Stats, map: &PrecisionMap) -> String {
+    strip_str(&stats::text(file, stats, &map.rows)).to_string()
 }
 
 /// What a finding means, as `explain` prints it; without its code, a line on each.

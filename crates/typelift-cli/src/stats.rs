@@ -3,6 +3,7 @@
 use anstyle::Style;
 use serde::Serialize;
 use typelift::diagnostic::grouped;
+use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
 
 use crate::batch::{Frame, Inputs};
@@ -42,6 +43,7 @@ struct Document<'a> {
     file: &'a str,
     #[serde(flatten)]
     stats: &'a Stats,
+    map: &'a [Row],
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -65,11 +67,16 @@ impl Args {
     fn count(&self, input: &Input, page: &mut Page) -> Result<bool, Failure> {
         let loaded = input.load()?;
         page.said = render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly);
-        let (file, stats) = (&loaded.diagnostics.file, loaded.model.as_ref().map(typelift::stats));
-        match (self.format, &stats) {
-            (Format::Json, Some(stats)) => page.printed = terminal::json(&Document { file, stats })?,
+        let file = &loaded.diagnostics.file;
+        match (self.format, &loaded.model) {
+            (_, Some(model)) => {
+                let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
+                page.printed = match self.format {
+                    Format::Json => terminal::json(&Document { file, stats: &stats, map: &map })?,
+                    Format::Text => text(file, &stats, &map),
+                };
+            }
             (Format::Json, None) => page.printed = findings::refused(&loaded.diagnostics)?,
-            (Format::Text, Some(stats)) => page.printed = text(file, stats),
             (Format::Text, None) => {}
         }
         page.styled = self.format == Format::Text;
@@ -81,7 +88,7 @@ const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 const FAINT: Style = Style::new().dimmed();
 
-pub(crate) fn text(file: &str, stats: &Stats) -> String {
+pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}: ", Clean(file));
     if !stats.name.is_empty() {
         text += &format!("{}, ", Clean(&stats.name));
@@ -90,7 +97,73 @@ pub(crate) fn text(file: &str, stats: &Stats) -> String {
     if stats.bodies > 0 {
         text += &format!(" in the graph and {}", count(stats.bodies, "body"));
     }
-    text + "\n" + &ends(stats) + &weights(stats) + &decompressed(stats) + &operations(stats)
+    text + "\n" + &ends(stats) + &weights(stats) + &decompressed(stats) + &precision(map) + &operations(stats)
+}
+
+/// The width of the names of blocks.
+const NAME: usize = 34;
+
+/// A line for each row of the map, and after it the ways of its weights, what can be lost, and what is unlike its sisters.
+fn precision(map: &[Row]) -> String {
+    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
+    columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
+    for row in map {
+        let path = if row.path.is_empty() { String::new() } else { format!("{}/", row.path) };
+        let name = elided(&Clean(&format!("{path}{}", row.name)).to_string(), NAME);
+        let stored = row.weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
+        let stored = stored.collect::<Vec<_>>().join(", ");
+        columns.push(PLAIN, [name, grouped(row.layers as u64), stored, types(&row.computed)]);
+    }
+    let lines = columns.print();
+    let mut text = String::from("\n");
+    for (at, line) in lines.lines().enumerate() {
+        text += &format!("{line}\n");
+        for note in at.checked_sub(1).and_then(|at| map.get(at)).map(notes).unwrap_or_default() {
+            text += &format!("{FAINT}    {note}{FAINT:#}\n");
+        }
+    }
+    text
+}
+
+/// The most ways of weights that are shown of a block.
+const MOST_PATHS: usize = 4;
+
+fn notes(row: &Row) -> Vec<String> {
+    let types = |path: &WeightPath| path.types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
+    // A weight that is used as it is stored needs no line.
+    let changing: Vec<_> = row.paths.iter().filter(|path| path.types.len() > 1).collect();
+    let paths = changing.iter().take(MOST_PATHS);
+    let mut notes: Vec<_> = paths
+        .map(|path| format!("{} × {} → {}", grouped(path.constants as u64), types(path), path.operation))
+        .collect();
+    if changing.len() > MOST_PATHS {
+        notes.push(format!("{} more ways of weights", changing.len() - MOST_PATHS));
+    }
+    notes.extend(row.lossy.iter().map(|lossy| {
+        format!("{} from {} to {}: {}", count(lossy.count, "Convert"), lossy.from, lossy.to, lossy.loses)
+    }));
+    let counts = [(row.marks, "layer"), (row.errors, "error"), (row.warnings, "warning")];
+    let counted = counts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| match what {
+        "layer" => format!("{} with a mark that keeps precision", count(number, what)),
+        _ => count(number, what),
+    });
+    notes.extend(counted);
+    notes.extend(row.differs.iter().map(|what| format!("unlike its sisters: {what}")));
+    notes
+}
+
+/// A text of at most this many letters, its middle left out.
+fn elided(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_owned();
+    }
+    let (start, end) = ((most - 1) / 2, most / 2);
+    format!(
+        "{}…{}",
+        letters[..start].iter().collect::<String>(),
+        letters[letters.len() - end..].iter().collect::<String>()
+    )
 }
 
 fn ends(stats: &Stats) -> String {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
+use typelift::map::PrecisionMap;
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{Like, Storage, TypeMap, TypeMapError};
@@ -393,7 +394,9 @@ impl Model {
         let state = self.state();
         py.detach(|| {
             let stats = typelift::stats(&state.model);
-            Ok((report::stats_text(&state.file, &stats), failure::json(&stats)?))
+            let map = PrecisionMap::new(&state.model, &state.check(None).list);
+            let text = report::stats_text(&state.file, &stats, &map);
+            Ok((text, failure::json(&(&stats, &map.rows))?))
         })
         .map_err(|failure: Failure| failure.raise(py))
     }

@@ -134,6 +134,7 @@ mod infer;
 mod interface;
 mod join;
 mod kernel;
+pub mod map;
 pub mod marks;
 pub mod mend;
 pub mod notation;

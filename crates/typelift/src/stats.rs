@@ -1,6 +1,6 @@
 //! What a model consists of, counted: its weights, tensors and operations by element type.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
@@ -107,7 +107,7 @@ fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::E
     serializer.serialize_str(ty.name())
 }
 
-fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(counts.iter().map(|of| (of.element_type.name(), of.count)))
 }
 
@@ -168,12 +168,12 @@ fn operation((ty, types): (String, BTreeMap<Option<ElementType>, usize>)) -> Ope
     OperationCount { ty, count: types.values().sum(), element_types: counted(known.collect()) }
 }
 
-fn counted(types: BTreeMap<ElementType, usize>) -> Vec<TypeCount> {
+pub(crate) fn counted(types: BTreeMap<ElementType, usize>) -> Vec<TypeCount> {
     by_size(types.into_iter().map(|(element_type, count)| TypeCount { element_type, count }), |of| of.count)
 }
 
 /// The largest first, those of one size in their order.
-fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) -> Vec<T> {
+pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
     items.sort_by_key(|item| std::cmp::Reverse(size(item)));
     items
@@ -182,8 +182,7 @@ fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) ->
 #[derive(Default)]
 struct Counting {
     bodies: usize,
-    /// The ranges of the weights that were counted.
-    seen: HashSet<(i64, i64)>,
+    census: Census,
     weights: BTreeMap<ElementType, Weight>,
     decompressed: BTreeMap<(ElementType, ElementType), Decompressed>,
     tensors: BTreeMap<ElementType, usize>,
@@ -206,27 +205,67 @@ impl Counting {
 
     fn constant(&mut self, graph: &Graph, layer: &Layer, port: &OutputPort) {
         let from = port.element_type();
-        let number = |name| integer_prefix(layer.attribute(name)?).map(|(number, _)| number);
-        let range = (number("offset"), number("size"));
-        let is_new = match range {
-            (Some(offset), Some(size)) => self.seen.insert((offset, size)),
-            _ => true,
-        };
-        let values = port.shape().element_count().unwrap_or(0);
-        let stored = || stored_size(from, values).and_then(|size| u64::try_from(size).ok());
-        let bytes = range.1.and_then(|size| u64::try_from(size).ok()).or_else(stored).unwrap_or(0);
-        let (values, bytes) = if is_new { (values, bytes) } else { (0, 0) };
-        let empty = || Weight { element_type: from, constants: 0, values: 0, bytes: 0 };
-        let weight = self.weights.entry(from).or_insert_with(empty);
-        weight.constants += 1;
-        weight.values += values;
-        weight.bytes += bytes;
+        let bytes = self.census.add(layer, &mut self.weights);
         if let Some(to) = widened(graph, layer, from) {
             let empty = || Decompressed { from, to, constants: 0, bytes: 0 };
             let found = self.decompressed.entry((from, to)).or_insert_with(empty);
             found.constants += 1;
             found.bytes += bytes;
         }
+    }
+}
+
+/// Counts constants, and the bytes that they share once.
+#[derive(Default)]
+pub(crate) struct Census {
+    /// The bytes of the weights that were counted: where each range ends, by its start. They do not touch.
+    covered: BTreeMap<i64, i64>,
+}
+
+impl Census {
+    /// Where a constant has its bytes in the weights: their place and how many they are.
+    pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
+        let number = |name| integer_prefix(layer.attribute(name)?).map(|(number, _)| number);
+        Some((number("offset")?, number("size")?))
+    }
+
+    /// How many bytes a constant takes.
+    pub(crate) fn size(layer: &Layer) -> u64 {
+        let stored = || {
+            let port = layer.outputs().first()?;
+            u64::try_from(stored_size(port.element_type(), port.shape().element_count()?)?).ok()
+        };
+        Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(stored).unwrap_or(0)
+    }
+
+    /// Adds a constant to those of its element type; what is no constant is left out. Gives its bytes that are new.
+    pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
+        let Some(port) = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant) else { return 0 };
+        let bytes = match Self::range(layer) {
+            Some((offset, size)) => self.cover(offset, offset.saturating_add(size)),
+            None => Self::size(layer),
+        };
+        let element_type = port.element_type();
+        let empty = || Weight { element_type, constants: 0, values: 0, bytes: 0 };
+        let weight = weights.entry(element_type).or_insert_with(empty);
+        weight.constants += 1;
+        weight.values += if bytes > 0 { port.shape().element_count().unwrap_or(0) } else { 0 };
+        weight.bytes += bytes;
+        bytes
+    }
+
+    /// Takes in a range of bytes; gives how many of them are new.
+    fn cover(&mut self, start: i64, end: i64) -> u64 {
+        let (mut from, mut to, mut known) = (start, end, 0);
+        while let Some((&start, &end)) = self.covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
+            known += end.min(to) - start.max(from);
+            self.covered.remove(&start);
+            (from, to) = (from.min(start), to.max(end));
+        }
+        if from < to {
+            self.covered.insert(from, to);
+        }
+        u64::try_from((end - start) - known).unwrap_or(0)
     }
 }
 

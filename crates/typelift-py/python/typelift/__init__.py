@@ -25,6 +25,7 @@ from typelift import _typelift
 from typelift._data import (
     Application,
     Applications,
+    BlockStats,
     Change,
     Changes,
     Conversion,
@@ -40,6 +41,7 @@ from typelift._data import (
     Stats,
     Step,
     TensorStats,
+    WeightPath,
     WeightStats,
 )
 from typelift._errors import ModelError, RuleError, UnknownNameError
@@ -50,6 +52,7 @@ __version__ = _typelift.__version__
 __all__ = [
     "Application",
     "Applications",
+    "BlockStats",
     "Change",
     "Changes",
     "Conversion",
@@ -72,6 +75,7 @@ __all__ = [
     "Tensor",
     "TensorStats",
     "UnknownNameError",
+    "WeightPath",
     "WeightStats",
     "__version__",
     "check",

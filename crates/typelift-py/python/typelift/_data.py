@@ -465,6 +465,48 @@ class OperationStats(NamedTuple):
     """How many of them have a first output of each element type, the most first."""
 
 
+class WeightPath(NamedTuple):
+    """A way that weights take from where they are stored to what uses them."""
+
+    types: tuple[str, ...]
+    """The element types on the way, the stored one first."""
+    operation: str
+    """The operation that uses the weights."""
+    constants: int
+    """How many weights take it."""
+    bytes: int
+    """How many bytes they take where they are stored."""
+
+
+class BlockStats(NamedTuple):
+    """A block of a model, or neighbours that are alike: a row of the precision map."""
+
+    name: str
+    """What it is called: ``model.layers.0–31``."""
+    path: str
+    """The bodies around it, ``loop/body``; empty in the model's own graph."""
+    blocks: int
+    """How many blocks it stands for."""
+    layers: int
+    """How many layers they have."""
+    weights: tuple[WeightStats, ...]
+    """Their constants by the element type they are stored in, the most bytes first."""
+    paths: tuple[WeightPath, ...]
+    """The ways of their weights, the most bytes first."""
+    computed: dict[str, int]
+    """How many tensors they compute of each element type."""
+    lossy: dict[tuple[str, str], int]
+    """How many Converts can lose something, by the types that they convert from and to."""
+    marks: int
+    """How many layers have a mark that keeps their precision."""
+    errors: int
+    """How many errors were found in them."""
+    warnings: int
+    """How many warnings were found in them."""
+    differs: tuple[str, ...]
+    """In what it differs from most blocks of its kind."""
+
+
 @dataclass(frozen=True)
 class Stats:
     """What a model consists of, its bodies included. As text, what ``typelift stats`` prints."""
@@ -491,16 +533,27 @@ class Stats:
     """How many tensors there are of each element type, constants apart, the most first."""
     operations: tuple[OperationStats, ...]
     """The operations, the most frequent first."""
+    map: tuple[BlockStats, ...]
+    """Where the model keeps which precision: its blocks in the order of the data."""
     text: str = field(repr=False, compare=False)
     """What ``typelift stats`` prints."""
 
     @classmethod
     def from_json(cls, text: str, document: str) -> Stats:
-        """From the document that ``stats --format json`` prints, and the text that goes with it."""
-        record = json.loads(document)
+        """From its counts and its map as JSON, and the text that goes with them."""
+        record, rows = json.loads(document)
 
         def tensors(entries: list[dict[str, str]]) -> tuple[TensorStats, ...]:
             return tuple(TensorStats(of["name"], of["element_type"], Shape.parse(of["shape"])) for of in entries)
+
+        def block(row: dict[str, Any]) -> BlockStats:
+            parts = {
+                "weights": tuple(WeightStats(**weight) for weight in row["weights"]),
+                "paths": tuple(WeightPath(**{**path, "types": tuple(path["types"])}) for path in row["paths"]),
+                "lossy": {(of["from"], of["to"]): of["count"] for of in row["lossy"]},
+                "differs": tuple(row["differs"]),
+            }
+            return BlockStats(**{**row, **parts})
 
         return cls(
             name=record["name"],
@@ -516,6 +569,7 @@ class Stats:
             ),
             tensors=record["tensors"],
             operations=tuple(OperationStats(of["type"], of["count"], of["element_types"]) for of in record["operations"]),
+            map=tuple(block(row) for row in rows),
             text=text,
         )
 

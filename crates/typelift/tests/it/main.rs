@@ -22,6 +22,7 @@ mod hostile;
 mod library;
 mod lowering;
 mod malformed;
+mod map;
 mod marks;
 mod models;
 mod mutations;

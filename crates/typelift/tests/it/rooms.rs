@@ -40,6 +40,7 @@ const ORDER: &[&str] = &[
     "why",
     "diff",
     "stats",
+    "map",
 ];
 
 /// What changes a graph and is not a public verb, and the rooms that may use it: those that read graphs, that find types,

@@ -1,0 +1,82 @@
+//! The precision map, on real models.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use typelift::Model;
+use typelift::map::PrecisionMap;
+
+use crate::models::models;
+
+fn mapped(model: &mut Model) -> PrecisionMap {
+    let found = typelift::infer(model);
+    PrecisionMap::new(model, &found)
+}
+
+/// The bytes of the weights that constants name, each once, by a way that knows no map.
+fn used_bytes(model: &Model) -> u64 {
+    let mut used = BTreeSet::new();
+    for (_, graph) in model.walk() {
+        for layer in graph.layers().filter(|layer| layer.ty() == "Const") {
+            let number = |name| layer.attribute(name).and_then(|text| text.parse::<u64>().ok());
+            used.extend(number("offset").zip(number("size")).map(|(offset, size)| (offset, offset + size)));
+        }
+    }
+    let (mut bytes, mut end) = (0, 0);
+    for (start, stop) in used {
+        bytes += stop.saturating_sub(start.max(end));
+        end = end.max(stop);
+    }
+    bytes
+}
+
+#[test]
+fn the_bytes_of_the_map_are_those_of_the_weights_and_no_stored_type_is_left_out() {
+    let mut compressed = 0;
+    for path in models(|_| true) {
+        let Ok(mut model) = Model::open(&path) else { continue };
+        let map = mapped(&mut model);
+        assert_eq!(map.weight_bytes(), used_bytes(&model), "{}", path.display());
+        let stats = typelift::stats(&model);
+        assert_eq!(map.weight_bytes(), stats.weight_bytes, "{}", path.display());
+        // Constants of two types can share bytes, which count for one of them.
+        let stored: BTreeSet<_> =
+            map.rows.iter().flat_map(|row| &row.weights).map(|it| it.element_type.name()).collect();
+        let expected: BTreeSet<_> = stats.weights.iter().map(|it| it.element_type.name()).collect();
+        assert_eq!(stored, expected, "{}", path.display());
+        compressed += usize::from(!stats.decompressed.is_empty());
+        let layers: usize = map.rows.iter().map(|row| row.layers).sum();
+        assert!(layers <= stats.layers, "{}", path.display());
+    }
+    assert!(compressed > 0, "no model has compressed weights");
+}
+
+/// Three blocks, of which the second one stores more and rounds.
+#[test]
+fn blocks_are_found_by_structure_and_one_that_differs_stands_out() {
+    let block = |at: usize, ty: &str| {
+        let from = if at == 0 { "x".to_owned() } else { format!("r{}", at - 1) };
+        format!(
+            "w{at} = Const : {ty}[4,4]
+             c{at} = Convert(w{at}) {{destination_type=f32}}
+             m{at} = MatMul({from}, c{at})
+             a{at} = Abs(m{at})
+             e{at} = Exp(a{at})
+             s{at} = Sqrt(e{at})
+             t{at} = Tanh(s{at})
+             r{at} = Relu(t{at})\n"
+        )
+    };
+    let types = ["f16", "bf16", "f16", "f16"];
+    let blocks: String = types.iter().enumerate().map(|(at, ty)| block(at, ty)).collect();
+    let mut model =
+        Model::from_text(&format!("\nx = Parameter : f32[2,4]\n{blocks}r = Result(r3)\n").replace("             ", ""))
+            .unwrap();
+    let map = mapped(&mut model);
+    let rows: Vec<_> = map.rows.iter().map(|row| (row.name.as_str(), row.blocks)).collect();
+    assert_eq!(rows, [("before block 1", 1), ("block 1", 1), ("block 2", 1), ("block 3–4", 2), ("after block 4", 1)]);
+    assert_eq!(map.rows[2].differs, ["stored bf16: 32 bytes, not 0", "stored f16: 0 bytes, not 32"]);
+    let path = &map.rows[3].paths[0];
+    let types: Vec<_> = path.types.iter().map(|ty| ty.name()).collect();
+    assert_eq!((types, path.operation.as_str(), path.constants), (vec!["f16", "f32"], "MatMul", 2));
+}
