@@ -170,7 +170,17 @@ impl Args {
         let version = model.as_ref().map(Model::version);
         let mut converted = None;
         if let Some(model) = model {
-            converted = self.conversion().run(model, &mut diagnostics.list).map_err(|error| failure(model, &error))?;
+            converted = match self.conversion().run(model, std::mem::take(&mut diagnostics.list)) {
+                Ok(mut done) => {
+                    diagnostics.list = std::mem::take(&mut done.found);
+                    Some(done)
+                }
+                Err(ConvertError::Refused(found)) => {
+                    diagnostics.list = found;
+                    None
+                }
+                Err(error) => return Err(failure(model, &error)),
+            };
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
@@ -219,21 +229,21 @@ impl Args {
         };
         let (InputChanges { set_type, set_shape }, InterfaceChanges { input_type, output_type }) =
             (self.changes.clone(), self.interface.clone());
-        typelift::Conversion {
-            align: self.rules(),
-            unneeded,
-            set_types: set_type,
-            set_shapes: set_shape,
-            input_types: input_type,
-            output_types: output_type,
-            types: self.types.clone().unwrap_or_default(),
-            keep: self.keep.concat(),
-            mark_keeps: self.mark_keeps,
-            keep_io: self.keep_io,
-            storage: self.storage.storage(),
-            max_error: self.storage.max_error,
-            target: self.target,
-        }
+        let mut conversion = typelift::Conversion::default();
+        conversion.align = self.rules();
+        conversion.unneeded = unneeded;
+        conversion.set_types = set_type;
+        conversion.set_shapes = set_shape;
+        conversion.input_types = input_type;
+        conversion.output_types = output_type;
+        conversion.types = self.types.clone().unwrap_or_default();
+        conversion.keep = self.keep.concat();
+        conversion.mark_keeps = self.mark_keeps;
+        conversion.keep_io = self.keep_io;
+        conversion.storage = self.storage.storage();
+        conversion.max_error = self.storage.max_error;
+        conversion.target = self.target;
+        conversion
     }
 
     /// Commands that would succeed where this one did not.

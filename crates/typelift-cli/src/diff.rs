@@ -205,7 +205,7 @@ fn headline(change: &Change) -> String {
 /// What follows from a change, alike ones counted: `and 31 layers after it are f64`.
 fn consequences(change: &Change, all: bool, text: &mut String) {
     if all {
-        for Consequence { kind, path, subject, before, after } in &change.follows {
+        for Consequence { kind, path, subject, before, after, .. } in &change.follows {
             let subject = match (kind, subject) {
                 (ChangeKind::Input, Some(subject)) => subject.clone(),
                 (_, Some(subject)) => format!("{} of {subject}", kind.name()),

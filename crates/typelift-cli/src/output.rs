@@ -222,7 +222,10 @@ impl Destination {
         if !directory(path).is_dir() {
             fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
         }
-        let options = SaveOptions { text, weights: self.weights, in_place: self.in_place };
+        let mut options = SaveOptions::default();
+        options.text = text;
+        options.weights = self.weights;
+        options.in_place = self.in_place;
         model.save_with(path, options).map_err(|error| match &error {
             SaveError::Io { path, source } => Failure::io("write", path, source),
             SaveError::WeightsChanged(_) => Failure::new(error.to_string()).help("nothing was written; run it again"),

@@ -244,7 +244,7 @@ impl Display for Plan {
                 Action::Inserted => '+',
                 Action::Removed => '-',
                 Action::Used => '=',
-                Action::Corrected | Action::Retyped | Action::Converted => '~',
+                _ => '~',
             };
             let loss = match (entry.audit(), entry.can_lose()) {
                 _ if ![Action::Inserted, Action::Converted].contains(&entry.action) => String::new(),

@@ -169,7 +169,7 @@ fn elided(text: &str, most: usize) -> String {
 fn ends(stats: &Stats) -> String {
     let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
     let mut part = |title: &str, ends: &[Tensor]| {
-        for (at, Tensor { name, element_type, shape }) in ends.iter().enumerate() {
+        for (at, Tensor { name, element_type, shape, .. }) in ends.iter().enumerate() {
             let title = if at == 0 { title } else { "" };
             columns.push(PLAIN, [title.to_owned(), Clean(name).to_string(), format!("{element_type}{shape}")]);
         }

@@ -7,6 +7,7 @@ use crate::{ElementType, Spelling};
 /// One step of a derivation: an operand's type is changed, or two types meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Step {
     /// The type at hand.
     pub from: ElementType,

@@ -11,6 +11,7 @@ use crate::Kind;
 
 /// One way in which values come out changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Loss {
     /// Values become the nearest one that the type has, tiny ones zero.
     Rounds,

@@ -399,6 +399,7 @@ const NEXT_SIGNED: &str = "the signed integer of twice the unsigned one's bits h
 
 /// A result of the safe rules that loses values all the same, against the text of the specification. Worth a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Quirk {
     /// The scalar's type has values that the type of the dimensioned operand, the result, cannot hold.
     ScalarOutOfRange {

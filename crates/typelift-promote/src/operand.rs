@@ -119,6 +119,7 @@ fn is_float(text: &str) -> bool {
 /// The types an operation works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Promotion {
     /// What the operands are converted to.
     pub common: ElementType,

@@ -6,6 +6,7 @@ use crate::{ElementType, Spelling};
 
 /// The reason of a refusal, as a rule set states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Reason {
     /// A stable word.
     pub code: &'static str,
@@ -45,6 +46,7 @@ impl Reason {
 
 /// A system that promotes, as messages name it and its types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct System {
     /// Its name in prose: `PyTorch`.
     pub title: &'static str,
@@ -60,6 +62,7 @@ impl System {
 
 /// A promotion that a rule set refuses. `Display` says in one sentence what does not go together and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Refusal {
     /// Why.
     pub reason: Reason,

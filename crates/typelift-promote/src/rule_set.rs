@@ -64,6 +64,7 @@ registry! {
 
 /// Why a text is not an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OperandError {
     /// The word before the shape is not a type of the rule set.
     UnknownType,

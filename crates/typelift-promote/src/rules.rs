@@ -109,6 +109,7 @@ pub trait Rules {
 
 /// A setting of a rule set, an option of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Setting {
     /// Its name, words joined by hyphens.
     pub name: &'static str,

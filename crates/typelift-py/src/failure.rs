@@ -108,6 +108,7 @@ impl From<ReadError> for Failure {
         match error {
             ReadError::Io { file, source } => Self::Io { file, source },
             ReadError::Model(diagnostics) => Self::model(&diagnostics),
+            error => Self::Fault(error.to_string()),
         }
     }
 }

@@ -112,6 +112,13 @@ fn align(name: &str, attributes: openvino::Options) -> Result<Option<Align>, Fai
     }
 }
 
+/// The value with this name.
+fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, Failure> {
+    let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    value.ok_or_else(|| Failure::Value(format!("{option} is one of {}, not `{name}`", names())))
+}
+
 /// Names with element types.
 type Types = Vec<(String, String)>;
 
@@ -290,28 +297,24 @@ impl Model {
                 pytorch_scalar_promotion,
                 u64_integer_promotion_target: element_type(u64_integer_promotion_target)?,
             };
-            let conversion = Conversion {
-                align: self::align(align, attributes)?,
-                unneeded: match unneeded {
-                    "kept" => Unneeded::Kept,
-                    "redundant" => Unneeded::Redundant,
-                    _ => Unneeded::Noops,
-                },
-                set_types: self::types(set_types)?,
-                set_shapes: set_shapes
-                    .into_iter()
-                    .map(|(name, text)| Ok((name, shape(&text)?)))
-                    .collect::<Result<_, Failure>>()?,
-                input_types: self::types(input_types)?,
-                output_types: self::types(output_types)?,
-                types: type_map(types)?,
-                storage: compress.map(compression).transpose()?,
-                keep: keep.iter().map(|pattern| pattern.as_str().into()).collect(),
-                keep_io,
-                mark_keeps,
-                max_error: None,
-                target: target.map(release).transpose()?,
-            };
+            let set_shapes = set_shapes.into_iter().map(|(name, text)| Ok((name, shape(&text)?)));
+            let mut conversion = Conversion::default();
+            conversion.align = self::align(align, attributes)?;
+            conversion.unneeded = one_of(
+                "unneeded",
+                unneeded,
+                &[("kept", Unneeded::Kept), ("noops", Unneeded::Noops), ("redundant", Unneeded::Redundant)],
+            )?;
+            conversion.set_types = self::types(set_types)?;
+            conversion.set_shapes = set_shapes.collect::<Result<_, Failure>>()?;
+            conversion.input_types = self::types(input_types)?;
+            conversion.output_types = self::types(output_types)?;
+            conversion.types = type_map(types)?;
+            conversion.storage = compress.map(compression).transpose()?;
+            conversion.keep = keep.iter().map(|pattern| pattern.as_str().into()).collect();
+            conversion.keep_io = keep_io;
+            conversion.mark_keeps = mark_keeps;
+            conversion.target = target.map(release).transpose()?;
             state.convert(&conversion)
         })
     }
@@ -451,15 +454,14 @@ impl Model {
     fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: &str) -> PyResult<()> {
         let state = self.state();
         py.detach(|| {
-            let options = SaveOptions {
-                text: state.options(canonical),
-                weights: match weights {
-                    "link" => WeightsMode::Link,
-                    "none" => WeightsMode::None,
-                    _ => WeightsMode::Copy,
-                },
-                in_place: state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path)),
-            };
+            let mut options = SaveOptions::default();
+            options.text = state.options(canonical);
+            options.weights = one_of(
+                "weights",
+                weights,
+                &[("copy", WeightsMode::Copy), ("link", WeightsMode::Link), ("none", WeightsMode::None)],
+            )?;
+            options.in_place = state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path));
             Ok(state.model.save_with(&path, options)?)
         })
         .map_err(|failure: Failure| failure.raise(py))

@@ -89,9 +89,13 @@ impl State {
     }
 
     pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<(String, String, String), Failure> {
-        let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
-        let converted = match conversion.run(&mut self.model, &mut found) {
+        let found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
+        let mut converted = match conversion.run(&mut self.model, found) {
             Ok(converted) => converted,
+            Err(typelift::convert::ConvertError::Refused(mut found)) => {
+                found.retain(Diagnostic::is_error);
+                return Err(Failure::model(&self.diagnostics(found)));
+            }
             Err(typelift::convert::ConvertError::Interface(error)) => {
                 let name = match &error {
                     InterfaceError::Unknown { name, .. } => name.clone(),
@@ -101,12 +105,9 @@ impl State {
             }
             Err(error) => return Err(error.into()),
         };
-        let Some(converted) = converted else {
-            found.retain(Diagnostic::is_error);
-            return Err(Failure::model(&self.diagnostics(found)));
-        };
         let fault = |refusal: report::ReportError| Failure::Fault(refusal.message);
         let (text, json) = report::conversion(&self.file, &converted, &self.model).map_err(fault)?;
+        let mut found = std::mem::take(&mut converted.found);
         found.retain(|diagnostic| diagnostic.severity == Severity::Warning);
         found.extend(report::losses(&converted, &self.model));
         let warnings = report::findings_json(&self.diagnostics(found), None).map_err(fault)?;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use typelift::convert::ConvertError;
 use typelift::diagnostic::Document;
 use typelift::passes::Align;
 use typelift::promote::openvino;
@@ -47,7 +48,11 @@ impl Session {
     pub fn summary(&self) -> String {
         let Some(model) = &self.model else { return "This is not a model that OpenVINO reads.".to_owned() };
         let (layers, inputs, outputs) = (model.graph().len(), model.inputs().count(), model.outputs().count());
-        format!("{} · IR v{} · {layers} layers · {inputs} inputs · {outputs} outputs", model.name(), model.version().number())
+        format!(
+            "{} · IR v{} · {layers} layers · {inputs} inputs · {outputs} outputs",
+            model.name(),
+            model.version().number()
+        )
     }
 
     /// The findings of `typelift check` as a JSON array, in their order.
@@ -66,16 +71,21 @@ impl Session {
     pub fn convert(&mut self, align: &str) -> String {
         let align = Align::named(align, openvino::Options::default());
         let Some(mut model) = self.model.clone() else { return json!({ "changes": [], "findings": [] }).to_string() };
-        let mut found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
-        match (Conversion { align, ..Conversion::default() }).run(&mut model, &mut found) {
-            Ok(Some(converted)) => {
+        let found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
+        let mut conversion = Conversion::default();
+        conversion.align = align;
+        match conversion.run(&mut model, found) {
+            Ok(mut converted) => {
+                let mut found = std::mem::take(&mut converted.found);
                 found.extend(converted.changes.iter().filter_map(|change| change.warning(&model)));
                 self.inferred = typelift::infer(&mut model);
                 self.refresh_ports |= converted.refresh_ports;
                 self.model = Some(model);
                 json!({ "changes": converted.changes, "findings": self.findings(&found) }).to_string()
             }
-            Ok(None) => json!({ "changes": [], "findings": self.findings(&found) }).to_string(),
+            Err(ConvertError::Refused(found)) => {
+                json!({ "changes": [], "findings": self.findings(&found) }).to_string()
+            }
             Err(error) => {
                 let finding = json!({ "severity": "error", "code": "", "message": error.to_string(), "related": [], "notes": [], "help": [] });
                 json!({ "changes": [], "findings": [finding] }).to_string()
@@ -109,6 +119,8 @@ impl Session {
     fn findings(&self, found: &[Diagnostic]) -> Value {
         let source = self.source.clone();
         let found = Diagnostics { list: found.to_vec(), ..Diagnostics::new("model.xml", source) };
-        serde_json::to_value(Document::new(&found)).map(|mut document| document["diagnostics"].take()).unwrap_or_default()
+        serde_json::to_value(Document::new(&found))
+            .map(|mut document| document["diagnostics"].take())
+            .unwrap_or_default()
     }
 }

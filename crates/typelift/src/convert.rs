@@ -26,13 +26,13 @@ use crate::target::Retargeted;
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let mut conversion = typelift::Conversion::default();
 /// conversion.input_types.push(("x".to_owned(), ElementType::U8));
-/// let mut found = Vec::new();
-/// let converted = conversion.run(&mut model, &mut found)?.expect("the model has no errors");
+/// let converted = conversion.run(&mut model, Vec::new())?;
 /// assert!(converted.refresh_ports);
 /// assert!(model.to_string().starts_with("0 x = Parameter : u8[?,4]\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Conversion {
     /// What inputs become that must agree in type and do not; `None` leaves them, and they are errors.
     pub align: Option<Align>,
@@ -65,6 +65,7 @@ pub struct Conversion {
 
 /// Which Converts a conversion removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unneeded {
     /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
@@ -81,6 +82,8 @@ pub enum Unneeded {
 pub struct Converted {
     /// Each change, in order. A Convert that one step inserts and a later one removes is listed twice.
     pub changes: Vec<Change>,
+    /// What reading found, and what was found on the way: warnings and notes.
+    pub found: Vec<Diagnostic>,
     /// The number of ConvertPromoteTypes before, bodies included.
     pub promotions_before: usize,
     /// The number of those that are left, because their type is not known before run time.
@@ -100,6 +103,9 @@ pub struct Converted {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
+    /// The model has errors, or cannot be what is asked for. Holds all that was found, warnings and notes too.
+    #[error("{}", .0.iter().filter(|it| it.is_error()).map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Refused(Vec<Diagnostic>),
     /// An input or output that is asked for cannot be changed.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -144,15 +150,53 @@ impl Default for Conversion {
 }
 
 impl Conversion {
-    /// Converts a model. `found` holds what reading found, and gets what inference finds. `None` if there are errors in it
-    /// then: the model is inferred, and not converted.
+    /// Converts a model, of which reading found this.
     ///
     /// # Errors
-    /// [`ConvertError`]; the model is to be discarded then.
-    pub fn run(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Converted>, ConvertError> {
+    /// [`ConvertError`]: the model may be changed in part then, and is of no use.
+    pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
         let interface = model.interface_types();
-        let (changed, mut changes) = self.change_inputs(model)?;
         let promotions_before = promotions(model.graph());
+        let mut changes = self.infer(model, &mut found)?;
+        let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
+        let is_aligned = !changes.is_empty();
+        let optimized = self.storage.is_some().then(|| precision::is_optimized(model.graph()));
+        let named = self.named(model);
+        changes.extend(self.lower(model, promotions_before)?);
+        let promotions_left = promotions(model.graph());
+        if is_aligned && promotions_left < promotions_before {
+            found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
+            refuse_errors(&mut found)?;
+        }
+        let kept = self.kept(model, named)?;
+        let risks = self.risks(model, &kept);
+        changes.extend(self.retype(model, &kept)?);
+        for (name, element_type) in &self.output_types {
+            for name in model.ends_named(End::Output, name)? {
+                changes.extend(model.convert_output(&name, *element_type)?);
+            }
+        }
+        let plan = self.storage.as_ref().map(|storage| storage.plan(model, kept, optimized));
+        let stored = plan.map(|plan| self.store(plan, model, &mut found)).transpose()?;
+        let retargeted = self.target.map(|target| model.retarget(target)).transpose();
+        let retargeted = retargeted.map_err(|refused| refusal(&mut found, refused))?;
+        if let Some(done) = &retargeted {
+            found.extend(done.found.iter().cloned());
+            changes.extend(self.tidy_after(model, done)?);
+        }
+        if refresh_ports {
+            note_retyped(model.retyped_since(&interface), &mut changes);
+        }
+        note_narrowings(model, &mut changes);
+        if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
+            found.extend(model.narrowed());
+        }
+        Ok(Converted { changes, found, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks })
+    }
+
+    /// Gives inputs and constants their new types and shapes, finds all types, and aligns inputs; gives the changes.
+    fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
+        let (changed, mut changes) = self.change_inputs(model)?;
         let (mut inferred, aligned) = match self.align {
             Some(align) => {
                 passes::infer_aligned(model, align).map_err(|error| ConvertError::Pass { pass: "align", error })?
@@ -166,53 +210,8 @@ impl Conversion {
         trace_changes(model.graph(), &changed, &mut inferred);
         found.append(&mut inferred);
         changes.extend(aligned);
-        if found.iter().any(Diagnostic::is_error) {
-            return Ok(None);
-        }
-        let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
-        let is_aligned = !changes.is_empty();
-        let optimized = self.storage.is_some().then(|| precision::is_optimized(model.graph()));
-        let named = self.named(model);
-        changes.extend(self.lower(model, promotions_before)?);
-        let promotions_left = promotions(model.graph());
-        if is_aligned && promotions_left < promotions_before {
-            found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
-            if found.iter().any(Diagnostic::is_error) {
-                return Ok(None);
-            }
-        }
-        let kept = self.kept(model, named)?;
-        let risks = self.risks(model, &kept);
-        changes.extend(self.retype(model, &kept)?);
-        for (name, element_type) in &self.output_types {
-            for name in model.ends_named(End::Output, name)? {
-                changes.extend(model.convert_output(&name, *element_type)?);
-            }
-        }
-        let plan = self.storage.as_ref().map(|storage| storage.plan(model, kept, optimized));
-        let stored = match plan.map(|plan| self.store(plan, model, found)).transpose()? {
-            Some(None) => return Ok(None),
-            stored => stored.flatten(),
-        };
-        let retargeted = match self.target.map(|target| model.retarget(target)).transpose() {
-            Ok(retargeted) => retargeted,
-            Err(mut refused) => {
-                found.append(&mut refused);
-                return Ok(None);
-            }
-        };
-        if let Some(done) = &retargeted {
-            found.extend(done.found.iter().cloned());
-            changes.extend(self.tidy_after(model, done)?);
-        }
-        if refresh_ports {
-            note_retyped(model.retyped_since(&interface), &mut changes);
-        }
-        note_narrowings(model, &mut changes);
-        if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
-            found.extend(model.narrowed());
-        }
-        Ok(Some(Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks }))
+        refuse_errors(found)?;
+        Ok(changes)
     }
 
     /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
@@ -308,25 +307,24 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Stores constants as the plan says, unless that is refused: `found` says why then.
-    fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Option<Plan>, ConvertError> {
+    /// Stores constants as the plan says.
+    fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Plan, ConvertError> {
         let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
             let message = format!(
                 "OpenVINO {target} reads version 10 of the format, which has no marks for compressed constants"
             );
-            found.push(Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later"));
-            return Ok(None);
+            let error = Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later");
+            return Err(refusal(found, vec![error]));
         }
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
         if !beyond.is_empty() {
-            found.extend(beyond);
-            return Ok(None);
+            return Err(refusal(found, beyond));
         }
         found.extend(plan.warnings(model));
         let applied = plan.apply(model).map_err(PassError::from);
         applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
-        Ok(Some(plan))
+        Ok(plan)
     }
 
     /// Removes Converts that came with what was written for a release.
@@ -346,6 +344,20 @@ impl Conversion {
             Unneeded::Noops => (lower, ELIMINATE_NOOP_CONVERTS),
             Unneeded::Redundant => (lower, ELIMINATE_CONVERTS),
         }
+    }
+}
+
+/// Ends a conversion with all that was found, these errors last.
+fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
+    found.append(&mut errors);
+    ConvertError::Refused(std::mem::take(found))
+}
+
+/// Ends a conversion if there are errors.
+fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
+    match found.iter().any(Diagnostic::is_error) {
+        true => Err(refusal(found, Vec::new())),
+        false => Ok(()),
     }
 }
 

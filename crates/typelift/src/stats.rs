@@ -13,6 +13,7 @@ use crate::weights::stored_size;
 
 /// What a model consists of, its bodies included.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Stats {
     /// The name of the model.
     pub name: String,
@@ -42,6 +43,7 @@ pub struct Stats {
 
 /// An input or an output of the model.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Tensor {
     /// The name of its tensor, or of its layer if the tensor has none.
     pub name: String,
@@ -54,6 +56,7 @@ pub struct Tensor {
 
 /// The constants of one element type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Weight {
     /// The element type.
     #[serde(serialize_with = "name_of")]
@@ -68,6 +71,7 @@ pub struct Weight {
 
 /// Constants of one element type that a Convert widens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Decompressed {
     /// How they are stored.
     #[serde(serialize_with = "name_of")]
@@ -83,6 +87,7 @@ pub struct Decompressed {
 
 /// How many tensors have an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TypeCount {
     /// The element type.
     pub element_type: ElementType,
@@ -92,6 +97,7 @@ pub struct TypeCount {
 
 /// How many layers have an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OperationCount {
     /// The operation as the file spells it.
     #[serde(rename = "type")]

@@ -19,6 +19,7 @@ use crate::span::Lines;
 ///
 /// Steps are shared: a tensor that affects the type in several ways is one step. So there are never more steps than tensors.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Derivation {
     /// The tensor asked for, then those that decide its type, nearer ones first.
     pub steps: Vec<Step>,
@@ -44,6 +45,7 @@ impl Derivation {
 
 /// Why one tensor has its element type.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Step {
     /// The layer that makes the tensor.
     pub layer: LayerRef,
@@ -91,6 +93,7 @@ pub struct Premise {
 /// What decides an element type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
 pub enum Rule {
     /// An attribute of the layer.
     Attribute(Setting),

@@ -123,7 +123,7 @@ fn quirk_table() -> String {
             match openvino::quirk(pair.0, pair.1, &attributes) {
                 Some(openvino::Quirk::ScalarOutOfRange { .. }) => beyond.push(scalar.name()),
                 Some(openvino::Quirk::ScalarRounds { .. }) => rounds.push(scalar.name()),
-                None => {}
+                _ => {}
             }
         }
         if !(beyond.is_empty() && rounds.is_empty()) {

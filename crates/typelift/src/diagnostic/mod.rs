@@ -269,6 +269,7 @@ impl LayerRef {
 
 /// A place in the source with a few words about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Label {
     /// The bytes it points at.
     pub span: Span,
@@ -278,6 +279,7 @@ pub struct Label {
 
 /// A tensor that explains a diagnostic, with the layer that produces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Related {
     /// The layer that produces the tensor.
     pub layer: LayerRef,
@@ -318,6 +320,7 @@ pub enum Remedy {
 
 /// Promotion rules under which inputs would get a type that they do not get now.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OtherRules {
     /// The name of the rule set.
     pub rules: &'static str,
@@ -331,6 +334,7 @@ pub struct OtherRules {
 
 /// One error, warning or note about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,

@@ -20,6 +20,7 @@ pub use values::{ValueChange, ValueError};
 
 /// What differs in meaning between two models.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Diff {
     /// What differs by itself, in the order of the second model.
     pub changes: Vec<Change>,
@@ -47,6 +48,7 @@ impl Serialize for Diff {
 
 /// What kind of difference it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// A layer that only the second model has.
     Added,
@@ -111,6 +113,7 @@ impl Serialize for ChangeKind {
 
 /// A difference that does not follow from another one.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Change {
     /// What kind of difference it is.
     pub kind: ChangeKind,
@@ -146,6 +149,7 @@ pub struct Change {
 
 /// A difference that follows from a [`Change`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Consequence {
     /// What kind of difference it is.
     pub kind: ChangeKind,

@@ -13,6 +13,7 @@ use crate::weights::{Weights, byte_size, stored_size};
 
 /// What differs between the values of two constants of one shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ValueChange {
     /// How many values differ.
     pub changed: u64,
@@ -27,6 +28,7 @@ pub struct ValueChange {
 
 /// How far the values of a constant are off in another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ValueError {
     /// The largest difference, those to infinite and undefined values apart.
     pub max_absolute: f64,

@@ -214,7 +214,7 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().output(half).unwrap().to_string(), "f16[]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn constant(&mut self, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<Output, EditError> {
+    pub fn constant(&mut self, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<Output, EditError> {
         let constant = self.constant_layer(ty, dims, bytes)?;
         Ok(self.add(constant, &[])?.output(0))
     }
@@ -232,7 +232,7 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().output(mean).unwrap().to_string(), "f32[3,1,1]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn constant_of<T: Element>(&mut self, dims: &[u64], values: &[T]) -> Result<Output, EditError> {
+    pub fn constant_of<T: Element>(&mut self, dims: &[i64], values: &[T]) -> Result<Output, EditError> {
         let mut bytes = Vec::with_capacity(size_of_val(values));
         values.iter().for_each(|value| value.write(&mut bytes));
         self.constant(T::TYPE, dims, &bytes)
@@ -252,13 +252,13 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().layer(scale).unwrap().attribute("offset"), Some("64"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_constant(&mut self, id: LayerId, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<(), EditError> {
+    pub fn set_constant(&mut self, id: LayerId, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<(), EditError> {
         let constant = self.constant_layer(ty, dims, bytes)?;
         self.morph(id, constant, &[])
     }
 
-    fn constant_layer(&mut self, ty: ElementType, dims: &[u64], bytes: &[u8]) -> Result<NewLayer, EditError> {
-        let count = dims.iter().try_fold(1, |count: u64, &dim| count.checked_mul(dim));
+    fn constant_layer(&mut self, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<NewLayer, EditError> {
+        let count = dims.iter().try_fold(1, |count: u64, &dim| count.checked_mul(dim.try_into().ok()?));
         let expected = count.and_then(|count| weights::byte_size(ty, count)?.try_into().ok()).unwrap_or(u64::MAX);
         if expected != bytes.len() as u64 {
             return Err(EditError::WrongLength { expected, found: bytes.len() as u64 });

@@ -533,6 +533,7 @@ impl Joints<'_> {
 
 /// One entry of a body's port map.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PortMapEntry {
     /// Whether it enters or leaves the body.
     pub direction: Direction,

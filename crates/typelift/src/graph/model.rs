@@ -21,6 +21,7 @@ use crate::weights::Weights;
 /// assert_eq!(IrVersion::V11.to_string(), "11");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum IrVersion {
     /// Without metadata of layers and ports.
     V10,

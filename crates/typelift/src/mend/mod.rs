@@ -107,6 +107,7 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
 
 /// A text with what is certain mended.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fixed {
     /// The text.
     pub text: Arc<String>,

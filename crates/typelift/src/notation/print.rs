@@ -85,6 +85,7 @@ impl<W: Write> Printer<'_, W> {
 
 /// A line of a listing in its parts, which `Display` puts together: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Line {
     /// The id of the layer.
     pub id: LayerId,

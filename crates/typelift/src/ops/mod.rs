@@ -149,6 +149,7 @@ pub struct Operation {
 
 /// Which inputs of an operation must have one element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ties {
     /// None.
     None,
@@ -199,6 +200,7 @@ pub(crate) enum Spread {
 
 /// Which element types an operation takes in its main input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Accepts {
     /// Every one.
     Any,

@@ -12,6 +12,7 @@ use crate::graph::{Layer, OutputPort};
 
 /// An attribute that decides a type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Setting {
     /// Its name.
     pub name: String,

@@ -256,6 +256,7 @@ impl Serialize for Release {
 
 /// Something in a layer that not every release reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Requirement<'a> {
     /// The first release that reads it.
     pub release: Release,

@@ -15,6 +15,7 @@ use crate::ops::{self, LayerKind, kind};
 
 /// What inputs become that must agree in element type and do not.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Align {
     /// What the author of the file had, by the types that its ports declare; where it declares nothing, what these rules
     /// of OpenVINO give.

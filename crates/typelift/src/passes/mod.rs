@@ -130,6 +130,7 @@ impl Serialize for Change {
 /// What happened to a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Action {
     /// It is new.
     Inserted,

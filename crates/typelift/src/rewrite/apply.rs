@@ -654,9 +654,9 @@ fn replace(
             let mut new = New { edit, added: Vec::new() };
             let replacement = code(&matched, &mut new)?;
             let added = new.added;
-            let root_stays = matches!(replacement, Replacement::Layer(_));
+            let root_stays = matches!(replacement, Replacement::Layer(..));
             match replacement {
-                Replacement::Layer(draft) => edit.morph(root, draft.new, &draft.inputs)?,
+                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal)?,
                 Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal)?,
             }

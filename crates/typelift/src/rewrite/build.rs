@@ -40,7 +40,7 @@ pub(super) struct Build<'b, 'm> {
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
-pub(super) type Added = FxHashMap<(ElementType, Vec<u64>, Vec<u8>), Output>;
+pub(super) type Added = FxHashMap<(ElementType, Vec<i64>, Vec<u8>), Output>;
 
 /// A layer that a term of the pattern matched.
 pub(super) struct Matched<'b> {
@@ -67,7 +67,7 @@ pub(super) fn constant(
     array: &Array,
     share: bool,
 ) -> Result<Output, EditError> {
-    let dims: Vec<_> = array.dims.iter().map(|&dim| dim as u64).collect();
+    let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
     let bytes = array
         .encode()
         .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;

@@ -11,6 +11,7 @@ use crate::notation::pointer;
 
 /// What a rule makes of a layer: whether its pattern matches there, and if not, where in the rule it stops and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The rule.
     pub rule: String,

@@ -230,19 +230,12 @@ pub struct New<'e, 'm> {
 }
 
 impl New<'_, '_> {
-    /// A layer that is not in the graph yet: an operation with its operation set, `Softmax-1`, and its inputs.
-    pub fn layer(&self, operation: &str, inputs: &[Output]) -> Draft {
-        let (ty, opset) = operation.rsplit_once('-').unwrap_or((operation, "1"));
-        let version = if opset.parse::<u8>().is_ok() { format!("opset{opset}") } else { opset.to_owned() };
-        Draft { new: NewLayer::new(ty, &version), inputs: inputs.to_vec() }
-    }
-
-    /// Puts a layer into the graph.
+    /// Puts a layer into the graph, and gives its first output.
     ///
     /// # Errors
     /// As [`Edit::add`].
-    pub fn add(&mut self, draft: Draft) -> Result<Output, EditError> {
-        let id = self.edit.add(draft.new, &draft.inputs)?;
+    pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<Output, EditError> {
+        let id = self.edit.add(new, inputs)?;
         self.added.push(id);
         Ok(id.output(0))
     }
@@ -251,47 +244,35 @@ impl New<'_, '_> {
     ///
     /// # Errors
     /// As [`Edit::constant`], and where the type does not hold the values.
-    pub fn constant(&mut self, ty: ElementType, dims: &[usize], values: &[f64]) -> Result<Output, EditError> {
-        let array = Array::floats(ElementType::F64, dims.into(), values.into()).converted(ty);
+    pub fn constant(&mut self, ty: ElementType, dims: &[i64], values: &[f64]) -> Result<Output, EditError> {
+        let lengths = dims.iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
+        let lengths = lengths.map_err(|_| EditError::Other(format!("a dim of {dims:?} is negative")))?;
+        let array = Array::floats(ElementType::F64, lengths, values.into()).converted(ty);
         let bytes = array.and_then(|array| array.encode());
         let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made of numbers")))?;
-        let dims: Vec<_> = dims.iter().map(|&dim| dim as u64).collect();
-        let output = self.edit.constant(ty, &dims, &bytes)?;
+        let output = self.edit.constant(ty, dims, &bytes)?;
         self.added.push(output.layer);
         Ok(output)
     }
 }
 
-/// A layer that is not in the graph yet.
-#[derive(Clone, Debug)]
-pub struct Draft {
-    new: NewLayer,
-    inputs: Vec<Output>,
-}
-
-impl Draft {
-    /// The same with one more attribute.
-    #[must_use]
-    pub fn with_attribute(mut self, name: &str, value: impl Display) -> Self {
-        self.new = self.new.with_attribute(name, value);
-        self
-    }
-}
-
 /// What takes the place of a match.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Replacement {
-    /// The root becomes this layer.
-    Layer(Box<Draft>),
+    /// The root becomes this layer with these inputs: [`Replacement::layer`].
+    Layer(Box<NewLayer>, Vec<Output>),
     /// Consumers of the root's first output use this tensor instead.
     Tensor(Output),
     /// Consumers of the root's outputs use these tensors instead, one for each.
     Tensors(Vec<Output>),
 }
 
-impl From<Draft> for Replacement {
-    fn from(draft: Draft) -> Self {
-        Self::Layer(Box::new(draft))
+impl Replacement {
+    /// The root becomes this layer with these inputs.
+    #[must_use]
+    pub fn layer(new: NewLayer, inputs: &[Output]) -> Self {
+        Self::Layer(Box::new(new), inputs.to_vec())
     }
 }
 
@@ -303,6 +284,7 @@ impl From<Output> for Replacement {
 
 /// What was applied where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Every application, in their order.
     pub applied: Vec<Site>,
@@ -312,6 +294,7 @@ pub struct Report {
 
 /// A site that was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Skipped {
     /// The name of the rule.
     pub rule: String,
@@ -333,6 +316,7 @@ impl Display for Skipped {
 
 /// One application of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Site {
     /// The name of the rule.
     pub rule: String,

@@ -94,11 +94,13 @@ impl Pattern {
     /// outputs. Types and shapes of new layers are inferred.
     ///
     /// ```
-    /// # use typelift::rewrite::Pattern;
-    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.to(|m, new| {
+    /// use typelift::{graph::NewLayer, rewrite::{Pattern, Replacement}};
+    ///
+    /// let rule = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.to(|m, _| {
     ///     let rank = m.shape("x").and_then(|shape| shape.rank()).unwrap_or(1) as i64;
     ///     let axis: i64 = m.attribute("a")?.parse().unwrap_or(0);
-    ///     Ok(new.layer("Softmax-1", &[m.tensor("x")?]).with_attribute("axis", (axis + rank) % rank).into())
+    ///     let softmax = NewLayer::new("Softmax", "opset1").with_attribute("axis", (axis + rank) % rank);
+    ///     Ok(Replacement::layer(softmax, &[m.tensor("x")?]))
     /// });
     /// # let _ = rule;
     /// # Ok::<(), typelift::notation::NotationError>(())

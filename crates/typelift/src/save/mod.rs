@@ -29,6 +29,7 @@ pub use stage::{interrupt, on_wait};
 
 /// How a model gets its `.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WeightsMode {
     /// A copy, which shares its blocks with the original where the file system can.
     #[default]
@@ -41,6 +42,7 @@ pub enum WeightsMode {
 
 /// How to save a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SaveOptions {
     /// How the graph is printed.
     pub text: WriteOptions,

@@ -60,6 +60,7 @@ impl AutoBroadcast {
 /// The input of a Select that does not fit to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("input {input}: {mismatch}")]
+#[non_exhaustive]
 pub struct SelectMismatch {
     /// The input: 0 the condition, 1 the values where it holds, 2 those where it does not.
     pub input: usize,
@@ -80,6 +81,7 @@ pub enum ListInput<T> {
 
 /// How the operation Broadcast brings its data to the target shape: its attribute `mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BroadcastMode<'a> {
     /// The data must stretch to the target, aligned at the last axis.
     Numpy,

@@ -65,6 +65,7 @@ impl fmt::Display for TensorType {
 
 /// Why two shapes do not go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ShapeMismatch {
     /// The shapes should be the same, but their ranks are not.
     #[error("ranks {left} and {right} differ")]

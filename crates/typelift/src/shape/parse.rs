@@ -9,6 +9,7 @@ use super::{Dim, Shape};
 /// A shape text that OpenVINO's reader refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{fault}")]
+#[non_exhaustive]
 pub struct ParseShapeError {
     /// What is wrong.
     pub fault: ShapeFault,
@@ -18,6 +19,7 @@ pub struct ParseShapeError {
 
 /// Why a shape text is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ShapeFault {
     /// Nothing between two commas, before the first or after the last one.
     #[error("a dimension is missing here")]
@@ -35,6 +37,7 @@ pub enum ShapeFault {
 
 /// A place of a shape text that OpenVINO's reader takes without a word, for something else than what is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Oddity {
     /// What is odd.
     pub kind: OddityKind,
@@ -52,6 +55,7 @@ impl fmt::Display for Oddity {
 
 /// What is odd in a shape text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OddityKind {
     /// White space between two commas: read as 0.
     Blank,

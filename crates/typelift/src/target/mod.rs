@@ -18,6 +18,7 @@ use crate::rewrite::{RewriteError, Rule, Site};
 
 /// What was done to a model so that a release reads it.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Retargeted {
     /// Where rules replaced operations that the release does not have.
     pub applied: Vec<Site>,

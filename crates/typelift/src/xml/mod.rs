@@ -34,6 +34,7 @@ use crate::weights::Weights;
 
 /// Why a file could not be read as a model.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The file system said no.
     #[error("cannot read {file}")]

@@ -68,6 +68,7 @@ fn show(result: Result<Shape, ShapeMismatch>) -> String {
         Err(ShapeMismatch::AxisCount { .. }) => "!axis_count",
         Err(ShapeMismatch::AxisRange { .. }) => "!axis_range",
         Err(ShapeMismatch::AxisOrder) => "!axis_order",
+        Err(other) => panic!("{other}"),
     };
     reason.to_owned()
 }

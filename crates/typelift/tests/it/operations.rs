@@ -120,6 +120,7 @@ fn tied(ties: Ties) -> String {
         Ties::Inputs(inputs) => group(inputs),
         Ties::Groups(groups) => groups.iter().map(|inputs| group(inputs)).collect::<Vec<_>>().join(", "),
         Ties::Mask { inputs, mask } => format!("{}, and {mask} unless boolean", group(inputs)),
+        other => panic!("{other:?}"),
     }
 }
 

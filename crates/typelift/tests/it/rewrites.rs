@@ -90,7 +90,7 @@ fn replace_a_constant() {
             let [Some(x), Some(divisor)] = graph.producers(quotient)[..] else { continue };
             let Some(values) = graph.numbers(divisor) else { continue };
             let inverse: Vec<f32> = values.iter().map(|value| 1.0 / *value as f32).collect();
-            let inverse = graph.constant_of(&[inverse.len() as u64], &inverse)?;
+            let inverse = graph.constant_of(&[inverse.len() as i64], &inverse)?;
             graph.morph(quotient, NewLayer::new("Multiply", "opset1"), &[x, inverse])?;
             graph.remove_unused([divisor.layer])?;
         }

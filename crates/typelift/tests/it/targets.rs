@@ -18,10 +18,9 @@ fn answers() -> serde_json::Map<String, Value> {
 
 /// The text that is written for a release, and the rules that were applied.
 fn converted(model: &mut Model, target: &str) -> (String, Vec<String>) {
-    let conversion = Conversion { target: Some(target.parse().unwrap()), ..Conversion::default() };
-    let mut found = Vec::new();
-    let converted = conversion.run(model, &mut found).unwrap();
-    let converted = converted.unwrap_or_else(|| panic!("{found:?}"));
+    let mut conversion = Conversion::default();
+    conversion.target = Some(target.parse().unwrap());
+    let converted = conversion.run(model, Vec::new()).unwrap();
     let rules = converted.retargeted.unwrap().applied.into_iter().map(|site| site.rule).collect();
     (write(model, WriteOptions { refresh_ports: converted.refresh_ports, ..WriteOptions::default() }), rules)
 }
