@@ -20,6 +20,7 @@ import struct
 
 PORT_TYPES = {"boolean": "BOOL", "f32": "FP32", "f16": "FP16", "i64": "I64", "i32": "I32", "dynamic": "dynamic"}
 CODES = {"boolean": "B", "f32": "f", "f16": "e", "i64": "q", "i32": "i"}
+BODIES = {"If": ["then_body", "else_body"], "Loop": ["body"], "TensorIterator": ["body"]}
 TYPES = ["f32", "f32", "f32", "i64", "i32", "f16"]
 
 
@@ -324,20 +325,26 @@ class Models:
         return xml
 
 
-def answer(xml, weights, reply):
-    """Sends what OpenVINO makes of a model."""
+def answer(xml, weights, reply, again=False):
+    """Sends what OpenVINO makes of a model; with `again`, what it does once it has gone through each body once more."""
     import numpy
     import openvino
+
+    def functions(layer):
+        many = layer.get_type_name() == "If"
+        return [layer.get_function(at) for at in range(2)] if many else [layer.get_function()]
 
     def layers(model):
         found = []
         for layer in model.get_ordered_ops():
             kind = layer.get_type_name()
             bodies = {}
-            if kind == "If":
-                bodies = {"then_body": layers(layer.get_function(0)), "else_body": layers(layer.get_function(1))}
-            elif kind in ("Loop", "TensorIterator"):
-                bodies = {"body": layers(layer.get_function())}
+            if kind in BODIES:
+                inside = functions(layer)
+                if again:
+                    for function in inside:
+                        function.validate_nodes_and_infer_types()
+                bodies = dict(zip(BODIES[kind], map(layers, inside)))
             outputs = [[out.get_element_type().get_type_name(), str(out.get_partial_shape())] for out in layer.outputs()]
             if kind != "Result":
                 found.append([layer.get_friendly_name(), outputs, bodies])

@@ -13,6 +13,7 @@ import collections
 import json
 import multiprocessing.pool
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,21 +36,21 @@ class Replies:
         self.connection.send((self.number, reply))
 
 
-def worker(models, connection):
+def worker(models, again, connection):
     for number, xml, weights in models:
         try:
-            take.answer(xml, weights, Replies(connection, number))
+            take.answer(xml, weights, Replies(connection, number), again)
         except BaseException as error:  # the counts say how often this happens
             connection.send((number, {"error": f"{type(error).__name__}: {error}"}))
 
 
-def ask_openvino(models):
-    """What OpenVINO says of each model, by number; None where it crashes or hangs."""
+def ask_openvino(models, again=False):
+    """What OpenVINO says of each model, by number; None where it crashes or hangs. `again`: as `take.answer`."""
     answers = {}
     while len(answers) < len(models):
         rest = [model for model in models if model[0] not in answers]
         receiver, sender = multiprocessing.Pipe(duplex=False)
-        process = multiprocessing.Process(target=worker, args=(rest, sender))
+        process = multiprocessing.Process(target=worker, args=(rest, again, sender))
         process.start()
         sender.close()
         try:
@@ -66,11 +67,14 @@ def ask_openvino(models):
     return answers
 
 
-def ask_typelift(program, folder, verb):
-    run = subprocess.run([program, verb, "--format", "json", "--jobs", "1", folder], capture_output=True, text=True)
+def ask_typelift(program, folder):
+    """What typelift infers for each model, by number, and its first error for those that it refuses."""
+    run = subprocess.run([program, "infer", "--format", "json", "--jobs", "1", folder], capture_output=True, text=True)
     if run.returncode not in (0, 1):
-        raise SystemExit(f"typelift {verb}: {run.stderr[-2000:]}")
-    return {int(pathlib.Path(document["file"]).stem): document for document in json.loads(run.stdout)}
+        raise SystemExit(f"typelift infer: {run.stderr[-2000:]}")
+    inferred = {int(pathlib.Path(document["file"]).stem): document for document in json.loads(run.stdout)}
+    errors = re.findall(r"^(error\[.*)\n --> .*?(\d+)\.xml:", run.stderr, re.MULTILINE)
+    return inferred, {int(number): error for error, number in reversed(errors)}
 
 
 def tensors(layers, path=""):
@@ -102,14 +106,12 @@ def first_difference(theirs, ours, path=""):
     return None
 
 
-def difference(answer, checked, inferred):
+def difference(answer, error, inferred):
     """How one graph differs: a class, the operation it is about, and the details; None where it does not."""
-    errors = [finding for finding in checked["diagnostics"] if finding["severity"] == "error"]
     if "error" in answer:
-        return None if errors else ("only OpenVINO refuses", "", answer["error"])
-    if errors:
-        layer = (errors[0].get("layer") or {}).get("name", "")
-        return "only typelift refuses", layer.rstrip("0123456789"), errors[0]["message"]
+        return None if error else ("only OpenVINO refuses", "", answer["error"])
+    if error:
+        return "only typelift refuses", "", error
     return first_difference(answer["layers"], tensors(inferred["layers"]))
 
 
@@ -122,15 +124,18 @@ def compare(task):
             path = pathlib.Path(folder, f"{number}.xml")
             path.write_text(xml)
             path.with_suffix(".bin").write_bytes(weights)
-        inferred, checked = (ask_typelift(arguments.typelift, folder, verb) for verb in ("infer", "check"))
-    counts, found = collections.Counter(), []
+        inferred, errors = ask_typelift(arguments.typelift, folder)
+    counts, found, texts = collections.Counter(), [], {model[0]: model for model in models}
     for number, answer in ask_openvino(models).items():
         if answer is None:
             counts["crashes of OpenVINO"] += 1
             continue
         counts["refused by OpenVINO" if "error" in answer else "accepted by OpenVINO"] += 1
-        counts["outputs"] += sum(map(len, tensors(inferred[number]["layers"]).values()))
-        if differs := difference(answer, checked[number], inferred[number]):
+        counts["outputs"] += sum(map(len, tensors(inferred[number].get("layers", [])).values()))
+        if differs := difference(answer, errors.get(number), inferred[number]):
+            settled = ask_openvino([texts[number]], again=True)[number]
+            if settled and not difference(settled, errors.get(number), inferred[number]):
+                differs = ("stale body", *differs[1:])
             found.append((number, *differs))
     return counts, found
 

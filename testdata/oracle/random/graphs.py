@@ -12,6 +12,7 @@ import math
 import pathlib
 import random
 import re
+import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "bodies"))
@@ -19,8 +20,11 @@ import take
 
 INTEGERS = ["i64", "i32", "i64", "i32", "u8", "i8", "i16", "u16", "u32", "u64"]
 FLOATS = ["f32", "f32", "f32", "f16", "bf16", "f64"]
+NARROW = ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0"]
 take.CODES |= {"f64": "d", "u8": "B", "i8": "b", "i16": "h", "u16": "H", "u32": "I", "u64": "Q"}
 take.PORT_TYPES |= {"bf16": "BF16", "f64": "FP64", "u8": "U8", "i8": "I8", "i16": "I16", "u16": "U16", "u32": "U32", "u64": "U64"}
+take.PORT_TYPES |= {type: {"u1": "BIN"}.get(type, type.upper()) for type in NARROW + ["string"]}
+BITS = {"nf4": 4} | {type: int(re.match("[a-z]+([0-9])", type)[1]) for type in NARROW if type != "nf4"}
 
 UNARY = [("ReLU", 1), ("Sigmoid", 1), ("Tanh", 1), ("Exp", 1), ("Sqrt", 1), ("Erf", 1), ("Abs", 1), ("Floor", 1), ("Ceiling", 1),
          ("Negative", 1), ("Sign", 1), ("Log", 1), ("HSwish", 4), ("Mish", 4), ("SoftPlus", 4), ("Sin", 1), ("Cos", 1), ("Swish", 4),
@@ -32,7 +36,14 @@ NUMPY = {"auto_broadcast": "numpy"}
 
 
 def is_float(type):
-    return type in FLOATS
+    return type in FLOATS or type in ("f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0")
+
+
+def size(type, dims):
+    """Bytes of a constant: values of 3 and of 6 bits lie in groups, of 3 bytes for 8 and for 4 of them."""
+    count = math.prod(dims)
+    group, bits = {"u3": (8, 24), "u6": (4, 24)}.get(type, (1, BITS[type]))
+    return (-(-count // group) * bits + 7) // 8
 
 
 def put(dims, axis, *new):
@@ -45,6 +56,7 @@ class Graphs(take.Models):
 
     def __init__(self, seed):
         super().__init__(seed)
+        self.variables = {}
         self.steps = [getattr(self, name) for name in dir(self) if name.startswith("step_")]
 
     def pick(self, *choices):
@@ -54,7 +66,17 @@ class Graphs(take.Models):
         return self.pick("true", "false")
 
     def type(self):
+        if self.chance(0.08):
+            return self.random.choice(NARROW + ["string"])
         return self.random.choice(FLOATS + FLOATS + INTEGERS + ["boolean"])
+
+    def shape(self, dims, dynamic):
+        """Spells an open dim in other ways as well."""
+        texts = super().shape(dims, dynamic).split(",")
+        for at, text in enumerate(texts):
+            if text == "?" and self.chance(0.4):
+                texts[at] = self.pick("-1", "0..", f"..{dims[at] + self.random.randint(0, 3)}")
+        return ",".join(texts)
 
     def step(self, graph, values, depth):
         if self.chance(0.12):
@@ -71,7 +93,21 @@ class Graphs(take.Models):
     def ones(self, graph, type, dims):
         if type in take.CODES:
             return super().ones(graph, type, dims)
+        if type == "string" or type in NARROW and self.chance(0.7):
+            return self.stored(graph, type, dims)
         return graph.add("Convert", 1, {"destination_type": type}, [super().ones(graph, "f32", dims)])
+
+    def stored(self, graph, type, dims):
+        """A constant whose values are not as many bytes each."""
+        if type == "string":
+            texts = [self.pick(b"", b"a", b"xyz", "ä".encode()) for _ in range(math.prod(dims))]
+            ends = [sum(map(len, texts[:count])) for count in range(len(texts) + 1)]
+            bytes = struct.pack(f"<{len(ends) + 1}i", len(texts), *ends) + b"".join(texts)
+        else:
+            bytes = self.random.randbytes(size(type, dims))
+        place = {"element_type": type, "shape": ", ".join(map(str, dims)), "offset": len(graph.weights), "size": len(bytes)}
+        graph.weights += bytes
+        return graph.add("Const", 1, place, port_type=take.PORT_TYPES[type])
 
     def other(self, graph, values, type, dims):
         """A second operand: of this type unless by mistake, broadcast with these dims as a rule."""
@@ -90,6 +126,8 @@ class Graphs(take.Models):
 
     def sizes(self, graph, values, numbers, type=None):
         type = type or self.pick("i64", "i64", "i32")
+        if not graph.is_body and self.chance(0.04):
+            return graph.parameter(type, self.shape([len(numbers)], 0.5))
         if not numbers or self.chance(0.35):
             return graph.constant(type, [len(numbers)], numbers)
         if all(number >= 0 for number in numbers) and self.chance(0.3):
@@ -430,6 +468,60 @@ class Graphs(take.Models):
         new = self.pick("i64", "i32")
         return graph.add("Bucketize", 3, {"output_type": new, "with_right_bound": self.truth()}, [tensor, self.ones(graph, "f32", [3])]), new, dims
 
+    # Values of few bits, texts, and variables.
+
+    def step_narrow(self, graph, values, tensor, type, dims):
+        type, dims = self.random.choice(NARROW + ["string"]), self.dims()
+        if self.chance(0.3) and not graph.is_body:
+            return graph.parameter(type, self.shape(dims, 0.5)), type, dims
+        return self.stored(graph, type, dims), type, dims
+
+    def step_decompress(self, graph, values, tensor, type, dims):
+        type, new, dims = self.random.choice(NARROW), self.pick("f16", "f32"), [self.random.randint(1, 3) for _ in range(3)]
+        convert = lambda tensor: graph.add("Convert", 1, {"destination_type": new}, [tensor])
+        value, groups = convert(self.stored(graph, type, dims)), [dims[0], dims[1], 1]
+        if self.chance(0.5):
+            zero = self.stored(graph, type if self.chance(0.9) else self.random.choice(NARROW), self.pick(groups, [1], []))
+            value = graph.add("Subtract", 1, NUMPY, [value, convert(zero)])
+        value = graph.add("Multiply", 1, NUMPY, [value, self.ones(graph, new, groups)])
+        if self.chance(0.5):
+            dims = [dims[0], dims[1] * dims[2]]
+            value = graph.add("Reshape", 1, {"special_zero": "false"}, [value, graph.list(*dims)])
+        return value, new, dims
+
+    def step_fake_convert(self, graph, values, tensor, type, dims):
+        if type not in ("f32", "f16", "bf16"):
+            return None
+        ranges = [self.ones(graph, type, self.pick([], [1], dims)) for _ in range(self.random.randint(1, 2))]
+        return graph.add("FakeConvert", 13, {"destination_type": self.pick("f8e4m3", "f8e5m2")}, [tensor, *ranges]), type, dims
+
+    def step_texts(self, graph, values, tensor, type, dims):
+        if type != "string":
+            tensor, dims = self.stored(graph, "string", dims), dims
+        id, _ = graph.add("StringTensorUnpack", 15, {}, [tensor], 3)
+        if self.chance(0.5):
+            return graph.add("StringTensorPack", 15, {}, [(id, 0), (id, 1), (id, 2)]), "string", dims
+        return (id, self.random.randrange(2)), "i32", dims
+
+    def step_variable(self, graph, values, tensor, type, dims):
+        name = f"v{self.random.randrange(3)}"
+        if name in self.variables and self.chance(0.85):
+            kept = self.variables[name]
+            fitting = [value for value in values if value[1:] == kept]
+            type, dims = kept
+            tensor = self.random.choice(fitting)[0] if fitting else self.ones(graph, type, dims)
+        self.variables[name] = type, dims
+        version, attributes = self.pick(6, 6, 6, 3), {"variable_id": name}
+        if version == 6:
+            attributes |= {"variable_type": type, "variable_shape": self.shape(dims, 0.5) if self.chance(0.5) else "..."}
+        assign = lambda tensor: graph.add("Assign", version, {"variable_id": name}, [tensor], 0)
+        if self.chance(0.1):
+            assign(tensor)
+        read = graph.add("ReadValue", version, attributes, [] if version == 6 and self.chance(0.2) else [tensor])
+        if self.chance(0.7):
+            assign(self.pick(read, tensor))
+        return read, type, dims
+
     # Along axes.
 
     def step_reduce(self, graph, values, tensor, type, dims):
@@ -561,7 +653,7 @@ class Graphs(take.Models):
             type, dims = self.type(), self.dims()
             values.append((graph.parameter(type, self.shape(dims, self.pick(0, 0.3, 0.7, 1))), type, dims))
         for _ in range(self.random.randint(3, 16)):
-            made = self.with_body(graph, values, self.pick(0, 0, 1)) if self.chance(0.06) else self.step(graph, values, 0)
+            made = self.with_body(graph, values, self.pick(0, 0, 1, 2)) if self.chance(0.1) else self.step(graph, values, 0)
             values.append(made)
         for edge in graph.edges:
             used.add(tuple(map(int, re.match(r'<edge from-layer="(\d+)" from-port="(\d+)"', edge).groups())))

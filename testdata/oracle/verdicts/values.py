@@ -4,9 +4,11 @@ Usage: python values.py FOLDER [--seed 1]       (no OpenVINO needed; then: pytho
 
 For each operation here and each element type, one model: constants, the operation, and a Broadcast to 100 times its values
 without sign and fraction. Where OpenVINO does not evaluate the operation for that type, the shape stays unknown.
+For each conversion of types with few bits, from and to all types, one model: how many of the values are not zero.
 """
 
 import argparse
+import itertools
 import pathlib
 import random
 import sys
@@ -94,6 +96,20 @@ def model(name, type, source):
     return f'<net name="{name}" version="11">{graph.text()}</net>', bytes(graph.weights)
 
 
+def conversion(old, new, seed):
+    """How many values of a constant are not zero as another type."""
+    models, graph = graphs.Graphs(seed), take.Graph()
+    value = graph.add("Convert", 1, {"destination_type": new}, [models.ones(graph, old, [3, 1, 2])])
+    graph.result(graph.add("NonZero", 3, {"output_type": "i64"}, [value]))
+    return f'<net name="values" version="11">{graph.text()}</net>', bytes(graph.weights)
+
+
+def write(folder, name, model):
+    path = folder / f"{name}.xml"
+    path.write_text(model[0])
+    path.with_suffix(".bin").write_bytes(model[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
@@ -104,9 +120,11 @@ def main():
     for name in operations(graph, Constants(graph, "f32", None)):
         for type in dict.fromkeys(TYPES):
             if made := model(name, type, random.Random(f"{arguments.seed}/{name}/{type}")):
-                path = arguments.folder / f"{name}-{type}.xml"
-                path.write_text(made[0])
-                path.with_suffix(".bin").write_bytes(made[1])
+                write(arguments.folder, f"{name}-{type}", made)
+    all = dict.fromkeys(graphs.NARROW + TYPES)
+    for old, new in itertools.product(all, all):
+        if old in graphs.NARROW or new in graphs.NARROW:
+            write(arguments.folder, f"convert_{old}-{new}", conversion(old, new, f"{arguments.seed}/{old}/{new}"))
 
 
 if __name__ == "__main__":

@@ -414,6 +414,9 @@ impl Joints {
             }
         }
         check_rank(cx, 0, "trip count", &[0, 1])?;
+        if cx.is_constant(0) && cx.element_type(0) == ElementType::String {
+            return Err(Fault::unsupported(0, "the trip count of a Loop is a string").help("make it i64"));
+        }
         let trips = cx.integers(0);
         if trips.as_ref().is_some_and(|trips| trips.len() != 1) {
             return Err(Fault::shapes(&[0], "the trip count of a Loop must be one number"));

@@ -55,7 +55,9 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
     let shape = cx.shape(0);
     cx.output(ElementType::I32, shape.clone());
     cx.output(ElementType::I32, shape.clone());
-    let symbols = constant_symbols(cx).map_or(Dim::ANY, Dim::fixed);
+    let is_empty = shape.dims().is_some_and(|dims| dims.iter().any(|dim| dim.value() == Some(0)));
+    let symbols = if is_empty { Some(0) } else { constant_symbols(cx) };
+    let symbols = symbols.map_or(Dim::ANY, Dim::fixed);
     cx.output(ElementType::U8, Shape::from_iter([symbols]));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Operations that compute element by element.
 
-use ElementType::{Boolean, F64, I8, I16, U8, U16};
+use ElementType::{Bf16, Boolean, F4E2M1, F8E8M0, F16, F32, F64, I8, I16, Nf4, U8, U16};
 use typelift_promote::{ElementType, Kind};
 
 use super::{Bounds, Evaluation, Evaluator, ends};
@@ -68,6 +68,13 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
 /// A conversion; "no upper end" stays what it is, unless one of the types is an integer of 16 bits or less.
 pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
     let converted = x.converted(to)?;
+    // Of these small floating-point types OpenVINO evaluates few conversions.
+    match (x.element_type, to) {
+        (from, to) if from == to => return Some(converted),
+        (Nf4, F16 | Bf16 | F32) | (F16, Nf4) => return Some(converted),
+        (Nf4 | F4E2M1 | F8E8M0, _) => return None,
+        _ => {}
+    }
     let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
     if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
         return Some(converted);
