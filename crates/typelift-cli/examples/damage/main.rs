@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release -p typelift-cli --example damage -- OUT COUNT SEED FOLDER... > OUT/said` damages `COUNT` times one of the models
 //! in the folders, at most a thousand times: the program leaves what it read to the end of the process. What fails is kept in `OUT`, as is
-//! `model.xml`, the one at hand, should the process be killed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a tool for tests fails by panicking")]
+//! `model.xml`, the one at hand, should the process be killed; `too-long` then names the verb that did not end.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a tool for tests fails by panicking")]
 
 #[path = "model.rs"]
 mod damage;
@@ -79,11 +79,11 @@ fn ask(out: &Path, verb: &[&str]) -> Option<String> {
     let arguments: Vec<OsString> = std::iter::once("typelift".into()).chain(verb.iter().map(place)).collect();
     let panics = PANICS.load(Ordering::Relaxed);
     let (done, waits) = mpsc::channel::<()>();
-    let line = verb.join(" ");
+    let (line, place) = (verb.join(" "), out.join("too-long"));
     let watch = std::thread::spawn(move || {
         if waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
-            // A run cannot be ended from outside, and the model is in its file.
-            println!("{line} takes too long");
+            // A run cannot be ended from outside, and the model is in its file. Standard output may be locked by the run.
+            drop(fs::write(place, line));
             std::process::abort();
         }
     });

@@ -354,7 +354,8 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
         found.extend(known::layers(model, graph, rule, &mut taken, is_settled));
     }
     if let Some(rule) = index.same {
-        found.extend(same_layers((graph, model.version()), &order, rule, &mut taken));
+        let is_settled = |id| memory.settled.contains(&(place.clone(), id, rule));
+        found.extend(same_layers((graph, model.version()), &order, rule, &mut taken, is_settled));
     }
     found
 }
@@ -365,6 +366,7 @@ fn same_layers(
     order: &[LayerId],
     rule: usize,
     taken: &mut FxHashSet<LayerId>,
+    is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     // Of each computation, the layers that stay, with the marks of all that they stand for.
     let mut first = FxHashMap::<_, Vec<(LayerId, Marks)>>::default();
@@ -385,7 +387,8 @@ fn same_layers(
         let key = (layer.ty(), layer.version(), attributes, sources);
         let own = Marks::of(layer, version);
         let alike = first.entry(key).or_default();
-        match alike.iter_mut().find_map(|(earlier, marks)| Some((*earlier, marks.union(&own)?, marks))) {
+        let mut candidates = alike.iter_mut().filter(|_| !is_settled(layer.id()));
+        match candidates.find_map(|(earlier, marks)| Some((*earlier, marks.union(&own)?, marks))) {
             None => alike.push((layer.id(), own)),
             Some((earlier, union, marks)) => {
                 *marks = union;
