@@ -134,7 +134,7 @@ fn savings(graph: &Edit<'_>, converts: Vec<LayerId>, changes: &mut Changes, chai
     savings
 }
 
-fn is_convert(graph: &Graph, id: LayerId) -> bool {
+pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
     graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert)
 }
 

@@ -1,11 +1,11 @@
 use compact_str::ToCompactString;
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::conversions::mark_decompression;
-use super::eliminate_converts::names_a_result;
-use super::{Changes, OneGraph, remove_unused};
+use super::eliminate_converts::{is_convert, names_a_result};
+use super::{Action, Changes, OneGraph, remove_unused};
 use crate::edit::Edit;
 use crate::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
@@ -40,7 +40,8 @@ impl OneGraph for Lowering {
         for at in 0..promotions.list.len() {
             self.lower(graph, &mut promotions, at, &mut shared, changes)?;
         }
-        promotions.replace(graph, changes)
+        let moved = promotions.replace(graph, changes)?;
+        if self.with_noops { Ok(()) } else { join(graph, moved, shared, changes) }
     }
 }
 
@@ -85,8 +86,8 @@ impl Lowering {
                 None => {
                     let reason = self.rule.reason(graph, id, &ports);
                     let made = self.add_convert(graph, source, output, ty, reason, changes)?;
-                    if !self.with_noops {
-                        shared.insert((source, ty), made);
+                    if !self.with_noops && *shared.entry((source, ty)).or_insert(made) != made {
+                        promotions.twins.push(made.layer);
                     }
                     made
                 }
@@ -141,6 +142,37 @@ fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     made.collect()
 }
 
+/// Of Converts that promotions kept apart, and that now convert one tensor to one type, leaves one.
+fn join(
+    graph: &mut Edit<'_>,
+    mut moved: Vec<LayerId>,
+    mut shared: Shared,
+    changes: &mut Changes,
+) -> Result<(), EditError> {
+    let mut gone = HashSet::default();
+    while let Some(id) = moved.pop() {
+        let made = id.output(0);
+        let Some(source) = graph.producer(id.input(0)).filter(|_| !gone.contains(&id)) else { continue };
+        let types = [source, made].map(|tensor| graph.output(tensor).map(OutputPort::element_type));
+        let [Some(from), Some(to)] = types else { continue };
+        let held = *shared.entry((source, to)).or_insert(made);
+        // One that makes an output of the model stays.
+        let (old, new) = if feeds_result(graph, made) { (held, made) } else { (made, held) };
+        let marks = graph.marks(old.layer).union(&graph.marks(new.layer));
+        if held == made || marks.is_none() || feeds_result(graph, old) {
+            continue;
+        }
+        let [Some(layer), Some(kept)] = [old, new].map(|made| graph.layer(made.layer)) else { continue };
+        changes.add(Action::Removed, layer, [from, to], format!("`{}` holds the same values as {to}", kept.name()));
+        moved.extend(graph.users(old.layer).filter(|&user| is_convert(graph, user)));
+        graph.merge_marks(old.layer, new.layer)?;
+        graph.replace_uses(old, new)?;
+        shared.insert((source, to), new);
+        gone.insert(old.layer);
+    }
+    changes.remove(graph, &gone.into_iter().collect::<Vec<_>>())
+}
+
 /// Whether it is a ConvertPromoteTypes whose type is known.
 fn is_decided(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
@@ -152,6 +184,8 @@ struct Promotions {
     list: Vec<Promotion>,
     /// Where each is in there.
     places: HashMap<LayerId, usize>,
+    /// New Converts of a tensor to a type that another Convert makes of it.
+    twins: Vec<LayerId>,
 }
 
 #[derive(Clone, Copy)]
@@ -194,7 +228,7 @@ impl Promotions {
         let ids = graph.producers_first(ids).into_iter();
         let list: Vec<_> = ids.filter_map(|id| Promotion::of(graph, id)).collect();
         let places = list.iter().enumerate().map(|(place, promotion)| (promotion.id, place)).collect();
-        let mut promotions = Self { list, places };
+        let mut promotions = Self { list, places, twins: Vec::new() };
         promotions.find_uses(graph);
         if !with_noops {
             promotions.find_noops(graph);
@@ -233,7 +267,8 @@ impl Promotions {
     }
 
     /// Feeds what they feed from the tensors that take the place of their outputs, and removes them and what only they used.
-    fn replace(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+    /// Returns the Converts that can be one with others: those that they fed, and new ones.
+    fn replace(mut self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<Vec<LayerId>, EditError> {
         let unused = self.unused(graph);
         let mut wires = Vec::with_capacity(2 * self.list.len());
         for &Promotion { id, ports } in &self.list {
@@ -242,10 +277,13 @@ impl Promotions {
             }
         }
         wires.sort_unstable_by_key(|&(_, to)| to);
+        let mut moved = std::mem::take(&mut self.twins);
+        moved.extend(wires.iter().map(|(_, to)| to.layer).filter(|&id| is_convert(graph, id)));
         graph.connect_all(wires)?;
         changes.remove(graph, &self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>())?;
         changes.reveals = true;
-        remove_unused(graph, unused, changes)
+        remove_unused(graph, unused, changes)?;
+        Ok(moved)
     }
 
     /// The layers that make what is promoted for nothing, in the order of the wires.

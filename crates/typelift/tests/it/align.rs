@@ -6,13 +6,15 @@
     reason = "a test fails by panicking and tells what it counts"
 )]
 
+use std::collections::BTreeMap;
+
 use crate::common::{self, Net, nets};
 use proptest::prelude::*;
 use typelift::diagnostic::Remedy;
-use typelift::passes::{Action, Change};
-use typelift::promote::RuleSet;
+use typelift::passes::{Action, Change, LOWER_WITHOUT_NOOPS, run};
 use typelift::promote::openvino::Options;
-use typelift::{Code, Model, infer, infer_aligned};
+use typelift::promote::{ElementType, RuleSet};
+use typelift::{Code, Graph, Layer, LayerId, Model, infer, infer_aligned};
 
 fn rules(name: &str) -> RuleSet {
     RuleSet::from_name(name).unwrap()
@@ -470,6 +472,25 @@ fn tied() -> impl Strategy<Value = Net> {
     )
 }
 
+/// As [`tied`], with promotions and more of what can share a Convert.
+fn promoted() -> impl Strategy<Value = Net> {
+    nets(
+        &["f16[2]", "f32[2]", "i32[2]", "i64[]", "boolean[2]", "const f32[]", "const i64[]"],
+        &["f16", "f32", "i64"],
+        &["ConvertPromoteTypes-opset14", "ConvertPromoteTypes-opset14", "Add-opset1", "Maximum-opset1", "Equal-opset1"],
+    )
+}
+
+/// The Converts of a graph, by the tensor that each converts and the type that it makes.
+fn converts(graph: &Graph) -> BTreeMap<(LayerId, usize, ElementType), Vec<LayerId>> {
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for layer in graph.layers().filter(|layer| layer.ty() == "Convert") {
+        let source = graph.producer(layer.id().input(0)).unwrap();
+        found.entry((source.layer, source.port, layer.outputs()[0].element_type())).or_default().push(layer.id());
+    }
+    found
+}
+
 fn any_rules() -> impl Strategy<Value = RuleSet> {
     let unsafely = RuleSet::OpenVino(Options { promote_unsafe: true, ..Default::default() });
     prop::sample::select(RuleSet::all().chain([unsafely]).collect::<Vec<_>>())
@@ -496,6 +517,22 @@ proptest! {
         if errors.is_empty() {
             let left: Vec<_> = infer(&mut model).into_iter().filter(|d| d.is_error()).collect();
             prop_assert_eq!(left, [], "{}", common::listing(model.graph()));
+        }
+    }
+
+    #[test]
+    fn no_tensor_gets_a_second_convert_to_a_type(net in prop_oneof![tied(), promoted()], rules in any_rules()) {
+        let mut model = net.model();
+        let own: Vec<LayerId> = model.graph().layers().map(Layer::id).collect();
+        let _ = infer_aligned(&mut model, rules).unwrap();
+        prop_assume!(run(&mut model, LOWER_WITHOUT_NOOPS).is_ok());
+        let graph = model.graph();
+        // What is an output of the model has its own name.
+        let gives = |id: &LayerId| graph.users(*id).any(|user| graph.layer(user).unwrap().ty() == "Result");
+        for ((source, _, ty), twins) in converts(graph) {
+            let new = twins.iter().filter(|id| !own.contains(id));
+            let needless = new.filter(|id| !gives(id)).count();
+            prop_assert!(needless == 0 || twins.len() == 1, "{source} to {ty}: {}", common::listing(graph));
         }
     }
 

@@ -97,8 +97,15 @@ impl Net {
                 let ports: String = (0..inputs.len()).map(|port| format!(r#"<port id="{port}"/>"#)).collect();
                 write!(text, "<input>{ports}</input>").unwrap();
             }
-            if *ty != "Result" {
-                write!(text, r#"<output><port id="{}" precision="UNSPECIFIED"/></output>"#, inputs.len()).unwrap();
+            let outputs = match *ty {
+                "Result" => 0,
+                "ConvertPromoteTypes" => 2,
+                _ => 1,
+            };
+            let ports =
+                (inputs.len()..).take(outputs).map(|id| format!(r#"<port id="{id}" precision="UNSPECIFIED"/>"#));
+            if outputs > 0 {
+                write!(text, "<output>{}</output>", ports.collect::<String>()).unwrap();
             }
             text.push_str("</layer>\n");
             for (port, &source) in inputs.iter().enumerate() {
