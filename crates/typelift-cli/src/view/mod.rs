@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use typelift::diagnostic::LayerRef;
 use typelift::diff::{ChangeKind, Diff};
+use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
 
 use crate::failure::Failure;
@@ -57,12 +58,33 @@ struct Document {
     /// Why the page shows an outline, if it does.
     outline: Option<String>,
     scenes: Vec<scene::Scene>,
+    /// Where the model keeps which precision.
+    map: Vec<MapRow>,
     steps: Vec<scene::Step>,
     findings: Vec<Finding>,
     /// How many more findings there are.
     more_findings: usize,
     changes: Vec<Change>,
     more_changes: usize,
+}
+
+/// A row of the precision map.
+#[derive(Serialize)]
+struct MapRow {
+    #[serde(flatten)]
+    row: Row,
+    /// The path of a layer in its first block.
+    at: Option<String>,
+}
+
+fn map_row(model: &Model, row: Row) -> MapRow {
+    let graph = model.graph_at(&row.place);
+    let first = row.parts.first().and_then(|part| graph?.layer(*part.layers.first()?));
+    let at = first.map(|layer| match row.path.as_str() {
+        "" => layer.name().to_owned(),
+        path => format!("{path}/{}", layer.name()),
+    });
+    MapRow { row, at }
 }
 
 /// Limit on findings and on changes that are on the page.
@@ -132,6 +154,8 @@ pub(crate) fn draw(
     let changes = before.as_ref().map_or(&[][..], |(_, diff)| &diff.changes);
     let outline = outline::instead_of_drawing(model);
     let drawn = outline.is_none();
+    let shown: Vec<Change> = changes.iter().take(MOST).map(change).collect();
+    let removed = shown.iter().filter(|change| change.kind == ChangeKind::Removed).map(removed).collect::<Vec<_>>();
     let title = if model.name().is_empty() { "model" } else { model.name() }.to_owned();
     page(&Document {
         title: match file.file_stem() {
@@ -140,12 +164,13 @@ pub(crate) fn draw(
         },
         file: file.display().to_string(),
         layers: model.graph().len(),
-        scenes: if drawn { scene::scenes(model, title) } else { vec![outline::scene(model.graph(), title)] },
+        scenes: if drawn { scene::scenes(model, title, &removed) } else { vec![outline::scene(model.graph(), title)] },
+        map: PrecisionMap::new(model, found).rows.into_iter().map(|row| map_row(model, row)).collect(),
         steps: if drawn { scene::steps(model) } else { Vec::new() },
         outline,
         findings: found.iter().take(MOST).map(finding).collect(),
         more_findings: found.len().saturating_sub(MOST),
-        changes: changes.iter().take(MOST).map(change).collect(),
+        changes: shown,
         more_changes: changes.len().saturating_sub(MOST),
         before: before.map(|(file, _)| file),
     })
@@ -166,6 +191,23 @@ fn change(change: &typelift::diff::Change) -> Change {
         _ => change.path.clone(),
     };
     Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len() }
+}
+
+/// A removed layer, from the text of it: `Add(x, y.1) : f32[2]`.
+fn removed(change: &Change) -> scene::Removed {
+    let (operation, rest) = change.text.split_once('(').unwrap_or((&change.text, ""));
+    let operands = rest.split_once(')').map_or("", |(operands, _)| operands).split(", ");
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let without_port = |name: &str| match name.rsplit_once('.') {
+        Some((layer, port)) if is_port(port) => vec![name.to_owned(), layer.to_owned()],
+        _ => vec![name.to_owned()],
+    };
+    scene::Removed {
+        path: change.path.clone(),
+        operation: operation.split(' ').next().unwrap_or_default().to_owned(),
+        operands: operands.flat_map(without_port).collect(),
+        user: change.at.clone(),
+    }
 }
 
 fn finding(diagnostic: &Diagnostic) -> Finding {

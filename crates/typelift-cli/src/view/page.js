@@ -21,14 +21,13 @@ function draw(tag, attributes, text) {
   return element;
 }
 
-// One hue for each kind of element type, darker for wider ones.
-function color(type) {
-  const [, kind, bits] = /^([a-z]+?)(\d+)?(?:e\d.*)?$/.exec(type) || [];
-  const hue = { f: 214, bf: 245, i: 146, u: 42, boolean: 12, string: 285, nf: 190 }[kind];
-  if (hue === undefined) return "#9aa3ad";
-  const light = { 64: 36, 32: 52, 16: 66 }[bits] || (bits ? 76 : 58);
-  return `hsl(${hue} 68% ${light}%)`;
-}
+// A colour for each element type. Any two are apart for people with deuteranopia, too.
+const COLORS = {
+  f64: "#0022cc", f32: "#0a0aff", f16: "#9933ff", bf16: "#0aadff", f8e4m3: "#3162c4", f8e5m2: "#00188f", f8e8m0: "#70cfff", f4e2m1: "#092c71", nf4: "#5a76af",
+  i64: "#f57a00", i32: "#cc0000", i16: "#25936e", i8: "#31c449", i4: "#7a2900", u64: "#603f2e", u32: "#ffcc99", u16: "#f3dc68", u8: "#ffd60a", u6: "#452133", u4: "#8a7242", u3: "#da6cb6", u2: "#c8e4c8", u1: "#75bd81",
+  boolean: "#097171", string: "#bedeef",
+};
+const color = (type) => COLORS[type] ?? "#08415e";
 
 // Layers by path, findings and changes by path, reasons by path and output.
 const places = new Map(), marks = new Map(), reasons = new Map();
@@ -41,7 +40,7 @@ for (const finding of data.findings) {
   if (!marks.has(finding.path)) marks.set(finding.path, []);
   marks.get(finding.path).push(finding);
 }
-const changed = new Map(data.changes.filter((change) => change.kind !== "names").map((change) => [change.path, change.kind === "added" ? "added" : "changed"]));
+const changed = new Map(data.changes.filter((change) => change.kind !== "names").map((change) => [change.path, ["added", "removed"].includes(change.kind) ? change.kind : "changed"]));
 data.steps.forEach((step) => reasons.set(`${step.path}\n${step.id}\n${step.output}`, step));
 for (const scene of data.scenes) {
   scene.next = scene.nodes.map(() => []);
@@ -52,10 +51,24 @@ for (const scene of data.scenes) {
   }
 }
 
+// Layers without a box, constants above all, by path: the box that uses them. And who uses what a layer makes.
+const holders = new Map(), users = new Map();
+for (const node of data.scenes.flatMap((scene) => scene.nodes)) {
+  for (const input of node.inputs) {
+    for (const path of input.held ?? []) if (!holders.has(path)) holders.set(path, node);
+    if (node.layers) continue;
+    for (const from of [input.from, ...(input.of ?? [])].filter(Boolean)) {
+      if (!users.has(from)) users.set(from, new Set());
+      users.get(from).add(node.path);
+    }
+  }
+}
+const find = (path) => places.get(path) ?? holders.get(path);
+
 // What is marked inside of a box that opens: errors, findings, changes.
 const inside = new Map();
 function markInside(path, kind) {
-  for (let at = places.get(path)?.scene ?? 0; data.scenes[at].parent !== null; at = data.scenes[at].parent) {
+  for (let at = find(path)?.scene ?? 0; data.scenes[at].parent !== null; at = data.scenes[at].parent) {
     const box = data.scenes[data.scenes[at].parent].nodes.find((node) => node.opens?.includes(at));
     if (!box) return;
     const counts = inside.get(box) ?? {};
@@ -67,10 +80,16 @@ for (const finding of data.findings) if (finding.severity !== "note") markInside
 for (const change of data.changes) if (change.kind !== "names") markInside(change.at, "changed");
 const plural = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 let scene = data.scenes[0], selected = null;
 let view = { x: 0, y: 0, scale: 1 };
 const shown = new Map(), lines = new Map(), kept = new Map();
 
+// The smallest scale at which the text of a box can be read: 10 pixels.
+const READABLE = 0.84;
 const last = (name) => name.split("/").pop() || name;
 // The end of a name, which says most; of a block the part before its number, too.
 const short = (node) => node.layers ? node.name.split(/[./]/).slice(-2).join(".") : last(node.name);
@@ -80,26 +99,28 @@ const types = (node) => node.outputs.map(([type, shape]) => type + shape).join("
 function box(node) {
   const group = draw("g", { class: "node", transform: `translate(${node.x - node.w / 2} ${node.y - node.h / 2})`, "data-path": node.path });
   const findings = marks.get(node.path) || [];
+  if (node.gone) group.classList.add("removed");
   if (node.convert) group.classList.add("convert");
   if (node.convert && node.convert[2]) group.classList.add("loses");
   if (changed.has(node.path)) group.classList.add(changed.get(node.path));
-  const { w, h } = node, room = Math.floor((w - 22) / 6.4);
+  const { w, h } = node, room = Math.floor((w - 24) / 7.3);
   if (node.opens) {
     group.classList.add("opens");
     group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx: 9 }));
   }
   const type = node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1] ?? scene.next[node.number][0]?.type;
   group.append(draw("rect", { class: "body", width: w, height: h, rx: 9 }));
-  if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx: 9, fill: color(type) }), draw("path", { d: `M9 0H6V${h}H9A9 9 0 0 1 0 ${h - 9}V9A9 9 0 0 1 9 0Z`, fill: color(type) }));
+  if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx: 9, fill: color(type) }), draw("path", { d: `M9 0V${h}A9 9 0 0 1 0 ${h - 9}V9A9 9 0 0 1 9 0Z`, fill: color(type) }));
   const convert = node.convert && `${node.convert[0]} → ${node.convert[1]}`;
   group.append(draw("text", { class: "op", x: 15, y: 20 }, cut(node.layers ? short(node) : node.op, room)));
-  group.append(draw("text", { class: "name", x: 15, y: 35 }, node.layers ? "a block of" : cut(last(node.name), room)));
-  const line = draw("text", { class: "type", x: 15, y: 50 }, node.layers ? plural(node.layers, "layer") : convert ?? cut(types(node), room));
+  group.append(draw("text", { class: "name", x: 15, y: 36 }, node.layers ? "a block of" : cut(last(node.name), room)));
+  const line = draw("text", { class: "type", x: 15, y: 52 }, node.layers ? plural(node.layers, "layer") : convert ?? cut(types(node), room));
   if (node.convert?.[2]) line.append(draw("tspan", { class: "warning", dx: 8 }, cut(node.convert[2], room - convert.length - 1)));
   group.append(line);
+  if (node.weights) group.append(draw("text", { class: "type", x: 15, y: 67 }, cut(node.weights, room)));
   if (node.opens) group.append(draw("text", { class: "opener", x: w - 10, y: 20, "text-anchor": "end" }, "⤢"));
   const hidden = inside.get(node) ?? {};
-  const badges = changed.has(node.path) ? [[changed.get(node.path), { added: "+ added", changed: "~ changed" }[changed.get(node.path)]]] : [];
+  const badges = changed.has(node.path) ? [[changed.get(node.path), { added: "+ added", changed: "~ changed", removed: "− removed" }[changed.get(node.path)]]] : [];
   const errors = findings.filter((finding) => finding.severity === "error").length + (hidden.error ?? 0);
   const warnings = findings.filter((finding) => finding.severity === "warning").length + (hidden.warning ?? 0);
   if (errors) badges.push(["error", "● " + plural(errors, "error")]);
@@ -129,6 +150,9 @@ function curve(edge) {
 const MOST = 1200;
 function refresh() {
   world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+  const far = view.scale < READABLE;
+  world.classList.toggle("far", far);
+  by("far").hidden = !far;
   const { clientWidth: width, clientHeight: height } = canvas, margin = 80;
   const left = (-view.x - margin) / view.scale, right = (width - view.x + margin) / view.scale;
   const top = (-view.y - margin) / view.scale, bottom = (height - view.y + margin) / view.scale;
@@ -168,6 +192,7 @@ function refresh() {
       by("edges").append(line);
     }
   }
+  minimap();
   for (const [edge, line] of lines) line.classList.toggle("on", selected !== null && (scene.nodes[edge.from] === selected || scene.nodes[edge.to] === selected));
 }
 let waiting = false;
@@ -176,65 +201,122 @@ function later() {
   waiting = true;
 }
 
-function fit() {
-  const { nodes } = scene;
-  if (!nodes.length) return;
-  const reach = (of, start, pick) => nodes.reduce((sum, node) => pick(sum, of(node)), start);
-  const left = reach((n) => n.x - n.w / 2, Infinity, Math.min), right = reach((n) => n.x + n.w / 2, -Infinity, Math.max);
-  const top = reach((n) => n.y - n.h / 2, Infinity, Math.min), bottom = reach((n) => n.y + n.h / 2, -Infinity, Math.max);
-  // Beside the list of changes and findings, where there is room for both.
-  const panel = by("side").hidden || canvas.clientWidth < 1000 ? 0 : by("side").offsetWidth + 12;
-  const width = canvas.clientWidth - panel, height = canvas.clientHeight;
-  const whole = Math.min((width - 60) / (right - left), (height - 90) / (bottom - top), 1.25);
-  // What would be too small to read begins at the top.
-  const scale = Math.max(whole, Math.min(0.55, (width - 60) / Math.min(right - left, 1600)));
-  const wide = (right - left) * scale > width;
-  const start = wide ? nodes.reduce((first, node) => node.y < first.y ? node : first).x : (left + right) / 2;
-  view = { scale, x: panel + width / 2 - start * scale, y: scale > whole ? 40 - top * scale : height / 2 - (top + bottom) / 2 * scale };
+function bounds() {
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (const node of scene.nodes) {
+    left = Math.min(left, node.x - node.w / 2); right = Math.max(right, node.x + node.w / 2);
+    top = Math.min(top, node.y - node.h / 2); bottom = Math.max(bottom, node.y + node.h / 2);
+  }
+  return { left, right, top, bottom };
+}
+
+// Shows everything; or, where that is too small to read and not asked for, the start.
+function fit(whole = true) {
+  if (!scene.nodes.length) return;
+  const { left, right, top, bottom } = bounds();
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const all = Math.min((width - 40) / (right - left), (height - 50) / (bottom - top), 1.25);
+  const scale = whole ? Math.max(all, 0.02) : Math.max(all, 0.9);
+  const first = scene.nodes.reduce((first, node) => node.y - node.h / 2 < first.y - first.h / 2 ? node : first);
+  const middle = (right - left) * scale > width ? first.x : (left + right) / 2;
+  view = { scale, x: width / 2 - middle * scale, y: scale > all ? 34 - top * scale : height / 2 - (top + bottom) / 2 * scale };
   refresh();
 }
+
+// All boxes, and which of them are shown.
+function minimap() {
+  const mini = by("mini"), context = mini.getContext("2d");
+  if (!mini.offsetWidth || !scene.nodes.length) return;
+  [mini.width, mini.height] = [mini.offsetWidth, mini.offsetHeight];
+  const { left, right, top, bottom } = bounds();
+  // A long graph lies on its side.
+  const turned = bottom - top > right - left;
+  const [long, wide] = turned ? [bottom - top, right - left] : [right - left, bottom - top];
+  const across = (mini.width - 12) / long, along = Math.min((mini.height - 12) / wide, across * 4);
+  const place = (x, y) => turned ? [6 + (y - top) * across, 6 + (x - left) * along] : [6 + (x - left) * across, 6 + (y - top) * along];
+  mini.place = { turned, left, top, across, along };
+  const rectangle = (x, y, w, h) => { const [a, b] = place(x, y); return turned ? [a, b, Math.max(2, h * across), Math.max(2, w * along)] : [a, b, Math.max(2, w * across), Math.max(2, h * along)]; };
+  for (const node of scene.nodes) {
+    const severity = (marks.get(node.path) ?? [])[0]?.severity;
+    context.fillStyle = severity === "error" ? "#e0002d" : node.outputs[0] ? color(node.outputs[0][0]) : "#8792a0";
+    context.fillRect(...rectangle(node.x - node.w / 2, node.y - node.h / 2, node.w, node.h));
+  }
+  context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+  context.lineWidth = 2;
+  context.strokeRect(...rectangle(-view.x / view.scale, -view.y / view.scale, canvas.clientWidth / view.scale, canvas.clientHeight / view.scale));
+}
+by("mini").addEventListener("pointerdown", (event) => {
+  const place = by("mini").place;
+  if (!place) return;
+  const [a, b] = place.turned ? [event.offsetY / place.along, event.offsetX / place.across] : [event.offsetX / place.across, event.offsetY / place.along];
+  view = { ...view, x: canvas.clientWidth / 2 - (place.left + a) * view.scale, y: canvas.clientHeight / 2 - (place.top + b) * view.scale };
+  refresh();
+});
 
 function clear() {
   for (const element of [...shown.values(), ...lines.values()]) element.remove();
   shown.clear(); lines.clear(); kept.clear();
 }
 
-function open(at, focus) {
+// The address says what is shown, so that links and the Back button work.
+let restoring = false;
+function remember(hash) {
+  if (!restoring && decoded(location.hash.slice(1)) !== hash) history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search);
+}
+const inScene = () => scene.parent === null ? "" : "in:" + scene.title;
+
+function enter(at) {
   scene = data.scenes[at];
   selected = null;
   clear();
   by("details").hidden = true;
   const trail = [];
-  by("trail").hidden = data.scenes[at].parent === null;
+  by("trail").hidden = scene.parent === null;
   for (let next = at; next !== null; next = data.scenes[next].parent) trail.unshift(next);
   by("trail").replaceChildren(...trail.flatMap((number, place) => {
     const { title, parent } = data.scenes[number], shown = parent === null ? "graph" : title.split(/[./]/).slice(-2).join(".");
     const step = number === at ? make("span", { "aria-current": "page", title }, shown) : make("button", { onclick: () => open(number), title }, shown);
     return place ? [make("span", {}, "›"), step] : [step];
   }));
-  if (!by("outline").hidden) outline();
+  if (tab === "outline") side();
   legend();
-  if (focus) go(focus); else fit();
+}
+
+function open(at) {
+  enter(at);
+  remember(inScene());
+  fit(false);
 }
 
 function go(node) {
-  if (data.scenes[node.scene] !== scene) open(node.scene);
-  const scale = Math.max(view.scale, 0.75);
-  view = { scale, x: canvas.clientWidth / 2 - node.x * scale, y: canvas.clientHeight / 2 - node.y * scale };
+  if (data.scenes[node.scene] !== scene) enter(node.scene);
   select(node);
+  const scale = Math.max(view.scale, 0.9);
+  view = { scale, x: canvas.clientWidth / 2 - node.x * scale, y: canvas.clientHeight / 2 - node.y * scale };
+  refresh();
 }
 
 function select(node) {
   if (selected && kept.has(selected)) kept.get(selected).classList.remove("selected");
   selected = node;
+  details(node);
   refresh();
   if (node && kept.has(node)) kept.get(node).classList.add("selected");
-  history.replaceState(null, "", node ? "#" + encodeURIComponent(node.path) : location.pathname + location.search);
-  details(node);
+  remember(node ? node.path : inScene());
 }
 
+function restore() {
+  restoring = true;
+  const hash = decoded(location.hash.slice(1)), node = find(hash);
+  const at = hash.startsWith("in:") ? data.scenes.findIndex((scene) => scene.title === hash.slice(3)) : -1;
+  if (node) go(node);
+  else { enter(Math.max(at, 0)); fit(false); }
+  restoring = false;
+}
+window.addEventListener("popstate", restore);
+
 function reach(path, at = path, text = path) {
-  const node = places.get(at);
+  const node = find(path) ?? find(at);
   return node ? make("button", { class: "link", title: path, onclick: () => go(node) }, text) : make("span", {}, text);
 }
 
@@ -243,7 +325,7 @@ function section(title, ...content) {
 }
 
 function closing(aside) {
-  return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); } }, "×");
+  return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); canvas.focus(); } }, "×");
 }
 
 function details(node) {
@@ -251,17 +333,18 @@ function details(node) {
   panel.hidden = !node;
   if (!node) return;
   const where = [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
-  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, "constant "), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
+  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant"), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
   const outputs = node.outputs.map(([type, shape], port) => make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`)));
   const findings = (marks.get(node.path) || []).map((finding) => make("li", {}, make("b", { class: finding.severity }, `${finding.severity}[${finding.code}] `), finding.message, ...finding.help.map((help) => make("div", { class: "faint" }, "help: " + help))));
-  const changes = data.changes.filter((change) => change.at === node.path).map(changeItem);
+  const changes = data.changes.filter((change) => change.at === node.path || change.path === node.path).map(changeItem);
+  const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, last(path))));
   const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono" }, value)]);
   panel.replaceChildren(
     closing(panel), make("h2", {}, node.name), make("div", { class: "faint" }, where),
     ...(node.opens || []).map((at) => make("p", {}, make("button", { onclick: () => open(at) }, `Open ${node.layers ? short(node) : last(data.scenes[at].title)}`))),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? "warning" : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...section("Changed", ...changes), ...section("Findings", ...findings),
-    ...section("Outputs", ...outputs), make("div", { id: "why" }), ...section("Inputs", ...inputs),
+    ...section("Outputs", ...outputs), make("div", { id: "why" }), ...section("Inputs", ...inputs), ...section("Used by", ...used), ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []));
   if (node.outputs.length) why(node, 0);
 }
@@ -291,51 +374,159 @@ function changeItem(change) {
   return make("li", {}, make("span", { class: "sign " + ({ added: "added", removed: "removed" }[change.kind] || "changed") }, sign), reach(change.path, change.at, last(change.path)), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
 }
 
-const more = (count) => count ? [make("div", { class: "faint" }, `and ${count} more`)] : [];
-
-function side() {
-  const changes = data.changes.filter((change) => change.kind !== "names"), names = data.changes.length - changes.length;
-  const findings = data.findings.filter((finding) => finding.severity !== "note");
-  const panel = by("side");
-  const items = findings.slice(0, 200).map((finding) => make("li", {}, make("b", { class: finding.severity }, finding.code + " "), finding.path ? reach(finding.path) : finding.message));
-  panel.replaceChildren(closing(panel),
-    ...(data.outline ? section("Outline", make("p", {}, data.outline)) : []),
-    ...(data.before ? section(`${plural(changes.length + data.more_changes, "change")} since ${last(data.before)}`, make("ul", {}, ...changes.slice(0, 1000).map(changeItem)), ...more(changes.length + data.more_changes - Math.min(changes.length, 1000)), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])) : []),
-    ...(items.length ? section(plural(findings.length + data.more_findings, "finding"), make("ul", {}, ...items), ...more(findings.length + data.more_findings - items.length)) : []));
-  panel.hidden = !(data.outline || data.before || items.length);
+const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${count} more: typelift prints them all`)] : [];
+const grouped = (number) => number.toLocaleString("en");
+function size(bytes) {
+  const unit = ["B", "KB", "MB", "GB"], at = bytes < 1000 ? 0 : bytes < 1e6 ? 1 : bytes < 1e9 ? 2 : 3;
+  return `${at ? (bytes / 1000 ** at).toFixed(at > 1 ? 1 : 0) : bytes} ${unit[at]}`;
 }
 
-function outline() {
-  const panel = by("outline");
+// What is the same but for numbers, as in the blocks of a model, is one entry.
+function together(items, key) {
+  const groups = new Map();
+  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
+  return [...groups.values()];
+}
+const numberless = (text) => text.replace(/\d+/g, "0");
+
+function changeList() {
+  const changes = data.changes.filter((change) => change.kind !== "names"), names = data.changes.length - changes.length;
+  const groups = together(changes, (change) => `${change.kind} ${numberless(change.path)} ${numberless(change.text)}`);
+  const items = groups.map(([first, ...others]) => {
+    const item = changeItem(first);
+    if (others.length) item.append(make("details", {}, make("summary", {}, `${others.length + 1} ×, the others`), make("ul", {}, ...others.map(changeItem))));
+    return item;
+  });
+  return [make("p", {}, `${plural(changes.length + data.more_changes, "change")} since ${last(data.before)}`), make("ul", {}, ...items), ...more(data.more_changes), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])];
+}
+
+function findingList() {
+  const order = ["error", "warning", "note"];
+  const findings = [...data.findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  const items = together(findings, (finding) => `${finding.severity} ${finding.code} ${finding.message}`).map((same) => {
+    const [{ severity, code, message, help }] = same;
+    const where = same.filter((finding) => finding.path).map((finding) => make("div", {}, reach(finding.path)));
+    const rest = where.splice(3);
+    return make("li", {}, make("b", { class: severity }, `${severity}[${code}] `), same.length > 1 ? `${same.length} × ` : "", message, ...help.map((text) => make("div", { class: "faint" }, "help: " + text)), ...where, ...(rest.length ? [make("details", {}, make("summary", {}, `${rest.length} more layers`), ...rest)] : []));
+  });
+  return [make("ul", {}, ...items), ...more(data.more_findings)];
+}
+
+function bar(weights) {
+  const parts = weights.map((weight) => make("i", { style: `flex:${Math.max(weight.bytes, 1)};background:${color(weight.element_type)}`, title: `${weight.element_type} ${size(weight.bytes)}` }));
+  return make("div", { class: "bar", role: "img", "aria-label": weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ") }, ...parts);
+}
+
+const SHOWN_PATHS = 3;
+function mapRow(row) {
+  const computed = Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+  const ways = row.paths.filter((path) => path.types.length > 1);
+  const notes = ways.slice(0, SHOWN_PATHS).map((path) => make("div", { class: "mono" }, `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`));
+  if (ways.length > SHOWN_PATHS) notes.push(make("div", { class: "faint" }, `and ${ways.length - SHOWN_PATHS} more ways of weights`));
+  for (const lossy of row.lossy) notes.push(make("div", { class: "warning" }, `${plural(lossy.count, "Convert")} ${lossy.from} → ${lossy.to}: ${lossy.loses.join(", ")}`));
+  if (row.marks) notes.push(make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`));
+  if (row.errors) notes.push(make("div", { class: "error" }, plural(row.errors, "error")));
+  if (row.warnings) notes.push(make("div", { class: "warning" }, plural(row.warnings, "warning")));
+  if (row.differs.length) notes.push(make("div", { class: "warning" }, "unlike its sisters: " + row.differs.join("; ")));
+  const stored = row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
+  const name = (row.path ? row.path + "/" : "") + row.name, node = row.at && find(row.at);
+  const title = node ? make("button", { class: "link", title: "Show its first layer", onclick: () => data.scenes[node.scene].parent === null ? go(node) : open(node.scene) }, name) : make("b", {}, name);
+  return make("li", { class: "row" + (row.differs.length ? " differs" : "") }, title, make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${plural(row.layers, "layer")}`), ...(row.weights.length ? [bar(row.weights), make("div", { class: "mono" }, "stored " + stored)] : []), ...(computed ? [make("div", { class: "faint mono" }, "computes " + computed)] : []), ...notes);
+}
+
+function mapList() {
+  const stored = new Map();
+  for (const weight of data.map.flatMap((row) => row.weights)) stored.set(weight.element_type, (stored.get(weight.element_type) ?? 0) + weight.bytes);
+  const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
+  const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
+  const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), bar(all)] : [make("p", { class: "faint" }, "No weights.")];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...head, make("ul", {}, ...data.map.map(mapRow))];
+}
+
+let sorted = "count";
+function convertList() {
+  const converts = data.scenes.flatMap((scene) => scene.nodes).filter((node) => node.convert);
+  const groups = together(converts, (node) => node.convert.join("\n")).map((nodes) => ({ types: `${nodes[0].convert[0]} → ${nodes[0].convert[1]}`, loses: nodes[0].convert[2], count: nodes.length, nodes }));
+  groups.sort((a, b) => sorted === "count" ? b.count - a.count : b[sorted].localeCompare(a[sorted]) * (sorted === "types" ? -1 : 1));
+  const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
+  const links = (nodes) => make("details", {}, make("summary", {}, grouped(nodes.length)), ...nodes.slice(0, 200).map((node) => make("div", {}, reach(node.path, node.path, last(node.path)))), ...(nodes.length > 200 ? [make("div", { class: "faint" }, `200 of ${nodes.length}`)] : []));
+  const rows = groups.map((group) => make("tr", {}, make("td", { class: "mono" }, group.types), make("td", {}, links(group.nodes)), make("td", { class: group.loses ? "warning" : "faint" }, group.loses || "nothing")));
+  return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts but those of weights, which the map shows.")];
+}
+
+const SHOWN_BOXES = 3000;
+function boxList() {
   const row = (node) => make("li", {}, make("button", { class: "link", onclick: () => go(node) }, `${node.op} ${node.name}`), " ", make("code", { class: "faint" }, cut(types(node), 60)));
-  const rows = scene.nodes.slice(0, 3000).map(row);
-  panel.replaceChildren(closing(panel), make("h2", {}, scene.title), make("div", { class: "faint" }, `${scene.nodes.length} boxes`), make("ol", {}, ...rows));
+  const count = scene.nodes.length, said = count > SHOWN_BOXES ? `${SHOWN_BOXES} of ${plural(count, "box")}`.replace("boxs", "boxes") : count === 1 ? "1 box" : `${count} boxes`;
+  return [make("h2", {}, scene.title), make("div", { class: "faint" }, said), make("ol", { id: "outline" }, ...scene.nodes.slice(0, SHOWN_BOXES).map(row))];
+}
+
+// The panel: what it shows, and a tab for each.
+const TABS = { map: ["Map", mapList], findings: ["Findings", findingList], changes: ["Changes", changeList], converts: ["Converts", convertList], outline: ["List", boxList] };
+let tab = "map";
+function side() {
+  const counts = { findings: data.findings.length + data.more_findings, changes: data.changes.length + data.more_changes };
+  const there = Object.keys(TABS).filter((key) => counts[key] !== 0 && (key !== "changes" || data.before));
+  if (!there.includes(tab)) tab = "map";
+  by("tabs").replaceChildren(...there.map((key) => make("button", { role: "tab", id: "tab-" + key, "aria-controls": "side", "aria-selected": String(key === tab), tabindex: key === tab ? 0 : -1, onclick: () => turn(key) }, TABS[key][0] + (counts[key] ? ` ${grouped(counts[key])}` : ""))));
+  by("side").setAttribute("aria-label", TABS[tab][0]);
+  by("side").replaceChildren(...TABS[tab][1]());
+}
+function turn(to) {
+  tab = to;
+  side();
+  by("tab-" + tab)?.focus();
+}
+by("tabs").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  const all = [...by("tabs").children], at = all.findIndex((button) => button.id === "tab-" + tab);
+  turn(all[(at + step + all.length) % all.length].id.slice(4));
+});
+function panel(shown) {
+  by("panel").hidden = !shown;
+  by("beside").setAttribute("aria-expanded", String(shown));
+  later();
 }
 
 function legend() {
-  const found = new Set(scene.nodes.flatMap((node) => node.outputs.map(([type]) => type)));
+  const weights = data.map.flatMap((row) => row.weights.map((weight) => weight.element_type));
+  const found = new Set([...scene.nodes.flatMap((node) => node.outputs.map(([type]) => type)), ...weights]);
   const items = [...found].sort().map((type) => make("span", {}, make("i", { style: `background:${color(type)}` }), type));
   if (scene.nodes.some((node) => node.convert && !node.convert[2])) items.push(make("span", {}, make("i", { class: "dash" }), "Convert"));
   if (scene.nodes.some((node) => node.convert?.[2])) items.push(make("span", {}, make("i", { class: "dash loses" }), "Convert that can lose values"));
-  if (data.before) items.push(make("span", { class: "sign added" }, "+"), make("span", {}, "added"), make("span", { class: "sign changed" }, "~"), make("span", {}, "changed"));
+  if (data.before) items.push(make("span", {}, make("span", { class: "sign added" }, "+"), "added"), make("span", {}, make("span", { class: "sign changed" }, "~"), "changed"), make("span", {}, make("i", { class: "gone" }), "removed"));
   by("legend").replaceChildren(...items);
   by("legend").hidden = !items.length;
 }
 
-// Search.
+// Search: boxes, and what is part of them.
+const SHOWN_HITS = 60;
+const entries = [];
+for (const node of places.values()) entries.push({ node, path: node.path, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${node.gone ? "removed" : ""}`.toLowerCase() });
+for (const [path, node] of holders) {
+  const text = node.inputs.find((input) => input.held?.includes(path)).text;
+  entries.push({ node, path, note: `in ${node.op} ${last(node.path)}`, text: `${path} constant ${text}`.toLowerCase() });
+}
 let hits = [], chosen = 0;
 function search() {
   const words = by("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (node) => `${node.path} ${node.op} ${types(node)} ${node.id ?? ""}`.toLowerCase();
-  hits = words.length ? [...places.values()].filter((node) => words.every((word) => text(node).includes(word))).slice(0, 60) : [];
+  const all = words.length ? entries.filter((entry) => words.every((word) => entry.text.includes(word))) : [];
+  // Names before what is only mentioned, and the name itself first.
+  const wanted = words.join(" "), rank = ({ path }) => [path, last(path)].map((name) => name.toLowerCase()).includes(wanted) ? 0 : path.toLowerCase().includes(wanted) ? 1 : 2;
+  all.sort((a, b) => rank(a) - rank(b));
+  hits = all.slice(0, SHOWN_HITS);
   chosen = 0;
   by("hits").hidden = !words.length;
-  const rows = hits.map((node, at) => make("li", { role: "option", "aria-selected": at === 0, onclick: () => jump(at) }, node.path, " ", make("small", {}, `${node.op} ${cut(types(node), 40)}`)));
-  by("hits").replaceChildren(...(rows.length ? rows : [make("li", { class: "faint" }, "nothing found")]));
+  by("search").setAttribute("aria-expanded", String(words.length > 0));
+  const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, hit.path, " ", make("small", {}, cut(hit.note, 60))));
+  if (all.length > hits.length) rows.push(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, `${hits.length} of ${grouped(all.length)}: add a word`));
+  by("hits").replaceChildren(...(rows.length ? rows : [make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, "nothing found")]));
 }
 function jump(at) {
-  if (hits[at]) go(hits[at]);
+  if (hits[at]) go(hits[at].node);
   by("hits").hidden = true;
+  by("search").setAttribute("aria-expanded", "false");
 }
 function choose(step) {
   const rows = by("hits").children;
@@ -408,25 +599,16 @@ canvas.addEventListener("keydown", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.target.tagName === "INPUT") return;
   const { clientWidth: width, clientHeight: height } = canvas;
-  const action = { "/": () => by("search").focus(), 0: fit, o: () => by("list").click(), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
+  const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
   if (action) { action(); event.preventDefault(); }
 });
-by("fit").addEventListener("click", fit);
-by("list").addEventListener("click", () => {
-  const panel = by("outline");
-  panel.hidden = !panel.hidden;
-  by("list").setAttribute("aria-expanded", String(!panel.hidden));
-  if (!panel.hidden) outline();
-});
-by("theme").addEventListener("click", () => document.documentElement.classList.toggle("dark"));
+by("fit").addEventListener("click", () => fit());
+by("beside").addEventListener("click", () => panel(by("panel").hidden));
+by("theme").addEventListener("click", () => { document.documentElement.classList.toggle("dark"); later(); });
 if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");
 window.addEventListener("resize", later);
 by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
 document.title = data.title + " · Typelift";
+if (data.before && data.changes.length) tab = "changes";
 side();
-// A link can name a layer: model.html#decoder/add_3
-function decoded(text) {
-  try { return decodeURIComponent(text); } catch { return text; }
-}
-const linked = places.get(decoded(location.hash.slice(1)));
-open(linked?.scene ?? 0, linked);
+restore();

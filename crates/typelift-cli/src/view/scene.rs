@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
+use typelift::map::Role;
 use typelift::ops::{self, LayerKind};
 use typelift::span::Lines;
 use typelift::{Graph, Layer, LayerId, Model};
@@ -19,6 +20,8 @@ const FAR: usize = 10;
 const NEAR: usize = 2;
 /// How many layers are many.
 const MANY: usize = 6;
+/// In a picture of more boxes, what computes shapes is part of what uses it.
+const MANY_BOXES: usize = 60;
 /// A constant with at most this many values shows them.
 const FEW_VALUES: u64 = 6;
 
@@ -34,7 +37,7 @@ pub(super) struct Scene {
 }
 
 /// A box.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Node {
     /// `None` for a block.
     pub(super) id: Option<LayerId>,
@@ -61,6 +64,15 @@ pub(super) struct Node {
     /// How many layers a block has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layers: Option<usize>,
+    /// The names of its tensors that are not its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tensors: Vec<String>,
+    /// How its largest weight is stored: `u4 → f16 → f32 · 30 KB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<String>,
+    /// Whether it is a layer that the model does not have any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) gone: bool,
 }
 
 /// What comes into a layer.
@@ -72,6 +84,22 @@ pub(super) struct Entry {
     /// Whether the picture has no arrow for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stub: bool,
+    /// The paths of the layers that compute a constant, which have no boxes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<String>,
+    /// The paths of the layers of whose shapes it is computed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    of: Vec<String>,
+}
+
+/// A layer that was removed.
+pub(super) struct Removed {
+    pub(super) path: String,
+    pub(super) operation: String,
+    /// The names of what it used.
+    pub(super) operands: Vec<String>,
+    /// The path of a layer that used what it made.
+    pub(super) user: String,
 }
 
 #[derive(Serialize)]
@@ -103,6 +131,7 @@ pub(super) struct Step {
 struct Source<'a> {
     model: &'a Model,
     lines: Lines,
+    removed: &'a [Removed],
 }
 
 /// A graph that is yet to be drawn.
@@ -115,9 +144,9 @@ struct Pending<'a> {
 }
 
 /// The pictures of a model, that of its graph first.
-pub(super) fn scenes(model: &Model, title: String) -> Vec<Scene> {
+pub(super) fn scenes(model: &Model, title: String, removed: &[Removed]) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
-    let source = Source { model, lines: Lines::new(model.source().clone()) };
+    let source = Source { model, lines: Lines::new(model.source().clone()), removed };
     let mut pending = vec![Pending { graph: model.graph(), title, prefix: String::new(), parent: None }];
     while let Some(next) = pending.pop() {
         let boxes = Boxes::new(&source, next.graph, &next.prefix);
@@ -159,7 +188,11 @@ struct Boxes {
 
 impl Boxes {
     fn new(source: &Source<'_>, graph: &Graph, prefix: &str) -> Self {
-        let folded = constants(graph);
+        let mut folded = constants(graph);
+        if graph.len() - folded.len() > MANY_BOXES {
+            let roles = typelift::map::roles(graph);
+            folded.extend(roles.into_iter().filter(|(_, role)| *role == Role::Shape).map(|(id, _)| id));
+        }
         let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new() };
         let mut numbers = HashMap::<LayerId, usize>::new();
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !folded.contains(&layer.id())).collect();
@@ -167,7 +200,7 @@ impl Boxes {
         for layer in shown {
             let at = boxes.nodes.len();
             let producers = graph.producers(layer.id());
-            let mut inputs = Vec::new();
+            let (mut inputs, mut weights) = (Vec::new(), Vec::new());
             for feed in producers.iter().flatten() {
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 match numbers.get(&feed.layer) {
@@ -175,16 +208,47 @@ impl Boxes {
                         let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
                         boxes.arrows.push(Edge { from, to: at, element_type, shape, input: inputs.len() });
                         let from = Some(format!("{prefix}{}", producer.name()));
-                        inputs.push(Entry { from, text: format!("{} {port}", producer.name()), stub: false });
+                        let text = format!("{} {port}", producer.name());
+                        inputs.push(Entry { from, text, stub: false, held: Vec::new(), of: Vec::new() });
                     }
                     None => {
-                        inputs.push(Entry { from: None, text: constant(source.model, producer, port), stub: false })
+                        let stored = Stored::new(graph, producer, &folded);
+                        let text = constant(source.model, producer, port, &stored);
+                        let path = |layer: &&Layer| format!("{prefix}{}", layer.name());
+                        let (held, of) =
+                            (stored.layers.iter().map(path).collect(), stored.shaped.iter().map(path).collect());
+                        weights.push(stored.weights());
+                        inputs.push(Entry { from: None, text, stub: false, held, of });
                     }
                 }
             }
-            boxes.nodes.push(node(source, graph, layer, prefix, inputs));
+            let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
+            boxes.nodes.push(node(source, graph, layer, prefix, inputs, largest.map(|(_, text)| text)));
         }
+        boxes.add_removed(source.removed, prefix);
         boxes
+    }
+
+    /// Boxes for layers that were removed, between what they used and what used them.
+    fn add_removed(&mut self, removed: &[Removed], prefix: &str) {
+        let places: HashMap<String, usize> =
+            self.nodes.iter().enumerate().map(|(at, node)| (node.path.clone(), at)).collect();
+        for gone in removed.iter().filter(|gone| gone.path.starts_with(prefix)) {
+            let producers = gone.operands.iter().filter_map(|name| places.get(&format!("{prefix}{name}")));
+            let producers: Vec<usize> = producers.copied().collect();
+            let user = places.get(&gone.user).copied();
+            if producers.is_empty() && user.is_none() {
+                continue;
+            }
+            let at = self.nodes.len();
+            let arrow = |(from, to)| Edge { from, to, element_type: "", shape: String::new(), input: usize::MAX };
+            let pairs = producers.into_iter().map(|from| (from, at)).chain(user.map(|to| (at, to)));
+            self.arrows.extend(pairs.map(arrow));
+            let name = short(&gone.path).to_owned();
+            let w = box_width(name.width().max(gone.operation.width() + 10));
+            let (op, path) = (gone.operation.clone(), gone.path.clone());
+            self.nodes.push(Node { op, name, path, w, h: HEIGHT, gone: true, ..Node::default() });
+        }
     }
 
     /// The scene, then one for each block in it.
@@ -221,8 +285,8 @@ impl Boxes {
                 parts[scene].1.push(Edge { from, to, ..arrow });
                 continue;
             }
-            if other > 0 {
-                parts[other].0[to].inputs[arrow.input].stub = true;
+            if let Some(input) = parts[other].0[to].inputs.get_mut(arrow.input).filter(|_| other > 0) {
+                input.stub = true;
             }
             let outer = |scene: usize, at: usize| if scene == 0 { at } else { own + scene - 1 };
             let (from, to) = (outer(scene, from), outer(other, to));
@@ -267,18 +331,100 @@ fn constants(graph: &Graph) -> HashSet<LayerId> {
     folded
 }
 
+/// The layers that compute a constant or a shape, and the way from the largest thing that they store.
+struct Stored<'a> {
+    layers: Vec<&'a Layer>,
+    way: Vec<&'a Layer>,
+    /// What has the shapes that it is computed of.
+    shaped: Vec<&'a Layer>,
+}
+
+impl<'a> Stored<'a> {
+    fn new(graph: &'a Graph, end: &'a Layer, folded: &HashSet<LayerId>) -> Self {
+        let (mut layers, mut shaped) = (vec![end], Vec::<&Layer>::new());
+        let mut used_by = HashMap::<LayerId, &Layer>::new();
+        let mut next = 0;
+        while let Some(&layer) = layers.get(next).filter(|_| next < MOST_STORED) {
+            next += 1;
+            for feed in graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.layer(feed.layer)) {
+                if feed.id() != end.id() && used_by.insert(feed.id(), layer).is_none() {
+                    let list = if folded.contains(&feed.id()) { &mut layers } else { &mut shaped };
+                    list.push(feed);
+                }
+            }
+        }
+        let constants = layers.iter().filter(|layer| ops::kind(layer) == LayerKind::Constant);
+        let largest = constants.rev().max_by_key(|layer| values(layer));
+        let way = std::iter::successors(largest.copied(), |layer| used_by.get(&layer.id()).copied()).collect();
+        Self { layers, way, shaped }
+    }
+
+    /// The numbers of a constant of few, if Converts alone are between it and what uses it.
+    fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
+        let (first, rest) = self.way.split_first()?;
+        let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
+        if is_plain && values(first) <= FEW_VALUES { first.numbers(model.weights()) } else { None }
+    }
+
+    /// The bytes of a weight, and how it is stored; `None` for a single number.
+    fn weights(&self) -> Option<(u64, String)> {
+        let first = self.way.first().filter(|layer| values(layer) > 1 && self.shaped.is_empty())?;
+        let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
+        let mut types: Vec<_> =
+            self.way.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type().name())).collect();
+        types.dedup();
+        Some((bytes, format!("{} · {}", types.join("→"), size(bytes))))
+    }
+}
+
+/// Limit on the layers that are listed of one constant.
+const MOST_STORED: usize = 64;
+
+fn values(layer: &Layer) -> u64 {
+    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
+}
+
+/// `30 KB`
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
 /// A constant as text, with its values where they are few.
-fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort) -> String {
-    let few = port.shape().element_count().is_some_and(|count| count <= FEW_VALUES);
-    let values = few.then(|| layer.numbers(model.weights())).flatten();
-    let values = values.map(|values| {
+fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, stored: &Stored<'_>) -> String {
+    let values = stored.numbers(model).map(|values| {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
         format!(" = {}", values.join(", "))
     });
-    format!("{} {port}{}", layer.name(), values.unwrap_or_default())
+    if !stored.shaped.is_empty() {
+        let count = crate::columns::count(stored.layers.len(), "layer");
+        return format!("{} {port} (shape arithmetic, {count})", layer.name());
+    }
+    let way = stored.weights().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
+    format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
 }
 
-fn node(source: &Source<'_>, graph: &Graph, layer: &Layer, prefix: &str, inputs: Vec<Entry>) -> Node {
+/// The height of a box, and of one with a line on its weights.
+const HEIGHT: f64 = 62.0;
+const HEIGHT_WITH_WEIGHTS: f64 = 78.0;
+
+/// The width of a box whose widest line has this many letters.
+fn box_width(letters: usize) -> f64 {
+    (letters as f64 * 7.6 + 30.0).clamp(96.0, 280.0)
+}
+
+fn node(
+    source: &Source<'_>,
+    graph: &Graph,
+    layer: &Layer,
+    prefix: &str,
+    inputs: Vec<Entry>,
+    weights: Option<String>,
+) -> Node {
     let outputs: Vec<_> =
         layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
     let convert =
@@ -287,23 +433,24 @@ fn node(source: &Source<'_>, graph: &Graph, layer: &Layer, prefix: &str, inputs:
         Some((from, to, lost)) => from.len() + to.len() + lost.len() + 5,
         None => outputs.first().map_or(0, |(ty, shape)| ty.len() + shape.chars().count()),
     };
-    let widest = types.max(layer.ty().chars().count() * 9 / 8 + 2).max(short(layer.name()).width());
+    let stored = weights.as_ref().map_or(0, |text| text.width());
+    let widest = types.max(stored).max(layer.ty().chars().count() * 9 / 8 + 2).max(short(layer.name()).width());
+    let names = layer.outputs().iter().flat_map(|port| port.names());
     Node {
         id: Some(layer.id()),
         name: layer.name().to_owned(),
         path: format!("{prefix}{}", layer.name()),
         op: layer.ty().to_owned(),
         line: layer.span().map(|span| source.lines.line_column(span.start).0),
-        x: 0.0,
-        y: 0.0,
-        w: (widest as f64 * 7.2 + 28.0).clamp(96.0, 260.0),
-        h: 58.0,
+        w: box_width(widest),
+        h: if weights.is_some() { HEIGHT_WITH_WEIGHTS } else { HEIGHT },
         outputs,
         inputs,
         attributes: layer.attributes().iter().map(|a| (a.name().to_owned(), brief(a.value()).into_owned())).collect(),
         convert,
-        opens: Vec::new(),
-        layers: None,
+        tensors: names.filter(|name| name != layer.name()).collect(),
+        weights,
+        ..Node::default()
     }
 }
 
@@ -323,21 +470,14 @@ fn short(name: &str) -> &str {
 
 pub(super) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
     Node {
-        id: None,
         name: name.to_owned(),
         path: name.to_owned(),
         op: "block".to_owned(),
-        line: None,
-        x: 0.0,
-        y: 0.0,
-        w: (name.width() as f64 * 7.2 + 40.0).clamp(140.0, 280.0),
-        h: 66.0,
-        outputs: Vec::new(),
-        inputs: Vec::new(),
-        attributes: Vec::new(),
-        convert: None,
+        w: (name.width() as f64 * 7.6 + 40.0).clamp(140.0, 300.0),
+        h: 70.0,
         opens: vec![scene],
         layers: Some(layers),
+        ..Node::default()
     }
 }
 
@@ -355,9 +495,15 @@ pub(super) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>,
             (nodes[edge.from].path.clone(), format!("{} {}{}", nodes[edge.from].name, edge.element_type, edge.shape));
         // A block has no inputs of its own.
         if nodes[edge.to].layers.is_some() {
-            nodes[edge.to].inputs.push(Entry { from: Some(source), text, stub: true });
-        } else {
-            nodes[edge.to].inputs[edge.input].stub = true;
+            nodes[edge.to].inputs.push(Entry {
+                from: Some(source),
+                text,
+                stub: true,
+                held: Vec::new(),
+                of: Vec::new(),
+            });
+        } else if let Some(input) = nodes[edge.to].inputs.get_mut(edge.input) {
+            input.stub = true;
         }
     }
     // Tensors of one kind between two layers are one arrow.
