@@ -65,6 +65,15 @@ impl Stored {
         Some(audit)
     }
 
+    /// The first value for which `is` holds; `None` as well where bytes are missing before it.
+    pub(crate) fn find(&self, weights: &Weights, is: impl Fn(f64) -> bool) -> Option<f64> {
+        (0..self.count).step_by(CHUNK as usize).find_map(|start| {
+            let (at, length, count) = self.chunk(start)?;
+            let decode = |bytes: &[u8]| Array::decode(self.element_type, smallvec![count], bytes);
+            weights.with(at, length, decode)??.to_floats().iter().copied().find(|&value| is(value))
+        })
+    }
+
     /// Where a chunk that begins with this value is, how many bytes it has, and how many values.
     fn chunk(&self, start: u64) -> Option<(u64, usize, usize)> {
         let count = CHUNK.min(self.count.checked_sub(start)?);

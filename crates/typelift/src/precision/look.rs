@@ -4,11 +4,12 @@ use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::ElementType;
 
 use crate::graph::{Graph, IrVersion, Layer, LayerId, Model};
+use crate::kernel::Stored;
 use crate::ops::{self, LayerKind, Spread};
 use crate::weights::Weights;
 
-/// Constants of more values are not looked through.
-const MOST_VALUES: u64 = 1 << 24;
+/// Constants of more values are neither an epsilon nor an exponent.
+const MOST_VALUES: u64 = 1 << 16;
 
 /// A graph, with what its constants hold.
 pub(super) struct Look<'a> {
@@ -54,12 +55,22 @@ impl<'a> Look<'a> {
         self.graph.producer(id.input(input)).map(|output| output.layer)
     }
 
-    /// The values of a constant, or of one that a Convert converts; `None` for other layers, and for very many values.
+    /// The values of a constant, or of one that a Convert converts; `None` for other layers, and for many values.
     pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
-        let layer = self.layer(id)?;
-        let constant = if ops::kind(layer) == LayerKind::Convert { self.layer(self.source(id, 0)?)? } else { layer };
+        let constant = self.values_of(id)?;
         let count = constant.outputs().first()?.shape().element_count()?;
         if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
+    }
+
+    /// The first such value of a constant, or of one that a Convert converts.
+    pub(super) fn value(&self, id: LayerId, is: impl Fn(f64) -> bool) -> Option<f64> {
+        let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
+        Stored::of(constant)?.find(self.weights, is)
+    }
+
+    fn values_of(&self, id: LayerId) -> Option<&'a Layer> {
+        let layer = self.layer(id)?;
+        if ops::kind(layer) == LayerKind::Convert { self.layer(self.source(id, 0)?) } else { Some(layer) }
     }
 }
 

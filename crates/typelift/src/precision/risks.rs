@@ -279,26 +279,28 @@ impl Search<'_> {
 
     /// Sums of two tensors that both have numbers beyond half of what f16 has.
     fn masks(&mut self) {
+        const HALF: f64 = 32752.0;
         let look = &self.look;
-        let half = 32752.0;
-        let mut masks = HashSet::<LayerId>::default();
-        let mut sums = Vec::new();
+        let passes = |id: LayerId| {
+            look.spreads(id, Spread::Quantized)
+                || look.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"])
+        };
+        // What never comes to a sum, such as weights, is not read.
+        let mut summed = HashSet::<LayerId>::default();
+        for &id in look.order.iter().rev().filter(|&&id| passes(id)) {
+            if look.is_of(id, &["Add"]) || summed.contains(&id) {
+                summed.extend(look.float_sources(id));
+            }
+        }
+        let (mut masks, mut sums) = (HashSet::<LayerId>::default(), Vec::new());
         for &id in &look.order {
-            let Some(layer) = look.layer(id).filter(|layer| is_float(layer, 0)) else { continue };
-            if ops::is_constant(layer) {
-                if look.constant(id).is_some_and(|values| values.iter().any(|&value| value < -half)) {
-                    masks.insert(id);
-                }
-                continue;
-            }
-            let passes = look.spreads(id, Spread::Quantized)
-                || look.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"]);
-            let masked: Vec<_> = look.float_sources(id).filter(|source| masks.contains(source)).collect();
-            if passes && !masked.is_empty() {
-                masks.insert(id);
-            }
-            if look.is_of(id, &["Add"]) && masked.len() == 2 {
+            let masked = look.float_sources(id).filter(|source| masks.contains(source)).count();
+            if masked == 2 && look.is_of(id, &["Add"]) {
                 sums.push(id);
+            }
+            let is_large = || summed.contains(&id) && look.value(id, |value| value < -HALF).is_some();
+            if masked > 0 && passes(id) || look.layer(id).is_some_and(ops::is_constant) && is_large() {
+                masks.insert(id);
             }
         }
         for id in sums {
@@ -346,8 +348,7 @@ impl Search<'_> {
             let Some(layer) = look.layer(source).filter(|_| seen.insert(source)) else { continue };
             let feeds: Vec<_> = look.float_sources(source).collect();
             if ops::is_constant(layer) {
-                let lost = |value: &f64| value.fract() == 0.0 && array::round(self.to, *value) != *value;
-                let lost = look.constant(source).and_then(|values| values.into_iter().find(lost));
+                let lost = look.value(source, |value| value.fract() == 0.0 && array::round(self.to, value) != value);
                 origin = origin.or_else(|| lost.map(|lost| format!("`{}` holds {lost}", layer.name())));
             } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
                 let is_small = look.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
@@ -387,8 +388,7 @@ impl Search<'_> {
         let layer = self.look.layer(id).filter(|layer| layer.outputs().first().is_some_and(is_long))?;
         let is_beyond = |value: &i64| i32::try_from(*value).is_err() && ![i64::MIN, i64::MAX].contains(value);
         if ops::is_constant(layer) {
-            let values = self.look.constant(id)?;
-            return values.into_iter().map(|value| value as i64).find(is_beyond);
+            return self.look.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);
         }
         let bounds = self.probe.bounds(self.look.graph, tensor).filter(|bounds| bounds.is_exact())?;
         bounds.lower.to_integers().iter().copied().find(is_beyond)
