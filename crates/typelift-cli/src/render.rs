@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
@@ -176,7 +177,8 @@ fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_column(label.span.start).0);
     let text = line.text(lines.source()).trim_start();
-    text.len() <= WHOLE_LINE
+    let room = COLUMNS.get().copied().unwrap_or(DEFAULT_TERM_WIDTH).saturating_sub(BEFORE_TEXT);
+    text.width() <= room
         && text.starts_with("<layer ")
         && text.contains(&format!(" id=\"{}\"", layer.id))
         && text.contains(&format!(" name=\"{}\"", layer.name))

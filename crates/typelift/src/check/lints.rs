@@ -159,6 +159,7 @@ impl<'a> Check<'a> {
         self.check_purposes(layer, body);
         self.check_slices(layer, body, inputs);
         self.check_fed_parameters(layer, body);
+        self.check_ends(layer, body);
         self.check_condition_inside(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
         let known = |purpose: Option<&str>| purpose.is_none_or(|purpose| PURPOSES.contains(&purpose));
@@ -185,7 +186,8 @@ impl<'a> Check<'a> {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
             let message = format!("`{purpose}` is not a purpose: OpenVINO ignores it");
             let place = layer.span().unwrap_or_default();
-            let span = xml::locate_joint(self.source, place, entry.internal_layer_id).unwrap_or(place);
+            let is_it = |name: &str, value: &str| name == "purpose" && value == purpose;
+            let span = xml::locate_joint_with(self.source, place, is_it).unwrap_or(place);
             let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "in this entry");
             let meant =
                 PURPOSES.iter().max_by_key(|known| known.bytes().zip(purpose.bytes()).filter(|(a, b)| a == b).count());

@@ -182,6 +182,7 @@ impl<'a> Check<'a> {
         self.find_duplicate_layer_names(graph);
         self.find_duplicate_tensor_names(graph);
         self.find_unreachable_layers(graph);
+        self.find_bare_brackets(graph);
         let unknown = if known { self.find_stale_ports(graph) } else { FxHashSet::default() };
         let requirements = Requirements::new(graph);
         for layer in graph.unordered() {
@@ -276,6 +277,17 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Names with a `<` that is written as it is.
+    fn find_bare_brackets(&mut self, graph: &Graph) {
+        let with = graph.unordered().filter(|layer| layer.name().contains('<'));
+        let all: Vec<_> = with.map(|layer| (layer, self.locate(layer, "layer", "name"))).collect();
+        for (layer, span) in all.into_iter().filter(|(_, span)| span.text(self.source).contains('<')).take(PLACES) {
+            let lint =
+                self.lint(Code::BareAmpersand, layer, "a bare `<` is not XML: OpenVINO keeps it as text".to_owned());
+            self.diagnostics.push(lint.at(span, "other programs refuse the file for it").help("write `&lt;` for each"));
+        }
+    }
+
     /// References to what is not an entity of XML, and `&` by itself.
     fn find_bare_ampersands(&mut self, model: &Model) {
         let text = self.source;
@@ -351,8 +363,13 @@ impl<'a> Check<'a> {
             let about = About::Unknown { attribute: name.to_owned(), meant: meant.map(str::to_owned) };
             let lint = self.lint(Code::UnknownAttribute, layer, message).about(about);
             let lint = lint.at(self.locate(layer, "data", name), "ignored");
+            let revisions = ops::all().filter(|it| it.name() == operation.name() && it.attribute(name).is_some());
+            let opset = revisions.filter_map(|it| it.opsets().min()).min();
             let help = match (meant, known.is_empty()) {
                 (Some(meant), _) => format!("write `{meant}` if that is meant"),
+                (None, _) if let Some(opset) = opset => {
+                    format!("remove it, or write version=\"opset{opset}\", where `{}` has it", layer.ty())
+                }
                 (None, true) => "it has no attributes at all: remove it".to_owned(),
                 (None, false) => format!("remove it; the attributes of `{}` are {}", layer.ty(), known.join(", ")),
             };

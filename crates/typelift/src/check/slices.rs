@@ -136,6 +136,47 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Looks for outputs of a port map that are no port of the layer, and back edges that end at no Parameter.
+    pub(super) fn check_ends(&mut self, layer: &'a Layer, body: &'a Body) {
+        let outputs =
+            || body.port_map().iter().filter(|it| it.direction == Direction::Output && it.external_port_id >= 0);
+        let has_port = |id: i64| layer.outputs().iter().any(|port| u64::try_from(id) == Ok(port.id()));
+        for entry in outputs().filter(|entry| !has_port(entry.external_port_id)) {
+            let is_free = |id: &u64| outputs().all(|it| u64::try_from(it.external_port_id) != Ok(*id));
+            let free: Vec<_> = layer.outputs().iter().map(OutputPort::id).filter(is_free).collect();
+            let id = entry.external_port_id;
+            let message =
+                format!("the port map of `{}` names output port {id}, which the layer does not have", layer.name());
+            let help = match free[..] {
+                [only] => format!("write external_port_id=\"{only}\""),
+                _ => "name an output port of the layer".to_owned(),
+            };
+            let label = "OpenVINO goes by the order of the outputs";
+            self.port_map_lint(layer, entry.internal_layer_id, message, label, help);
+        }
+        let graph = body.graph();
+        for (at, edge) in body.back_edges().iter().enumerate() {
+            let end = graph.layer(edge.to).filter(|layer| ops::kind(layer) != LayerKind::Parameter);
+            let Some(end) = end else { continue };
+            let message = format!("a back edge ends at {} {} `{}`, not at a Parameter", end.ty(), end.id(), end.name());
+            let value = graph.producer(edge.from.input(0)).and_then(|tensor| graph.output(tensor));
+            let takes = |it: &&Layer| {
+                let output = it.outputs().first().zip(value);
+                output.is_some_and(|(given, value)| given.tensor_type() == value.tensor_type())
+                    && ops::kind(it) == LayerKind::Parameter
+                    && body.back_edges().iter().all(|edge| edge.to != it.id())
+            };
+            let meant: Vec<_> = graph.layers().filter(takes).map(|it| it.id().to_string()).collect();
+            let help = match &meant[..] {
+                [] => "point `to-layer` at the Parameter that has the value in the next iteration".to_owned(),
+                meant => format!("write to-layer=\"{}\"", meant.join("\" or \"")),
+            };
+            let span = xml::locate_back_edge(self.source, layer.span().unwrap_or_default(), at);
+            let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "OpenVINO drops it silently");
+            self.diagnostics.push(lint.help(help));
+        }
+    }
+
     fn port_map_lint(&mut self, layer: &Layer, inner: LayerId, message: String, label: &str, help: String) {
         let place = layer.span().unwrap_or_default();
         let span = xml::locate_joint(self.source, place, inner).unwrap_or_else(|| self.locate(layer, "layer", "name"));

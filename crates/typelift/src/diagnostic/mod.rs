@@ -164,7 +164,7 @@ codes! {
     UnreferencedWeights "unreferenced-weights" Warning;
     /// The model has constants and no weights file.
     MissingWeights "missing-weights" Warning;
-    /// A `&` that does not begin an entity of XML is kept as text.
+    /// A `&` that does not begin an entity of XML, or a `<` in a name, is kept as text.
     BareAmpersand "bare-ampersand" Warning;
     /// Legacy metadata beside `rt_info` is dropped.
     IgnoredMetadata "ignored-metadata" Warning;

@@ -85,8 +85,8 @@ impl Walk<'_> {
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         let mut reported = 0;
-        // Each round leaves at least one part of one input open, and all of them at the end.
-        for _ in 0..2 * inputs.len() + 2 {
+        // Each round leaves at least the dims, the rank or the type of one input open, and all of them at the end.
+        for _ in 0..3 * inputs.len() + 2 {
             let fault = faults.last()?;
             if !leave_open(fault, &mut inputs) && !leave_all_open(&mut inputs) {
                 return None;
@@ -99,9 +99,7 @@ impl Walk<'_> {
                 Ok(outputs) => return Some(outputs),
                 Err(next) => next,
             };
-            if faults.iter().any(|known| is_echo(known, &next)) {
-                leave_all_open(&mut inputs);
-            } else {
+            if !faults.iter().any(|known| is_echo(known, &next)) {
                 let next = self.report_with_remedy(subject, &inputs, next);
                 reported = self.scope.diagnostics.len() - found;
                 faults.push(next);
@@ -140,13 +138,17 @@ impl Walk<'_> {
     }
 }
 
-/// Leaves open what a fault is about; `false` where it is about no input, or that is open already.
+/// Leaves open what a fault is about, of a shape its dims first and then its rank; `false` where it is about no input, or that is
+/// open already.
 fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
     let part = Part::of(fault);
     let mut changed = false;
     for &input in &fault.inputs {
         if let Some(port) = inputs.get_mut(input).filter(|port| !part.is_unknown(port)) {
-            part.forget(port);
+            match port.shape.rank().map(Shape::of_rank) {
+                Some(open) if part == Part::Shapes && open != port.shape => port.shape = open,
+                _ => part.forget(port),
+            }
             changed = true;
         }
     }

@@ -63,6 +63,16 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The dims that a constant of this many bytes has, where one of them is negative.
+fn meant(dims: &[i64], element_type: ElementType, size: u64) -> Option<String> {
+    let known = Shape::fixed(dims.iter().copied().filter(|&dim| dim >= 0));
+    let (known, bits) = (known.element_count()?, u64::from(element_type.bits()));
+    let rest = (size.checked_mul(8)?).checked_div(known.checked_mul(bits)?)?;
+    let is_whole = known * bits * rest == size * 8 && dims.iter().filter(|&&dim| dim < 0).count() == 1;
+    let dims = dims.iter().map(|&dim| if dim < 0 { rest.to_string() } else { dim.to_string() });
+    is_whole.then(|| dims.collect::<Vec<_>>().join(","))
+}
+
 fn constant(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("element_type")?;
     let dims = cx.ints("shape")?;
@@ -85,7 +95,11 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     let (offset, size) = (byte_count(cx, "offset")?, byte_count(cx, "size")?);
     if dims.iter().any(|&dim| dim < 0) {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
-        return Err(Fault { attribute: Some("shape"), ..fault });
+        let fault = Fault { attribute: Some("shape"), ..fault };
+        return Err(match meant(&dims, element_type, size) {
+            Some(dims) => fault.help(format!("write shape=\"{dims}\": that is as many bytes as its `size` says")),
+            None => fault.help("write the length of each axis"),
+        });
     }
     check_size(cx, (element_type, &shape), needed, size)?;
     check_bytes(cx, element_type, offset, size)?;

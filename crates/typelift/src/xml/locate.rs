@@ -134,22 +134,25 @@ pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Spa
 /// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
 #[cold]
 pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
+    let names = ["internal_layer_id", "from-layer", "to-layer"];
+    locate_joint_with(source, span, |name, value| names.contains(&name) && value.trim().parse() == Ok(id.0))
+}
+
+/// The entry of a port map, or the back edge, of the layer at `span` with such an attribute.
+#[cold]
+pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
     let mut tokens = Tokens::new(source, span);
     let layer = tokens.child(None).ok()??;
     while let Ok(Some(child)) = tokens.child(Some(&layer)) {
-        let joins = child.name().contains("port_map") || child.name() == "back_edges";
-        while let Some(entry) = tokens.child(Some(&child)).ok()?.filter(|_| joins) {
-            let mut names = Tokens::attributes(&entry).flatten();
-            let is_it = |(name, value): (&str, &str)| {
-                ["internal_layer_id", "from-layer", "to-layer"].contains(&name) && value.trim().parse() == Ok(id.0)
-            };
-            if names.any(is_it) {
+        if !child.name().contains("port_map") && child.name() != "back_edges" {
+            tokens.skip(&child).ok()?;
+            continue;
+        }
+        while let Some(entry) = tokens.child(Some(&child)).ok()? {
+            if Tokens::attributes(&entry).flatten().any(|(name, value)| is_it(name, value)) {
                 return Some(entry.tag_span);
             }
             tokens.skip(&entry).ok()?;
-        }
-        if !joins {
-            tokens.skip(&child).ok()?;
         }
     }
     None

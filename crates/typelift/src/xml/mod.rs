@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::thread;
 
 pub(crate) use locate::{
-    Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_port, matches_dims, means, tags,
+    Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_joint_with, locate_port, matches_dims,
+    means, tags,
 };
 pub(crate) use metadata::{Entry, entries, value_at, value_of, with_entry, with_missing, with_value};
 pub(crate) use read::metadata_attribute;

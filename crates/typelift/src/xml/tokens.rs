@@ -449,7 +449,7 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
         ),
         Some(AttrError::ExpectedEq(_)) => (
             format!("an attribute of <{name}> has no value, or one before it has lost a quote"),
-            "write each attribute as name=\"value\"".to_owned(),
+            "write each attribute as name=\"value\", and a quote inside of a value as &quot;".to_owned(),
         ),
         Some(error) => (error.to_string(), "correct this tag".to_owned()),
         None => (

@@ -379,7 +379,8 @@ impl<'a> Read<'a> {
                 let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
                 let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is not a dimension"));
                 let span = self.tokens.span_since(element);
-                self.report(refusal.at(span, "a dimension is a length, or -1 where it is not fixed"));
+                let refusal = refusal.at(span, "a dimension is a length, or -1 where it is not fixed");
+                self.report(refusal.help("write the length, or -1 in a port (`?` in an attribute) for any length"));
                 Ok(Dim::ANY)
             }
         }
