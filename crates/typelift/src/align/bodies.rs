@@ -1,5 +1,8 @@
 //! Types that must agree across the border of a body: what comes in, and what Results give.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use smallvec::SmallVec;
 use typelift_promote::{Category, ElementType, Operand, PromotedAs, RuleSet};
 
@@ -13,8 +16,7 @@ use crate::ops::{Fault, Subject};
 impl Aligner {
     /// The type that a Parameter of a body got instead of its own.
     pub(super) fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
-        let is_it = |retyped: &&Retyped| retyped.parameter == parameter && retyped.body == *body;
-        self.retyped.iter().rev().find(is_it).map(|retyped| retyped.types[1])
+        self.retyped.get(&(body.clone(), parameter)).map(|retyped| retyped.types[1])
     }
 
     /// Whether anything was repaired in the bodies of a layer, and whether OpenVINO asks for that.
@@ -38,7 +40,7 @@ impl Aligner {
         bodies: &[Body],
     ) -> Result<bool, Fault> {
         let layer = subject.layer;
-        let place = &self.scope.place;
+        let place = self.scope.place.clone();
         let mut alignment = Alignment::default();
         let mut differ = false;
         let mut entered = Vec::new();
@@ -62,12 +64,25 @@ impl Aligner {
             }
         }
         if differ {
-            self.alone.retain(|body, _| !body.is_inside(place, layer.id()));
-            self.bodies.retain(|body, _| !body.is_inside(place, layer.id()));
-            self.retyped.extend(entered);
+            forget_inside(&mut self.alone, &place, layer.id());
+            forget_inside(&mut self.bodies, &place, layer.id());
+            entered.into_iter().for_each(|retyped| self.retype(retyped));
             self.scope.alignments.insert(layer.id(), alignment);
         }
         Ok(differ)
+    }
+
+    /// Gives a Parameter another type, perhaps not for the first time.
+    fn retype(&mut self, retyped: Retyped) {
+        self.retypings += 1;
+        match self.retyped.entry((retyped.body.clone(), retyped.parameter)) {
+            Entry::Vacant(entry) => drop(entry.insert(retyped)),
+            Entry::Occupied(mut entry) => {
+                let first = entry.get_mut();
+                first.types[1] = retyped.types[1];
+                first.reason += &format!("; {}", retyped.reason);
+            }
+        }
     }
 
     /// Gives the Results of two bodies of a layer the common type of what they take, and returns that type; `None` if
@@ -161,4 +176,13 @@ fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType
         }
     }
     found
+}
+
+/// Forgets what is wanted in the bodies of a layer of the graph at `place`, at any depth: they follow one another.
+fn forget_inside(wanted: &mut BTreeMap<Place, Alignments>, place: &Place, layer: LayerId) {
+    let from_first = wanted.range(place.body(layer, 0)..).map(|(body, _)| body);
+    let inside: Vec<Place> = from_first.take_while(|body| body.is_inside(place, layer)).cloned().collect();
+    for body in &inside {
+        wanted.remove(body);
+    }
 }

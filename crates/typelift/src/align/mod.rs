@@ -6,7 +6,6 @@ pub(crate) mod declared;
 mod group;
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use typelift_promote::{ElementType, PromotedAs, RuleSet};
 
@@ -58,8 +57,9 @@ struct Aligner {
     alone: BTreeMap<Place, Alignments>,
     /// What was wanted in each body when it was last inferred.
     bodies: BTreeMap<Place, Alignments>,
-    /// The Parameters of bodies that got another type.
-    retyped: Vec<Retyped>,
+    /// The Parameters of bodies that got another type, and how often one did.
+    retyped: BTreeMap<(Place, LayerId), Retyped>,
+    retypings: usize,
     /// Whether a body is given other types than it declares, and both must be valid.
     leaves_parameters: bool,
 }
@@ -137,7 +137,7 @@ impl Retyper for Aligner {
     }
 
     fn retyped_parameters(&self) -> usize {
-        self.retyped.len()
+        self.retypings
     }
 
     fn tie_parameters(
@@ -175,7 +175,8 @@ impl Aligner {
             outer: Vec::new(),
             alone: BTreeMap::new(),
             bodies: BTreeMap::new(),
-            retyped: Vec::new(),
+            retyped: BTreeMap::new(),
+            retypings: 0,
             leaves_parameters: false,
         }
     }
@@ -188,18 +189,7 @@ impl Aligner {
             alignments.entry(place).or_default().extend(more);
         }
         alignments.insert(self.scope.place, self.scope.alignments);
-        let mut retyped = BTreeMap::<_, Retyped>::new();
-        for next in self.retyped {
-            match retyped.entry((next.body.clone(), next.parameter)) {
-                Entry::Vacant(entry) => drop(entry.insert(next)),
-                Entry::Occupied(mut entry) => {
-                    let first = entry.get_mut();
-                    first.types[1] = next.types[1];
-                    first.reason += &format!("; {}", next.reason);
-                }
-            }
-        }
-        let retyped = retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
+        let retyped = self.retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
         Wanted { alignments, retyped: retyped.collect(), is_outdated }
     }
 

@@ -388,8 +388,8 @@ impl<'a> Causes<'a> {
 
     /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
     fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
-        let mut explained = HashSet::new();
-        let mut meant = HashSet::new();
+        let (mut explained, mut meant) = (HashSet::new(), HashSet::new());
+        let mut unused = HashMap::new();
         for it in found.iter_mut() {
             let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
                 || is_about_port(it, Direction::Input)
@@ -403,7 +403,8 @@ impl<'a> Causes<'a> {
                 it.help = vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".into()];
                 continue;
             }
-            let Some(wrong) = self.wrong_input(graph, layer) else { continue };
+            let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
+            let Some(wrong) = self.wrong_input(graph, layer, unused) else { continue };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
                 meant.insert((reference.place.clone(), producer.id()));
             }
@@ -421,7 +422,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The input of a layer whose edge starts elsewhere than its port says, or that has none.
-    fn wrong_input(&self, graph: &'a Graph, layer: &Layer) -> Option<Wrong<'a>> {
+    fn wrong_input(&self, graph: &'a Graph, layer: &Layer, unused: &Unused<'a>) -> Option<Wrong<'a>> {
         let feeds = graph.feeds(layer.id());
         let declared: Vec<_> =
             layer.inputs().iter().map(|port| Declared::read(self.source, port.declared, port.content)).collect();
@@ -445,27 +446,32 @@ impl<'a> Causes<'a> {
         }
         let missing = (0..declared.len()).find(|&at| feeds.get(at).copied().flatten().is_none());
         let at = missing.or(wrong.first().copied())?;
-        let (producer, port) = self.unused(graph, layer.id(), &declared[at])?;
+        let mut fitting = unused.get(&declared[at])?.iter().filter(|(producer, _)| producer.id() != layer.id());
+        let &(producer, port) = fitting.next().filter(|_| fitting.next().is_none())?;
         Some(match missing {
             Some(input) => Wrong::Missing { input, producer, port },
             None => Wrong::Source { input: at, producer, port, edge: edge(at)? },
         })
     }
 
-    /// The only tensor of a graph that is what a port declares and that nothing uses.
-    fn unused(&self, graph: &'a Graph, user: LayerId, declared: &Declared) -> Option<(&'a Layer, &'a OutputPort)> {
-        declared.element_type?;
-        let others = graph.unordered().filter(|layer| layer.id() != user);
-        let tensors =
-            others.flat_map(|layer| layer.outputs().iter().enumerate().map(move |(at, port)| (at, layer, port)));
-        let mut fitting = tensors.filter(|(at, layer, port)| {
-            let same = Declared::read(self.source, port.declared, port.content) == *declared;
-            same && declared.fits(port) && graph.consumers(layer.id().output(*at)).next().is_none()
-        });
-        let (_, layer, port) = fitting.next()?;
-        fitting.next().is_none().then_some((layer, port))
+    /// The tensors of a graph that nothing uses and that are what their ports declare.
+    fn unused(&self, graph: &'a Graph) -> Unused<'a> {
+        let mut unused = Unused::default();
+        for layer in graph.unordered() {
+            for (at, port) in layer.outputs().iter().enumerate() {
+                let declared = Declared::read(self.source, port.declared, port.content);
+                let is_sure = declared.element_type.is_some() && declared.fits(port);
+                if is_sure && graph.consumers(layer.id().output(at)).next().is_none() {
+                    unused.entry(declared).or_default().push((layer, port));
+                }
+            }
+        }
+        unused
     }
 }
+
+/// Tensors that nothing uses, by what their ports declare.
+type Unused<'a> = HashMap<Declared, Vec<(&'a Layer, &'a OutputPort)>>;
 
 /// What is wrong about an input of a layer, going by what its port declares.
 enum Wrong<'a> {

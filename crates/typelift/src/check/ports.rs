@@ -25,7 +25,7 @@ enum Soundness {
 }
 
 /// What a port says of its tensor; a type that is not said is `None`.
-#[derive(PartialEq)]
+#[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Declared {
     pub(crate) element_type: Option<ElementType>,
     pub(crate) dims: SmallVec<[i64; 6]>,
