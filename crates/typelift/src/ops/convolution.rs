@@ -206,7 +206,8 @@ fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Opti
     for name in ["strides", "dilations", "pads_begin", "pads_end"] {
         let length = cx.ints(name)?.len();
         if length > 0 {
-            return Ok(Some(length));
+            // No tensor has more, and each takes a number in every list.
+            return Ok(Some(length).filter(|&length| length <= Shape::MAX_RANK));
         }
     }
     Ok(None)
