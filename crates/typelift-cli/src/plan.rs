@@ -8,8 +8,8 @@ use typelift::diagnostic::LayerRef;
 use typelift::graph::Place;
 use typelift::passes::{Action, Change};
 use typelift::precision;
+use typelift::retarget::Retargeted;
 use typelift::rewrite::Site;
-use typelift::target::Retargeted;
 use typelift::{Diagnostic, IrVersion, LayerId, Model};
 use unicode_width::UnicodeWidthStr;
 

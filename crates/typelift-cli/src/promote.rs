@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
-use crate::terminal::Terminal;
+use crate::terminal::{Format, Terminal};
 use crate::texts;
 
 /// Print the common type of operands
@@ -53,8 +53,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["rules", "explain", "table"])]
     compare: bool,
     /// Output format
-    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
-    format: String,
+    #[arg(long, default_value = "text")]
+    format: Format,
     #[command(flatten)]
     settings: Settings,
 }
@@ -278,7 +278,7 @@ struct Record<'a> {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    terminal.answers_in_json = args.format == "json";
+    terminal.answers_in_json = args.format == Format::Json;
     let rules = args.rule_set()?;
     let operands: Vec<_> = args.operands.iter().map(String::as_str).collect();
     match operands.as_slice() {
@@ -316,7 +316,7 @@ pub(crate) fn json(
         explain: true,
         table: false,
         compare: false,
-        format: "json".to_owned(),
+        format: Format::Json,
         settings: Settings(named.collect::<Result<_, _>>()?),
     };
     let rules = args.rule_set()?;
@@ -384,7 +384,7 @@ fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
 /// Prints the type alone, and on demand how it came to be.
 fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
     let question = args.question(rules, texts)?;
-    if args.format == "json" {
+    if args.format == Format::Json {
         let record = args.record(rules, texts, &question);
         terminal.print(&crate::terminal::json(&record)?)?;
         return Ok(if record.code.is_some() { Status::Faulty } else { Status::Done });
@@ -440,7 +440,7 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
     let (mut lines, mut bytes) = (Vec::new(), 0);
     for line in texts::lines(std::io::stdin().lock()) {
         let line = line?;
-        if args.format == "json" {
+        if args.format == Format::Json {
             bytes += line.len();
             if bytes > MOST_AT_ONCE {
                 let failure = Failure::new(format!("standard input has over {} MB", MOST_AT_ONCE >> 20));
@@ -463,7 +463,7 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
         };
         terminal.print(&(text + "\n"))?;
     }
-    if args.format == "json" {
+    if args.format == Format::Json {
         let questions = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let asked = questions.filter(|words| words.first().is_some_and(|word| !word.starts_with('#')));
         let records: Vec<_> = asked
@@ -533,7 +533,7 @@ struct Row<'a> {
 }
 
 fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> Result<Status, Failure> {
-    if args.format == "json" {
+    if args.format == Format::Json {
         return terminal.print_json(&matrices.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
     let text = |matrix: &Matrix| {
@@ -608,7 +608,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     };
     let operands = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let question = Question { operands, shapes: Question::shapes(texts) };
-    if args.format == "json" {
+    if args.format == Format::Json {
         let records: Vec<_> =
             all.iter().map(|(words, rules)| Record { rules: words, ..args.record(rules, texts, &question) }).collect();
         return terminal.print_json(&records.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);

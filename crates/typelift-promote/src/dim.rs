@@ -1,3 +1,5 @@
+//! Dimensions of tensors as intervals.
+
 use core::fmt;
 use core::ops::{Add, BitAnd, Mul, Sub};
 

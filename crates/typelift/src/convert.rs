@@ -15,8 +15,8 @@ use crate::passes::{
     LOWER_WITHOUT_NOOPS, Pass, PassError, UNIQUE_TENSOR_NAMES,
 };
 use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
+use crate::retarget::Retargeted;
 use crate::shape::Shape;
-use crate::target::Retargeted;
 
 /// How to convert a model: what `typelift convert` does between reading and writing.
 ///

@@ -1,3 +1,5 @@
+//! Types as text for serde: what is written is read again.
+
 use serde_json::{from_str, json, to_value};
 use typelift_promote::{Dim, ElementType, Operand, Promotion, RuleSet, fidelity};
 

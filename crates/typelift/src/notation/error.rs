@@ -1,3 +1,5 @@
+//! Why a text in the notation cannot be read, with the place.
+
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! The words and signs of the notation.
+
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! Prints graphs as listings.
+
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::Quoted;

@@ -1,3 +1,5 @@
+//! What was probably meant where a text in the notation cannot be read.
+
 /// The word that is close enough to `word` to be what was meant; of several the closest, then the first.
 pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();

@@ -1,3 +1,5 @@
+//! Values of constants in the notation.
+
 use std::fmt::Write as _;
 use std::ops::Range;
 

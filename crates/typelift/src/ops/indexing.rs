@@ -40,11 +40,16 @@ const PASSING: &[&str] = &["Convert", "Reshape", "Unsqueeze", "Squeeze", "Transp
 
 /// What a layer does with the values of an input.
 pub(crate) fn use_of_values(layer: &Layer, input: usize) -> UseOfValues {
-    let row = INDEXING.iter().find(|&&(name, at, ..)| name == layer.ty() && at == input);
+    // A file may spell the operation in other cases than the table.
+    let operation = match layer.operation() {
+        Some(operation) => operation.name(),
+        None => layer.ty(),
+    };
+    let row = INDEXING.iter().find(|&&(name, at, ..)| name == operation && at == input);
     match row {
         Some(&(_, _, of, axis)) => UseOfValues::Places { of, axis },
-        None if layer.ty() == "ShapeOf" => UseOfValues::Unused,
-        None if input == 0 && PASSING.contains(&layer.ty()) => UseOfValues::Passed,
+        None if operation == "ShapeOf" => UseOfValues::Unused,
+        None if input == 0 && PASSING.contains(&operation) => UseOfValues::Passed,
         None => UseOfValues::Computed,
     }
 }

@@ -1,3 +1,5 @@
+//! Removes Converts whose values another tensor holds.
+
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 

@@ -1,3 +1,5 @@
+//! Replaces each ConvertPromoteTypes by Converts.
+
 use compact_str::ToCompactString;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;

@@ -1,3 +1,5 @@
+//! Gives tensors names that no other tensor of the graph has.
+
 use rustc_hash::FxHashSet as HashSet;
 
 use super::Changes;

@@ -1,3 +1,5 @@
+//! How shapes broadcast.
+
 use thiserror::Error;
 use typelift_promote::broadcast::{self, Clash};
 

@@ -1,3 +1,5 @@
+//! Shapes from text.
+
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;

@@ -1,4 +1,18 @@
 //! One binary for every test of the library that needs no allocator of its own: linking is most of what a test costs.
+//!
+//! | what is tested | modules |
+//! |---|---|
+//! | reading, and what is wrong with a file | `malformed`, `hostile`, `recorded`, `verdicts`, `check`, `diagnostics`, `damage` |
+//! | types, shapes and operations, beside OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
+//! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
+//! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
+//! | rules | `rewrite` (single rules and what is said of them), `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
+//! | precision and releases | `precision`, `marks`, `targets`, `releases` |
+//! | the notation | `notation`, `notation_mutations`, `notation_survival` |
+//! | whole models | `models`, `corpus` |
+//! | any bytes at all | `mutations`, `survival` |
+//! | the code itself | `rooms`, `surface` |
+//! | helpers | `common`, `small` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -35,7 +35,7 @@ const ORDER: &[&str] = &[
     "check",
     "mend",
     "rewrite",
-    "target",
+    "retarget",
     "convert",
     "why",
     "diff",

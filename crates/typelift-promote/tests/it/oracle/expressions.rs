@@ -1,3 +1,5 @@
+//! Expressions of several steps, beside the answers of the packages.
+
 use typelift_promote::{Category, Dim, Operand, RuleSet};
 
 use super::tables::read;

@@ -1,3 +1,5 @@
+//! The rules of JAX, beside its answers.
+
 use typelift_promote::{Category, Operand, RuleSet, Spelling};
 
 use super::tables::{compare, number};

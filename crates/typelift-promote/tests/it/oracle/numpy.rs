@@ -1,3 +1,5 @@
+//! The rules of NumPy, beside its answers.
+
 use typelift_promote::numpy::can_cast;
 use typelift_promote::{ElementType, Operand, RuleSet, Spelling};
 

@@ -1,3 +1,5 @@
+//! The rules of OpenVINO, beside its answers.
+
 use typelift_promote::openvino::{Options, Quirk, is_supported, promote, quirk};
 use typelift_promote::{Category, ElementType, Operand};
 

@@ -1,3 +1,5 @@
+//! The rules of Paddle, beside its answers.
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,3 +1,5 @@
+//! The rules of PyTorch, beside its answers.
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
