@@ -6,9 +6,11 @@ import html
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
 
 T = TypeVar("T")
+L = TypeVar("L", bound="_List[Any]")
 
 
 class Dim(NamedTuple):
@@ -152,19 +154,41 @@ def _path(layer: dict[str, Any]) -> str:
     return f"{layer['path']}/{layer['name']}" if layer["path"] else str(layer["name"])
 
 
+_ROWS = 200
+"""How many rows of a table a notebook gets."""
+
+_CELL = 500
+"""How many characters of a cell a notebook gets."""
+
+_ITEMS = 10
+"""How many items of a list its representation has."""
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in HTML."""
+    """A table in HTML, of which a notebook can hold many: the first rows, and how many more there are."""
+
+    def cell(tag: str, value: object) -> str:
+        text = str(value)
+        text = text if len(text) <= _CELL else f"{text[:_CELL]}…"
+        return f'<{tag} style="text-align:left">{html.escape(text)}</{tag}>'
 
     def line(tag: str, cells: Iterable[object]) -> str:
-        style = ' style="text-align:left"'
-        return "<tr>" + "".join(f"<{tag}{style}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(cell(tag, value) for value in cells) + "</tr>"
 
-    body = "".join(line("td", row) for row in rows)
-    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+    rest = iter(rows)
+    body = "".join(line("td", row) for row in islice(rest, _ROWS))
+    more = sum(1 for _ in rest)
+    end = f"<p>and {more} more</p>" if more else ""
+    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>{end}"
+
+
+def preformatted(text: str) -> str:
+    """A text in HTML whose columns stay columns, in an exported notebook too."""
+    return f'<pre style="font-family:monospace; white-space:pre">{html.escape(text)}</pre>'
 
 
 class _List(Sequence[T], Generic[T]):
-    """A list that does not change, with a text."""
+    """A list that does not change, with a text. A slice is a list of the same kind; ``pandas.DataFrame`` takes both."""
 
     _text: Optional[str]
 
@@ -175,9 +199,9 @@ class _List(Sequence[T], Generic[T]):
     @overload
     def __getitem__(self, at: int) -> T: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-    def __getitem__(self, at: Union[int, slice]) -> Union[T, Sequence[T]]:
-        return self._items[at]
+    def __getitem__(self: L, at: slice) -> L: ...
+    def __getitem__(self: L, at: Union[int, slice]) -> Union[T, L]:
+        return type(self)(self._items[at]) if isinstance(at, slice) else self._items[at]
 
     def __len__(self) -> int:
         return len(self._items)
@@ -194,7 +218,9 @@ class _List(Sequence[T], Generic[T]):
         return hash(self._items)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self._items)!r})"
+        shown = [repr(item) for item in self._items[:_ITEMS]]
+        more = len(self) - len(shown)
+        return f"{type(self).__name__}([{', '.join(shown)}{f', … {more} more' if more else ''}])"
 
     def __str__(self) -> str:
         return self._text if self._text is not None else "".join(f"{item}\n" for item in self._items)
@@ -245,21 +271,119 @@ class Conversion:
     """What became of the values of a constant, as ``convert --report`` counts it; ``None`` where no constant was converted."""
 
 
+@dataclass(frozen=True)
+class Application:
+    """One application of a rule."""
+
+    rule: str
+    """The name of the rule, or its text."""
+    layer: str
+    """The layer at which its pattern matched."""
+    added: tuple[str, ...]
+    """The layers that came."""
+    removed: tuple[str, ...]
+    """The layers that went."""
+    non_finite: int = 0
+    """How many values of new constants are infinite or not a number, though those that they are computed from are finite."""
+
+    @classmethod
+    def from_json(cls, site: dict[str, Any]) -> Application:
+        """From an entry of the report that ``rewrite --report`` writes."""
+        added, removed = (tuple(map(_path, site[key])) for key in ("added", "removed"))
+        return cls(site["rule"], _path(site["layer"]), added, removed, site.get("non_finite", 0))
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.layer}"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A place where a rule matched and was not applied."""
+
+    rule: str
+    """The name of the rule, or its text."""
+    layer: str
+    """The layer at which its pattern matched."""
+    reason: str
+    """Why nothing could take its place."""
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.layer}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Retargeting:
+    """What was done so that an older release reads a model."""
+
+    applied: tuple[Application, ...]
+    """Where rules replaced operations that the release does not have."""
+    versions: tuple[str, ...]
+    """Layers whose operation stayed the same and names an operation set that the release has."""
+    names: tuple[str, ...]
+    """Layers that had the name of another one, and have one of their own now."""
+    marks: tuple[str, ...]
+    """Layers whose marks that keep a precision are spelled otherwise now."""
+    format: Optional[int]
+    """The version of the format, where it changed."""
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Retargeting:
+        """From the part ``target`` of the report that ``convert --report`` writes."""
+        versions, names, marks = (tuple(map(_path, record[key])) for key in ("versions", "names", "marks"))
+        return cls(tuple(map(Application.from_json, record["applied"])), versions, names, marks, record.get("format"))
+
+    def __bool__(self) -> bool:
+        """Whether anything was done."""
+        return bool(self.applied or self.versions or self.names or self.marks or self.format is not None)
+
+
 class Conversions(_List[Conversion]):
-    """What :meth:`Model.convert` did, as data; as text, what ``typelift convert --dry-run`` prints."""
+    """What :meth:`Model.convert` did, as data; as text, what ``typelift convert --dry-run`` prints.
+
+    It is true if anything was done, with types, with stored constants or for an older release.
+
+    >>> import typelift
+    >>> model = typelift.from_text("x = Parameter : f32[2,3]\\ny = Softmax-8(x) {axis=-1}\\nr = Result(y)")
+    >>> report = model.convert(target="2021.4")
+    >>> bool(report), len(report), report.target.applied[0].layer, report.target.format
+    (True, 0, 'y', 10)
+    >>> bool(model.convert())
+    False
+    """
 
     warnings: Diagnostics
     """What is lost: values of constants, bounds of shapes."""
+    target: Optional[Retargeting]
+    """What was done for an older release; ``None`` where none was asked for."""
+    constants: tuple[dict[str, Any], ...]
+    """The constants that ``compress`` and ``types`` are about, each as ``convert --report`` writes it: ``from``, ``to``,
+    ``action``, why it stays, what its values lose."""
+    document: dict[str, Any]
+    """All that ``convert --report`` writes."""
 
-    def __init__(self, items: Iterable[Conversion] = (), text: Optional[str] = None, warnings: Diagnostics = Diagnostics()) -> None:
+    def __init__(
+        self,
+        items: Iterable[Conversion] = (),
+        text: Optional[str] = None,
+        warnings: Diagnostics = Diagnostics(),
+        document: Optional[dict[str, Any]] = None,
+    ) -> None:
         super().__init__(items, text)
         self.warnings = warnings
+        self.document = document or {}
+        target = self.document.get("target")
+        self.target = None if target is None else Retargeting.from_json(target)
+        self.constants = tuple(self.document.get("precision", {}).get("constants", ()))
+
+    def __bool__(self) -> bool:
+        stored = self.document.get("precision", {}).get("totals", {}).get("changed", 0)
+        return bool(self._items or self.target or stored)
 
     @classmethod
     def from_json(cls, text: str, document: str, warnings: str) -> Conversions:
         """From the report that ``convert --report`` writes."""
-        entries = json.loads(document)["converts"]
-        return cls(map(cls._entry, entries), text, Diagnostics.from_json(warnings))
+        record = json.loads(document)
+        return cls(map(cls._entry, record["converts"]), text, Diagnostics.from_json(warnings), record)
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> Conversion:
@@ -280,35 +404,24 @@ class Conversions(_List[Conversion]):
         return table(("", "layer", "types", "why"), rows)
 
 
-@dataclass(frozen=True)
-class Application:
-    """One application of a rule."""
-
-    rule: str
-    """The name of the rule, or its text."""
-    layer: str
-    """The layer at which its pattern matched."""
-    added: tuple[str, ...]
-    """The layers that came."""
-    removed: tuple[str, ...]
-    """The layers that went."""
-
-    def __str__(self) -> str:
-        return f"{self.rule} at {self.layer}"
-
-
 class Applications(_List[Application]):
     """What :meth:`Model.rewrite` did: each application of a rule, in order."""
+
+    skipped: tuple[Skipped, ...]
+    """Where a rule that may skip matches was refused."""
+
+    def __init__(
+        self, items: Iterable[Application] = (), text: Optional[str] = None, skipped: Iterable[Skipped] = ()
+    ) -> None:
+        super().__init__(items, text)
+        self.skipped = tuple(skipped)
 
     @classmethod
     def from_json(cls, document: str) -> Applications:
         """From the report that ``rewrite --report`` writes."""
-
-        def entry(site: dict[str, Any]) -> Application:
-            added, removed = (tuple(map(_path, site[key])) for key in ("added", "removed"))
-            return Application(site["rule"], _path(site["layer"]), added, removed)
-
-        return cls(map(entry, json.loads(document)["applied"]))
+        record = json.loads(document)
+        skipped = (Skipped(site["rule"], _path(site["layer"]), site["reason"]) for site in record["skipped"])
+        return cls(map(Application.from_json, record["applied"]), None, skipped)
 
     def _repr_html_(self) -> str:
         rows = ((a.rule, a.layer, ", ".join(a.added), ", ".join(a.removed)) for a in self)
@@ -371,7 +484,7 @@ class Derivation(_List[Step]):
         return [step for step in self if not step.sources]
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 @dataclass(frozen=True)
@@ -577,7 +690,7 @@ class Stats:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
+        return preformatted(self.text)
 
 
 class Promotion(str):

@@ -1,0 +1,84 @@
+"""What reports say as data, and what notebooks show of them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import typelift
+
+SOFTMAX = "x = Parameter : f32[2,3]\nc = Const([1, 2, 3]) : f32[3]\ny = Softmax-8(x) {axis=-1}\nz = Add(y, c)\nr = Result(z)"
+
+
+def chain(length: int) -> typelift.Model:
+    lines = ["l0 = Parameter : f16[2]", *(f"l{at} = Relu(l{at - 1})" for at in range(1, length))]
+    return typelift.from_text("\n".join([*lines, f"r = Result(l{length - 1})"]))
+
+
+def test_a_report_for_an_older_release_says_what_was_done() -> None:
+    model = typelift.from_text(SOFTMAX)
+    report = model.convert(target="2021.4")
+    assert report.target is not None
+    assert [(site.rule, site.layer) for site in report.target.applied] == [("softmax-8-to-1", "y")]
+    assert report.target.format == 10 and report.target.versions == ()
+    assert report and len(report) == 0 and report.document["target"]["format"] == 10
+    again = model.convert(target="2021.4")
+    assert again.target is not None and not again.target and not again
+    assert model.convert().target is None
+
+
+def test_a_report_is_true_when_constants_are_stored_otherwise() -> None:
+    model = typelift.from_text(SOFTMAX)
+    report = model.convert(compress="f16")
+    assert report and [(c["name"], c["from"], c["to"]) for c in report.constants] == [("c", "f32", "f16")]
+    assert not model.convert(compress="f16")
+
+
+def test_a_rule_that_was_refused_is_reported_with_the_reason() -> None:
+    model = typelift.from_text(SOFTMAX)
+    report = model.rewrite("try narrow: Add(x, c: const f32) => Convert(x) {destination_type=f16}")
+    assert not report
+    (skipped,) = report.skipped
+    assert (skipped.rule, skipped.layer) == ("narrow", "z") and "f16" in skipped.reason
+
+
+def test_values_that_overflow_in_a_rewrite_are_counted() -> None:
+    model = typelift.from_text("x = Parameter : f32[2]\nc = Const([0, 2]) : f32[2]\ny = Divide(x, c)\nr = Result(y)")
+    (site,) = model.rewrite("Divide(x, c: const f32) => Multiply(x, 1 / c)")
+    assert site.non_finite == 1
+
+
+def test_slices_are_reports_of_the_same_kind() -> None:
+    why = chain(50).why("l49")
+    first = why[:3]
+    assert isinstance(first, typelift.Derivation) and [step.layer for step in first] == ["l49", "l48", "l47"]
+    assert "<pre" in first._repr_html_() and pickle.loads(pickle.dumps(first)) == first
+    diagnostics = chain(3).check()
+    assert isinstance(diagnostics[:1], typelift.Diagnostics) and "<table" in diagnostics[:1]._repr_html_()
+
+
+def test_tables_are_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    why = chain(50).why("l49")
+    assert list(pandas.DataFrame(why)["layer"][:2]) == ["l49", "l48"]
+    assert len(pandas.DataFrame(why[:5])) == 5
+    constants = typelift.from_text(SOFTMAX).convert(compress="f16").constants
+    assert list(pandas.DataFrame(constants)["to"]) == ["f16"]
+
+
+def test_what_a_notebook_shows_of_a_long_report_is_short() -> None:
+    why = chain(3000).why("l2999")
+    assert len(why) == 3000 and len(repr(why)) < 5000 and "2990 more" in repr(why)
+    layers = [f"p{at} = Parameter : f32[2]\ny{at} = Relu(p{at})\nr{at} = Result(y{at})" for at in range(1000)]
+    model = typelift.from_text("\n".join(layers))
+    other = model.copy()
+    other.rewrite("Relu(x) => Tanh(x)")
+    shown = typelift.diff(model, other)._repr_html_()
+    assert shown.count("<tr>") == 201 and "and 800 more" in shown and len(shown) < 1_000_000
+
+
+def test_columns_stay_columns_in_exported_notebooks() -> None:
+    model = chain(3)
+    for report in (model.stats(), model.why("l2")):
+        assert "font-family:monospace" in report._repr_html_()
