@@ -10,6 +10,7 @@ use typelift::{Graph, LayerId};
 
 use crate::failure::Failure;
 use crate::state::State;
+use crate::types::element_type;
 
 /// A layer of a model as it was when it was asked for: later edits make other states of the model, which it does not see.
 #[pyclass(frozen, module = "typelift._typelift")]
@@ -130,6 +131,18 @@ impl Layer {
         let bytes = py.detach(|| self.state.model.weights().read(offset as u64, size));
         let missing = || Failure::Value(format!("the weights of `{}` are not there", layer.name())).raise(py);
         bytes.ok_or_else(missing).map(|bytes| Some(PyBytes::new(py, &bytes)))
+    }
+
+    /// The bytes of a constant in another element type; `None` for other layers.
+    fn bytes_as<'py>(&self, py: Python<'py>, to: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let layer = self.layer()?;
+        let to = element_type(to).map_err(|failure| failure.raise(py))?;
+        let bytes = py.detach(|| layer.bytes_as(to, self.state.model.weights()));
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    fn rt_info(&self, name: &str) -> PyResult<Option<String>> {
+        Ok(self.layer()?.rt_info(name))
     }
 
     /// The values of a constant as floating-point numbers; `None` for other layers.

@@ -2,9 +2,11 @@
 //! of which the package makes dataclasses.
 
 mod failure;
+mod graph;
 mod layer;
 mod model;
 mod state;
+mod types;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 
 use crate::failure::Failure;
+use crate::graph::Graph;
 use crate::layer::Layer;
 use crate::model::Model;
 
@@ -19,7 +22,7 @@ use crate::model::Model;
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
-    use super::{Layer, Model, diff, explain, promote, run};
+    use super::{Graph, Layer, Model, begin, diff, explain, promote, run};
 
     use pyo3::prelude::*;
 
@@ -33,6 +36,12 @@ mod _typelift {
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| typelift_cli::run(arguments))
+}
+
+/// Begins a batch of edits of a model.
+#[pyfunction]
+fn begin(model: &Bound<'_, Model>) -> Graph {
+    Graph::begin(model)
 }
 
 /// The common type of operands: one record as JSON.

@@ -8,7 +8,6 @@ use pyo3::types::PyBytes;
 use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
-use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{Like, Storage, TypeMap, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
@@ -22,8 +21,8 @@ use typelift_cli::report;
 use crate::failure::{self, Failure};
 use crate::layer::Layer;
 use crate::state::{State, refused};
+use crate::types::{element_type, release, shape};
 
-/// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
 /// What becomes of the element types of a model: `f64=f32,i64=i32`.
 fn type_map(text: Option<&str>) -> Result<TypeMap, Failure> {
     let map = text.map(str::parse).transpose();
@@ -35,6 +34,7 @@ fn compression(to: &str) -> Result<Storage, Failure> {
     Ok(Storage::Compress { to: element_type(to)?, like: Like::default() })
 }
 
+/// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
 /// threads can share a model.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Model {
@@ -58,11 +58,27 @@ impl Model {
             let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
             let mut state = (*self.state()).clone();
             let done = edit(&mut state)?;
-            state.edited = true;
+            state.was_edited();
             *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
             Ok(done)
         })
         .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Makes a new state of the one that a batch of edits began with.
+    pub(crate) fn replace(
+        &self,
+        py: Python<'_>,
+        before: &Arc<State>,
+        edit: impl FnOnce(&mut State) -> Result<(), Failure> + Send,
+    ) -> PyResult<()> {
+        let before = before.clone();
+        self.edit(py, |state| {
+            if !Arc::ptr_eq(&before, &self.state()) {
+                return Err(Failure::Value("the model was edited otherwise while this batch was open".to_owned()));
+            }
+            edit(state)
+        })
     }
 
     /// Gives an input another type or shape, which the computation follows.
@@ -80,23 +96,6 @@ impl Model {
             state.infer(&[changed])
         })
     }
-}
-
-fn release(name: &str) -> Result<Release, Failure> {
-    name.parse().map_err(|error: <Release as std::str::FromStr>::Err| Failure::Value(error.to_string()))
-}
-
-fn element_type(name: &str) -> Result<ElementType, Failure> {
-    let known = ElementType::from_name(name).filter(|ty| ty.port_name().is_some());
-    known.ok_or_else(|| {
-        let meant = ElementType::from_port_name(name).or_else(|| ElementType::from_framework_name(name));
-        let near = meant.map(|ty| format!("; write `{ty}`")).unwrap_or_default();
-        Failure::Value(format!("`{name}` is not an element type{near}"))
-    })
-}
-
-fn shape(text: &str) -> Result<Shape, Failure> {
-    text.parse().map_err(|error| Failure::Value(format!("`{text}` is not a shape: {error}")))
 }
 
 /// What a conversion aligns by.
@@ -176,6 +175,32 @@ impl Model {
         .map_err(|failure: Failure| failure.raise(py))
     }
 
+    /// Puts another model after this one.
+    fn join(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, Self>,
+        joints: Vec<(String, String)>,
+        prefix: &str,
+    ) -> PyResult<()> {
+        let other = other.get().state();
+        self.edit(py, |state| {
+            let joints: Vec<_> = joints.iter().map(|(output, input)| (output.as_str(), input.as_str())).collect();
+            state.model.join(&other.model, &joints, prefix).map_err(|error| refused(state, "", error))?;
+            state.refresh_ports = true;
+            state.infer(&[])
+        })
+    }
+
+    /// A value in the metadata of the model.
+    fn rt_info(&self, path: &str) -> Option<String> {
+        self.state().model.rt_info(path)
+    }
+
+    fn set_rt_info(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<()> {
+        self.edit(py, |state| state.model.set_rt_info(path, value).map_err(|error| Failure::Value(error.to_string())))
+    }
+
     /// The same model, whose edits are its own.
     fn copy(&self) -> Self {
         Self { state: Mutex::new(self.state()), editing: Mutex::new(()) }
@@ -222,8 +247,8 @@ impl Model {
     /// The layer with this name, tensor name, path or id.
     fn find(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
         let state = self.state();
-        let (place, id) =
-            state.model.find(name).map_err(|error| Failure::find(&state.model, name, &error).raise(py))?;
+        let found = state.names().find(&state.model, name);
+        let (place, id) = found.map_err(|error| Failure::find(&state.model, name, &error).raise(py))?;
         Ok(Layer::new(&state, &place, id))
     }
 
@@ -397,7 +422,8 @@ impl Model {
         let state = self.state();
         py.detach(|| {
             let stats = typelift::stats(&state.model);
-            let map = PrecisionMap::new(&state.model, &state.check(None).list);
+            let found: Vec<_> = state.read.iter().chain(&state.inferred).cloned().collect();
+            let map = PrecisionMap::new(&state.model, &found);
             let text = report::stats_text(&state.file, &stats, &map);
             Ok((text, failure::json(&(&stats, &map.rows))?))
         })

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use typelift::convert::Conversion;
+use typelift::graph::Names;
 use typelift::ops::Release;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
@@ -29,6 +30,7 @@ pub(crate) struct State {
     /// Whether it is what the file holds.
     pub(crate) edited: bool,
     lines: OnceLock<Lines>,
+    names: OnceLock<Names>,
 }
 
 impl State {
@@ -51,13 +53,24 @@ impl State {
 
     pub(crate) fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
         let inferred = typelift::infer(&mut model);
-        let lines = OnceLock::new();
-        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, lines }
+        let (lines, names) = (OnceLock::new(), OnceLock::new());
+        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, lines, names }
+    }
+
+    /// It is no longer what the file holds, nor are its names those that were looked up.
+    pub(crate) fn was_edited(&mut self) {
+        self.edited = true;
+        self.names = OnceLock::new();
     }
 
     /// Where the lines of the source begin.
     pub(crate) fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| Lines::new(self.model.source().clone()))
+    }
+
+    /// The names of its layers and tensors.
+    pub(crate) fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::of(&self.model))
     }
 
     pub(crate) fn diagnostics(&self, list: Vec<Diagnostic>) -> Diagnostics {

@@ -133,8 +133,8 @@ def test_convert_repairs_or_refuses_whole() -> None:
         model.convert("numpy2")
     with pytest.raises(KeyError, match="has no input `z`"):
         model.convert(set_types={"z": "f32"})
-    with pytest.raises(ValueError, match="`float32` is not an element type; write `f32`"):
-        model.convert(set_types={"x": "float32"})
+    with pytest.raises(ValueError, match="`fp32x` is not an element type"):
+        model.convert(set_types={"x": "fp32x"})
 
 
 def test_convert_writes_for_an_older_release() -> None:

@@ -160,10 +160,11 @@ pub use check::{check, check_after, check_precision, check_target, unknown_opera
 pub use convert::Conversion;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use diff::diff;
-pub use edit::{Bf16, Edit, Element, F16};
+pub use edit::{Batch, Bf16, Edit, Element, F16};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
 pub use interface::{End, InterfaceError, trace_changes};
+pub use kernel::convert_values;
 pub use passes::infer_aligned;
 /// The graph library whose algorithms run on [`Graph::petgraph`].
 pub use petgraph;

@@ -22,6 +22,7 @@ from typing import Optional as _Optional
 from typing import Union as _Union
 
 from typelift import _typelift
+from typelift._arrays import element_type
 from typelift._data import (
     Application,
     Applications,
@@ -46,6 +47,7 @@ from typelift._data import (
     WeightPath,
     WeightStats,
 )
+from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
 from typelift._model import Interface, Layer, Model, Tensor, check, diff, from_text, loads, open
 
@@ -64,6 +66,9 @@ __all__ = [
     "Diagnostic",
     "Diagnostics",
     "Dim",
+    "Graph",
+    "GraphLayer",
+    "GraphTensor",
     "Interface",
     "Layer",
     "Model",
@@ -84,6 +89,7 @@ __all__ = [
     "__version__",
     "check",
     "diff",
+    "element_type",
     "explain",
     "from_text",
     "loads",

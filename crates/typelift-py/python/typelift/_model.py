@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
 from typelift import _typelift
+from typelift._arrays import element_type, narrow_array
 from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
+from typelift._edit import Graph
 from typelift._errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -184,27 +186,26 @@ class Layer:
         return self._native.numbers()
 
     def numpy(self) -> numpy.typing.NDArray[Any]:
-        """The values of a constant as an array in its element type; bf16 and the types of 8 bits and fewer that NumPy does not
-        have come as f32, integers of 4 bits and fewer as int8 or uint8.
+        """The values of a constant as an array in its element type, of ml_dtypes where that has the type and is installed. Other
+        floats come as float32, integers of fewer than 8 bits as int8 or uint8.
 
         Raises:
             ImportError: NumPy is not installed.
             ValueError: It is not a constant, or the weights do not have its values.
         """
-        import numpy
-
-        data, outputs = self._native.data(), self.outputs
-        if data is None or not outputs:
+        outputs = self.outputs
+        if self.type != "Const" or not outputs:
             raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
-        shape = tuple(dim for dim in outputs[0].shape if isinstance(dim, int))
-        element_type = outputs[0].element_type
-        if element_type in _NUMPY_TYPES:
-            return numpy.frombuffer(data, dtype=_NUMPY_TYPES[element_type]).reshape(shape)
-        numbers = self._native.numbers()
-        if numbers is None:
-            raise ValueError(f"NumPy has nothing for values of {element_type}")
-        narrow = {"i": "int8", "u": "uint8"}.get(element_type[0], "float32")
-        return numpy.array(numbers, dtype=narrow).reshape(shape)
+        own = outputs[0].element_type
+
+        def read(to: str) -> Optional[bytes]:
+            return self._native.data() if to == own else self._native.bytes_as(to)
+
+        return narrow_array(self.name, own, outputs[0].shape, read)
+
+    def rt_info(self, name: str) -> Optional[str]:
+        """A value in its metadata; ``None`` if there is none under this name."""
+        return self._native.rt_info(name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layer) and self._native == other._native
@@ -215,22 +216,6 @@ class Layer:
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"<Layer {self.id} {self.path!r}: {self.type}{' : ' if outputs else ''}{outputs}>"
-
-
-_NUMPY_TYPES = {
-    "f64": "<f8",
-    "f32": "<f4",
-    "f16": "<f2",
-    "i64": "<i8",
-    "i32": "<i4",
-    "i16": "<i2",
-    "i8": "i1",
-    "u64": "<u8",
-    "u32": "<u4",
-    "u16": "<u2",
-    "u8": "u1",
-    "boolean": "?",
-}
 
 
 class Interface(Mapping[Union[str, int], Tensor]):
@@ -362,12 +347,57 @@ class Model:
         return Layer(native)
 
     def __contains__(self, key: object) -> bool:
-        if isinstance(key, Layer):
-            return key in self.layers
         try:
+            if isinstance(key, Layer):
+                return self[key.path] == key or key in self.layers
             return isinstance(key, (str, int)) and self[key] is not None
         except UnknownNameError:
             return False
+
+    def edit(self) -> Graph:
+        """A batch of edits: ``with model.edit() as graph``. See :class:`typelift.Graph`.
+
+        Raises:
+            ModelError: At the end of the batch, if the model has errors that it did not have; it is as it was then.
+            ValueError: From an edit that the graph does not take.
+        """
+        return Graph(self)
+
+    def join(self, other: Model, joints: Optional[Mapping[str, str]] = None, *, prefix: str = "") -> None:
+        """Puts another model after this one.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nr = Result(y)")
+        >>> head = typelift.from_text("a = Parameter : f32[2]\\nb = Abs(a)\\nr = Result(b)")
+        >>> model.join(head, {"y": "a"})
+        >>> [layer.name for layer in model]
+        ['x', 'y', 'b', 'r']
+
+        Args:
+            other: The other model.
+            joints: Which outputs of this model feed which inputs of the other one; by default those of one name, or the only ones.
+            prefix: What all names of the other model begin with here.
+
+        Raises:
+            ValueError: A tensor is not what the input takes, or both models have tensors, inputs or outputs of one name.
+            KeyError: There is no such output or input.
+        """
+        self._native.join(other._native, list((joints or {}).items()), prefix)
+
+    def rt_info(self, path: str) -> Optional[str]:
+        """A value in the metadata of the model, by the keys that lead to it: ``"runtime_options/KV_CACHE_PRECISION"``."""
+        return self._native.rt_info(path)
+
+    def set_rt_info(self, path: str, value: str) -> None:
+        """Gives the metadata of the model a value; groups that are not there are made.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[2]\\nr = Result(x)")
+        >>> model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")
+        >>> model.rt_info("runtime_options/KV_CACHE_PRECISION")
+        'f16'
+        """
+        self._native.set_rt_info(path, value)
 
     def check(self, *, target: Optional[str] = None) -> Diagnostics:
         """Every error, warning and note about the model, as ``typelift check`` reports them.
@@ -444,7 +474,7 @@ class Model:
         unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
         shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
         given = (list((given or {}).items()) for given in (set_types, input_types, output_types))
-        set_list, input_list, output_list = given
+        set_list, input_list, output_list = ([(name, element_type(ty)) for name, ty in pairs] for pairs in given)
         done = self._native.convert(
             align,
             unneeded,
@@ -452,8 +482,8 @@ class Model:
             shapes,
             input_list,
             output_list,
-            ",".join(f"{old}={new}" for old, new in types.items()) if types else None,
-            compress,
+            ",".join(f"{element_type(old)}={element_type(new)}" for old, new in types.items()) if types else None,
+            None if compress is None else element_type(compress),
             [keep] if isinstance(keep, str) else list(keep),
             keep_io,
             mark_keeps,

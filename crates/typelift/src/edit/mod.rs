@@ -1,5 +1,6 @@
 //! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
 
+mod batch;
 mod element;
 mod ends;
 mod graft;
@@ -9,6 +10,7 @@ mod verbs;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
 
 use crate::graph::{
@@ -65,15 +67,19 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
-        let Self { graph, weights, version, source, .. } = self;
-        let mut edit = Edit { graph, weights, version: *version, source, joints: Joints::default() };
-        let value = edit.attempt(|edit| {
+        let value = self.as_edit().attempt(|edit| {
             let value = edits(edit)?;
             edit.graph.check_batch()?;
             Ok(value)
         })?;
         self.graph.commit();
         Ok(value)
+    }
+
+    /// Its own graph, for a batch of edits that whoever asks for it ends.
+    fn as_edit(&mut self) -> Edit<'_> {
+        let Self { graph, weights, version, source, .. } = self;
+        Edit { graph, weights, version: *version, source, joints: Joints::default() }
     }
 }
 

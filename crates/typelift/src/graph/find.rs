@@ -28,11 +28,20 @@ impl Graph {
     /// # Errors
     /// [`FindError`] where there is none, or more than one.
     pub fn find(&self, name: &str) -> Result<LayerId, FindError> {
+        self.find_among(name, || self.unordered())
+    }
+
+    /// As [`find`](Self::find), among layers of which those of this name are some.
+    pub(super) fn find_among<'g, I: Iterator<Item = &'g Layer>>(
+        &'g self,
+        name: &str,
+        layers: impl Fn() -> I,
+    ) -> Result<LayerId, FindError> {
         let makes = |layer: &Layer| layer.outputs.iter().any(|port| port.names().iter().any(|known| known == name));
         let id = || name.parse().ok().map(LayerId).filter(|&id| self.layer(id).is_some());
-        match self.the_one(name, |layer| *layer.name == *name)? {
+        match the_one(name, layers().filter(|layer| *layer.name == *name))? {
             Some(id) => Ok(id),
-            None => match self.the_one(name, makes)? {
+            None => match the_one(name, layers().filter(|layer| makes(layer)))? {
                 Some(id) => Ok(id),
                 None => id().ok_or_else(|| FindError::Unknown(name.to_owned())),
             },
@@ -44,9 +53,18 @@ impl Graph {
     /// # Errors
     /// [`FindError`] where there is none, or more than one.
     pub fn tensor(&self, name: &str) -> Result<Output, FindError> {
-        match self.tensor_named(name)? {
+        self.tensor_among(name, || self.unordered())
+    }
+
+    /// As [`tensor`](Self::tensor), among layers of which those of this name are some.
+    pub(super) fn tensor_among<'g, I: Iterator<Item = &'g Layer>>(
+        &'g self,
+        name: &str,
+        layers: impl Fn() -> I,
+    ) -> Result<Output, FindError> {
+        match self.tensor_named_among(name, layers())? {
             Some(output) => Ok(output),
-            None => Ok(self.find(name)?.output(0)),
+            None => Ok(self.find_among(name, layers)?.output(0)),
         }
     }
 
@@ -55,18 +73,26 @@ impl Graph {
     /// # Errors
     /// [`FindError::Ambiguous`].
     pub fn tensor_named(&self, name: &str) -> Result<Option<Output>, FindError> {
-        let port = |layer: &Layer| layer.outputs.iter().position(|port| port.names().iter().any(|n| n == name));
-        let found = self.the_one(name, |layer| port(layer).is_some())?;
-        Ok(found.and_then(|id| Some(id.output(port(self.layer(id)?)?))))
+        self.tensor_named_among(name, self.unordered())
     }
 
-    fn the_one(&self, name: &str, is: impl Fn(&Layer) -> bool) -> Result<Option<LayerId>, FindError> {
-        let layers = self.storage.node_weights().filter(|layer| !layer.gone && is(layer)).map(|layer| layer.id);
-        match layers.collect::<Vec<_>>()[..] {
-            [] => Ok(None),
-            [id] => Ok(Some(id)),
-            ref layers => Err(FindError::Ambiguous { name: name.to_owned(), layers: layers.to_vec() }),
-        }
+    fn tensor_named_among<'g>(
+        &'g self,
+        name: &str,
+        layers: impl Iterator<Item = &'g Layer>,
+    ) -> Result<Option<Output>, FindError> {
+        let port = |layer: &Layer| layer.outputs.iter().position(|port| port.names().iter().any(|n| n == name));
+        let found = the_one(name, layers.filter(|layer| port(layer).is_some()))?;
+        Ok(found.and_then(|id| Some(id.output(port(self.layer(id)?)?))))
+    }
+}
+
+/// The only one of these layers; `None` if there are none.
+fn the_one<'g>(name: &str, layers: impl Iterator<Item = &'g Layer>) -> Result<Option<LayerId>, FindError> {
+    match layers.map(|layer| layer.id).collect::<Vec<_>>()[..] {
+        [] => Ok(None),
+        [id] => Ok(Some(id)),
+        ref layers => Err(FindError::Ambiguous { name: name.to_owned(), layers: layers.to_vec() }),
     }
 }
 
@@ -107,14 +133,26 @@ impl Model {
     /// # Errors
     /// [`FindError`] where there is none, or more than one.
     pub fn find(&self, path: &str) -> Result<(Place, LayerId), FindError> {
+        match self.graph().find(path) {
+            Ok(id) => Ok((Place::default(), id)),
+            Err(FindError::Unknown(_)) => self.find_in_bodies(path),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`find`](Self::find), where the model's own graph has nothing of this name.
+    pub(super) fn find_in_bodies(&self, path: &str) -> Result<(Place, LayerId), FindError> {
         let mut pending = vec![(Place::default(), self.graph(), path)];
         while let Some((place, graph, rest)) = pending.pop() {
-            match graph.find(rest) {
-                Ok(id) => return Ok((place, id)),
-                Err(FindError::Unknown(_)) => {}
-                Err(error) => return Err(error),
+            if !place.is_model() {
+                match graph.find(rest) {
+                    Ok(id) => return Ok((place, id)),
+                    Err(FindError::Unknown(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
-            for layer in graph.layers() {
+            let owners = rest.contains('/').then(|| graph.owners()).into_iter().flatten();
+            for layer in owners {
                 let inside = rest.strip_prefix(layer.name()).and_then(|rest| rest.strip_prefix('/'));
                 for (at, body) in layer.bodies.iter().enumerate() {
                     let rest = inside.and_then(|rest| rest.strip_prefix(body.name.as_str())?.strip_prefix('/'));

@@ -87,6 +87,15 @@ pub(super) type End = (NodeIndex, usize);
 const FEW: usize = 32;
 
 impl Graph {
+    /// The layers of this graph that the batch under way added, changed or named since its journal was this long.
+    pub(super) fn touched_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
+        self.journal.records.iter().skip(mark).filter_map(|record| match record {
+            Record::Added(node) | Record::Changed(node, _) => Some(self.storage.node_weight(*node)?.id),
+            Record::Named(renamed) => Some(renamed.output.layer),
+            _ => None,
+        })
+    }
+
     /// Adds a layer with `inputs` ports that nothing feeds yet.
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);

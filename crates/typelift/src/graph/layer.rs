@@ -433,6 +433,11 @@ impl OutputPort {
         TensorType { element_type: self.element_type, shape: self.shape.clone() }
     }
 
+    /// Whether type or shape differ from what the text of the file declares.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
     /// The names of the tensor: a set that the file writes with commas, `\,` for a comma inside a name.
     pub fn names(&self) -> Vec<String> {
         self.names.as_deref().map(split_names).unwrap_or_default()

@@ -8,6 +8,7 @@ mod find;
 mod journal;
 mod layer;
 mod model;
+mod names;
 mod place;
 mod text;
 mod verify;
@@ -30,6 +31,7 @@ pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
+pub use names::Names;
 pub use place::{ParsePlaceError, Place};
 pub(crate) use text::Text;
 pub use verify::Violation;

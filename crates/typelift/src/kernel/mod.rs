@@ -132,6 +132,16 @@ impl Converted {
         self.to
     }
 
+    /// All of it, in one piece.
+    fn all(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.len()).ok()?);
+        let read = self.read(0..self.len(), &mut |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        });
+        read.ok().map(|()| bytes)
+    }
+
     /// The bytes of the values of a range, whose ends are multiples of [`GROUP`].
     fn bytes(&self, values: Range<u64>) -> Option<Vec<u8>> {
         let Stored { element_type, offset, count } = self.from;
@@ -159,6 +169,38 @@ impl Content for Converted {
         }
         Ok(())
     }
+}
+
+impl Layer {
+    /// The values of a constant in another element type, as bytes of a weights file, however many they are: nearest even,
+    /// saturating. `None` if it is not a constant, one of the types has no numbers, or the weights do not have its bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::promote::ElementType;
+    /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.bytes_as(ElementType::U8, model.weights()), Some(vec![2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes_as(&self, to: ElementType, weights: &Weights) -> Option<Vec<u8>> {
+        Stored::of(self)?.converted(to, &Arc::new(weights.clone()))?.all()
+    }
+}
+
+/// `count` values of one element type, as bytes of a weights file, in another: nearest even, saturating, packed as the type is.
+/// `None` if one of the types has no numbers, or there are fewer bytes than the values take.
+///
+/// ```
+/// # use typelift::{convert_values, promote::ElementType};
+/// assert_eq!(convert_values(&[1, 2, 3], 3, ElementType::U8, ElementType::U4), Some(vec![0x21, 0x03]));
+/// assert_eq!(convert_values(&[1, 2, 3], 4, ElementType::U8, ElementType::U4), None);
+/// ```
+#[must_use]
+pub fn convert_values(bytes: &[u8], count: u64, from: ElementType, to: ElementType) -> Option<Vec<u8>> {
+    let weights = Arc::new(Weights::from_bytes(bytes));
+    Stored { element_type: from, offset: 0, count }.converted(to, &weights)?.all()
 }
 
 /// The bytes of values in another type; `None` where one of the types has no numbers.

@@ -41,9 +41,12 @@ enum Base {
     #[default]
     None,
     File(Arc<Bin>),
-    Memory(Arc<[u8]>),
+    Memory(Owner),
     Laid(Arc<Layout>),
 }
+
+/// Something that keeps bytes in memory.
+type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Bytes of other weights in another order.
 struct Layout {
@@ -279,7 +282,18 @@ impl Weights {
 
     /// Weights in memory.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self { base: Base::Memory(bytes.into()), ..Self::default() }
+        Self::from_owner(bytes.into())
+    }
+
+    /// Weights in memory that something else keeps, so that they are not copied.
+    ///
+    /// ```
+    /// # use typelift::Weights;
+    /// static BYTES: [u8; 2] = [1, 2];
+    /// assert_eq!(Weights::from_owner(&BYTES).read(1, 1), Some(vec![2]));
+    /// ```
+    pub fn from_owner(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self { base: Base::Memory(Arc::new(bytes)), ..Self::default() }
     }
 
     /// The same, and only one thread at a time works on them. Otherwise long constants are shared out.
@@ -359,7 +373,10 @@ impl Weights {
         }
         match &self.base {
             Base::None => (length == 0).then(|| look(&[])),
-            Base::Memory(bytes) => bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?).map(look),
+            Base::Memory(bytes) => {
+                let range = usize::try_from(offset).ok()?..usize::try_from(end).ok()?;
+                (**bytes).as_ref().get(range).map(look)
+            }
             Base::File(source) => source.with(offset, length, look),
             Base::Laid(layout) => layout.of.with(layout.find(offset..end)?, length, look),
         }
@@ -377,32 +394,51 @@ impl Weights {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
-        let base = usize::try_from(self.base_len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let mut bytes = match &self.base {
-            Base::None => Vec::new(),
-            Base::Memory(bytes) => bytes.to_vec(),
-            Base::File(source) => {
-                let mut bytes = vec![0; base];
-                read_exact_at(&source.file, &mut bytes, 0)?;
-                bytes
-            }
-            Base::Laid(layout) => {
-                let mut bytes = Vec::with_capacity(base);
-                layout.read(0..layout.len(), &mut |piece| {
-                    bytes.extend_from_slice(piece);
-                    Ok(())
-                })?;
-                bytes
-            }
-        };
-        if self.len_of_tail() > 0 {
-            bytes.resize(base.next_multiple_of(ALIGNMENT as usize), 0);
-            self.tail.write_to(&mut |part| {
-                bytes.extend_from_slice(part);
-                Ok(())
-            })?;
-        }
+        let length = usize::try_from(self.len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut bytes = vec![0; length];
+        self.copy_to(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Writes all bytes to a slice that is as long as they are.
+    ///
+    /// # Errors
+    /// The file that they are in cannot be read, or the slice is shorter.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// let mut bytes = [0; 2];
+    /// Weights::from_bytes([1, 2]).copy_to(&mut bytes)?;
+    /// assert_eq!(bytes, [1, 2]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn copy_to(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let base = usize::try_from(self.base_len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let (mut first, rest) = bytes.split_at_mut_checked(base).ok_or(io::ErrorKind::WriteZero)?;
+        match &self.base {
+            Base::None => {}
+            Base::Memory(bytes) => first.copy_from_slice((**bytes).as_ref()),
+            Base::File(source) => read_exact_at(&source.file, first, 0)?,
+            Base::Laid(layout) => layout.read(0..layout.len(), &mut |piece| first.write_all(piece))?,
+        }
+        if self.len_of_tail() > 0 {
+            let gap = base.next_multiple_of(ALIGNMENT as usize) - base;
+            let (gap, mut rest) = rest.split_at_mut_checked(gap).ok_or(io::ErrorKind::WriteZero)?;
+            gap.fill(0);
+            self.tail.write_to(&mut |part| rest.write_all(part))?;
+        }
+        Ok(())
+    }
+
+    /// The file that has the first bytes, those that were there before any was added, and how many these are. A position in it
+    /// is a position in the weights.
+    #[must_use]
+    pub fn file(&self) -> Option<(&File, u64)> {
+        match &self.base {
+            Base::File(source) => Some((&source.file, source.length)),
+            Base::None | Base::Memory(_) | Base::Laid(_) => None,
+        }
     }
 
     /// Adds bytes after all others, or finds equal ones that were added before; gives their position.
@@ -496,7 +532,7 @@ impl Weights {
     pub(crate) fn write_to(&self, new: &mut File) -> io::Result<()> {
         match &self.base {
             Base::None => {}
-            Base::Memory(bytes) => new.write_all(bytes)?,
+            Base::Memory(bytes) => new.write_all((**bytes).as_ref())?,
             Base::File(source) => copy(&source.file, source.length, new)?,
             Base::Laid(layout) => {
                 layout.write_to(new, self.on_one_thread)?;
@@ -516,7 +552,7 @@ impl Weights {
         match &self.base {
             Base::None => None,
             Base::File(source) => Some(source.length),
-            Base::Memory(bytes) => Some(bytes.len() as u64),
+            Base::Memory(bytes) => Some((**bytes).as_ref().len() as u64),
             Base::Laid(layout) => Some(layout.len()),
         }
     }

@@ -1,0 +1,87 @@
+"""Values of constants as arrays, and element types as Python names them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+# The element types that NumPy has, with those that it calls otherwise.
+_NUMPY = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u64": "uint64",
+    "u32": "uint32",
+    "u16": "uint16",
+    "u8": "uint8",
+    "boolean": "bool",
+}
+# Those that the package ml_dtypes brings, a byte or more each.
+_ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu"}
+_BY_NAME = {name: ty for ty, name in {**_NUMPY, **_ML_DTYPES}.items()}
+
+
+def element_type(of: Any) -> str:
+    """The element type that a text, a NumPy or ml_dtypes type, or OpenVINO's ``ov.Type`` means.
+
+    >>> import typelift
+    >>> [typelift.element_type(of) for of in ("f16", "float16", bool)]
+    ['f16', 'f16', 'boolean']
+
+    Raises:
+        ValueError: It means none.
+    """
+    if isinstance(of, str):
+        return _BY_NAME.get(of, of)
+    of_openvino = getattr(of, "get_type_name", None)
+    if of_openvino is not None:
+        return str(of_openvino())
+    name = {bool: "bool", int: "int64", float: "float32"}.get(of)
+    if name is None:
+        name = getattr(of, "name", None) or getattr(of, "__name__", None)
+    if name not in _BY_NAME:
+        raise ValueError(f"{of!r} is not an element type; write one as text, such as 'f16'")
+    return _BY_NAME[name]
+
+
+def array_of(values: Any) -> tuple[str, list[int], bytes]:
+    """The element type, dims and bytes of values; Python's floats are f32."""
+    import numpy
+
+    array = values if isinstance(values, (numpy.ndarray, numpy.generic)) else numpy.asarray(values)
+    if not isinstance(values, (numpy.ndarray, numpy.generic)) and array.dtype == numpy.float64:
+        array = array.astype(numpy.float32)
+    array = numpy.asarray(array)
+    native = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return element_type(array.dtype), list(array.shape), native.tobytes()
+
+
+def narrow_array(
+    name: str, type: str, dims: Iterable[object], read: Callable[[str], Optional[bytes]]
+) -> numpy.typing.NDArray[Any]:
+    """Values as an array in their element type; in the nearest one of NumPy where neither it nor ml_dtypes has the type."""
+    import numpy
+
+    dtype: Any = _NUMPY.get(type)
+    if dtype is None and type in _ML_DTYPES:
+        try:
+            dtype = getattr(importlib.import_module("ml_dtypes"), _ML_DTYPES[type], None)
+        except ImportError:
+            dtype = None
+    to = type
+    if dtype is None:
+        dtype = {"i": "int8", "u": "uint8"}.get(type[0], "float32")
+        to = _BY_NAME[dtype]
+    data = read(to)
+    if data is None:
+        raise ValueError(f"`{name}` is not a constant of numbers, or the weights do not have its values")
+    return numpy.frombuffer(data, dtype=dtype).reshape(tuple(dim for dim in dims if isinstance(dim, int)))

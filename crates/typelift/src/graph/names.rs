@@ -1,0 +1,85 @@
+//! Finding many layers by name.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use super::{FindError, Graph, Layer, LayerId, Model, Output, Place};
+
+/// The names of the layers and tensors of a model's own graph, for look-ups that take the same time however large it is:
+/// [`Model::find`] walks through the graph.
+///
+/// ```
+/// # use typelift::graph::{Names, Place};
+/// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let names = Names::of(&model);
+/// assert_eq!(names.find(&model, "relu"), model.find("relu"));
+/// assert_eq!(names.tensor(&model, "y"), model.graph().tensor("y"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The layers that have or had a name of this hash, for themselves or for a tensor. Each is looked at again.
+    layers: FxHashMap<u64, SmallVec<[LayerId; 1]>>,
+    /// How much of the batch of edits under way it knows.
+    seen: usize,
+}
+
+fn hash(name: &str) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(name)
+}
+
+impl Names {
+    /// The names in a model.
+    #[must_use]
+    pub fn of(model: &Model) -> Self {
+        let graph = model.graph();
+        let mut names = Self { seen: graph.batch_len(), ..Self::default() };
+        graph.unordered().for_each(|layer| names.add(layer));
+        names
+    }
+
+    /// Takes in the names that the [batch](crate::Batch) under way gave since it was asked for the last time.
+    pub fn update(&mut self, model: &Model) {
+        let graph = model.graph();
+        graph.touched_since(self.seen).filter_map(|id| graph.layer(id)).for_each(|layer| self.add(layer));
+        self.seen = graph.batch_len();
+    }
+
+    fn add(&mut self, layer: &Layer) {
+        let of_tensors = layer.outputs.iter().filter_map(|port| port.names.as_deref());
+        let of_tensors: SmallVec<[_; 1]> = of_tensors.flat_map(super::split_names).collect();
+        for name in of_tensors.iter().map(String::as_str).chain([&*layer.name]) {
+            let known = self.layers.entry(hash(name)).or_default();
+            if !known.contains(&layer.id) {
+                known.push(layer.id);
+            }
+        }
+    }
+
+    /// The layers that may have a name.
+    fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> {
+        self.layers.get(&hash(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
+    }
+
+    /// What [`Model::find`] finds, in the model that these names are of.
+    ///
+    /// # Errors
+    /// [`FindError`] where there is none, or more than one.
+    pub fn find(&self, model: &Model, path: &str) -> Result<(Place, LayerId), FindError> {
+        match model.graph().find_among(path, || self.candidates(model.graph(), path)) {
+            Ok(id) => Ok((Place::default(), id)),
+            Err(FindError::Unknown(_)) => model.find_in_bodies(path),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What [`Graph::tensor`] finds in the model's own graph.
+    ///
+    /// # Errors
+    /// [`FindError`] where there is none, or more than one.
+    pub fn tensor(&self, model: &Model, name: &str) -> Result<Output, FindError> {
+        model.graph().tensor_among(name, || self.candidates(model.graph(), name))
+    }
+}
