@@ -44,3 +44,76 @@ fn every_verb_answers_for_files_that_once_had_no_answer() {
         assert!(found.stdout.contains("error["), "{}: {}", file.display(), found.stdout);
     }
 }
+
+#[test]
+fn endless_rules_and_lines_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(answer(folder.path(), &["rules", "/dev/zero"]), Some(2));
+    let zeros = fs::File::open("/dev/zero").unwrap();
+    let said = command(folder.path(), &["promote", "-"]).stdin(zeros).output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("line 1 has over 64 KB"), "{said:?}");
+}
+
+#[test]
+fn metadata_in_metadata_is_written_in_proportion_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let depth = 20_000;
+    let text = format!(
+        r#"<net name="n" version="11"><layers><layer id="0" name="x" type="Parameter" version="opset1"><data element_type="f32" shape="2"/>
+        <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer></layers><edges/><rt_info>{}{}</rt_info></net>"#,
+        "<a>".repeat(depth),
+        "</a>".repeat(depth)
+    );
+    fs::write(folder.path().join("model.xml"), &text).unwrap();
+    assert_eq!(answer(folder.path(), &["convert", "--canonical", "model.xml", "-o", "out.xml"]), Some(0));
+    let written = fs::metadata(folder.path().join("out.xml")).unwrap().len();
+    assert!(written < 20 * text.len() as u64, "{written} bytes");
+}
+
+/// A report names layers and shapes, and the places of both; nothing of it grows faster than the file.
+#[test]
+fn reports_and_pages_are_in_proportion_to_the_file() {
+    const REPORTS: [&[&str]; 3] = [
+        &["check", "--all", "--target", "2024.6", "--format", "sarif", "model.xml"],
+        &["check", "--all", "--target", "2024.6", "--format", "json", "model.xml"],
+        &["view", "model.xml", "-o", "-"],
+    ];
+    let shapes: [(&str, fn(usize) -> (String, String)); 4] = [
+        ("errors", |id| (layer(id, "Add", ""), String::new())),
+        ("a chain", |id| (layer(id, "ReLU", ""), edge(id.saturating_sub(1), id))),
+        ("a hub", |id| (layer(id, "ReLU", ""), edge(0, id))),
+        ("strangers", |id| (layer(id, "Stranger", r#"<data a="b"/>"#), String::new())),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let size = |shape: fn(usize) -> (String, String), count: usize, report| {
+        let (layers, edges): (Vec<String>, Vec<String>) = (0..count).map(shape).unzip();
+        let text = format!(
+            r#"<net name="n" version="11"><layers>{}</layers><edges>{}</edges></net>"#,
+            layers.concat(),
+            edges.concat()
+        );
+        fs::write(folder.path().join("model.xml"), &text).unwrap();
+        let said = run(folder.path(), report);
+        assert!(said.status < 2, "{}", said.stderr);
+        said.stdout.len() as f64 / text.len() as f64
+    };
+    for (name, shape) in shapes {
+        for report in REPORTS {
+            let [small, large] = [500, 2000].map(|count| size(shape, count, report));
+            assert!(large < 1.1 * small, "{name}, {report:?}: {small} and {large} bytes for a byte");
+            assert!(large < 20.0, "{name}, {report:?}: {large} bytes for a byte");
+        }
+    }
+}
+
+fn layer(id: usize, ty: &str, data: &str) -> String {
+    format!(
+        r#"<layer id="{id}" name="n{id}" type="{ty}" version="opset1">{data}<input><port id="0"/></input>
+        <output><port id="1" precision="FP32"><dim>4</dim></port></output></layer>"#
+    )
+}
+
+fn edge(from: usize, to: usize) -> String {
+    format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{to}" to-port="0"/>"#)
+}
