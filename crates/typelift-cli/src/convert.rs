@@ -39,6 +39,8 @@ use crate::terminal::{self, Page, Terminal};
 /// stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("keepable").args(["types", "compress", "mark_keeps"]).multiple(true)))]
+#[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress"]).multiple(true)))]
+#[command(group(ArgGroup::new("stored").args(["compress", "decompress"])))]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
@@ -189,8 +191,17 @@ impl Args {
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
-        let Converted { changes, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks, .. } =
-            converted;
+        let Converted {
+            changes,
+            promotions_before,
+            promotions_left,
+            refresh_ports,
+            retargeted,
+            stored,
+            risks,
+            marked,
+            ..
+        } = converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         if stored.is_some() && version < Some(model.version()) {
             remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
@@ -201,7 +212,7 @@ impl Args {
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-        let totals = plan.totals(promotions_before, promotions_left);
+        let totals = plan.totals(promotions_before, promotions_left, marked);
         let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).chain(remarks);
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());

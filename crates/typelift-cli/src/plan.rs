@@ -140,8 +140,8 @@ impl Plan {
         self.converts.iter().filter(is_output).map(named).collect()
     }
 
-    /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes.
-    pub(crate) fn totals(&self, before: usize, after: usize) -> Totals {
+    /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes, `marked` that of layers with a new mark.
+    pub(crate) fn totals(&self, before: usize, after: usize, marked: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
             let Rewritten { applied, versions, marks, names, format } = target;
@@ -152,6 +152,7 @@ impl Plan {
         let stored = self.precision.as_ref().map_or(0, |stored| stored.totals.changed);
         Totals {
             stored,
+            marked,
             replaced: before.saturating_sub(after),
             left: after,
             changes,
@@ -182,6 +183,9 @@ const TARGET: [(&str, &str); 5] = [
 /// Constants that are stored in another type, as one of them and more of them are counted.
 const STORED: (&str, &str) = ("constant stored in another type", "constants stored in another type");
 
+/// Layers that keep their precision when OpenVINO runs the model, as one of them and more of them are counted.
+const MARKED: (&str, &str) = ("layer marked", "layers marked");
+
 /// How much is done to a model, or to several.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -193,12 +197,17 @@ pub(crate) struct Totals {
     target: [usize; TARGET.len()],
     /// Constants that are stored in another type.
     stored: usize,
+    /// Layers that got a mark that keeps their precision.
+    marked: usize,
 }
 
 impl Totals {
     /// Whether the model stays as it is.
     pub(crate) fn change_nothing(&self) -> bool {
-        self.replaced == 0 && self.changes == [0; KINDS.len()] && self.target == [0; TARGET.len()] && self.stored == 0
+        self.replaced == 0
+            && self.changes == [0; KINDS.len()]
+            && self.target == [0; TARGET.len()]
+            && self.stored + self.marked == 0
     }
 }
 
@@ -210,6 +219,7 @@ impl std::iter::Sum for Totals {
             changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
             target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
             stored: a.stored + b.stored,
+            marked: a.marked + b.marked,
         })
     }
 }
@@ -223,8 +233,10 @@ impl Display for Totals {
         if self.left > 0 {
             done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
         }
-        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET).chain([STORED]);
-        for ((one, more), count) in kinds.zip(self.changes.into_iter().chain(self.target).chain([self.stored])) {
+        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET).chain([STORED, MARKED]);
+        for ((one, more), count) in
+            kinds.zip(self.changes.into_iter().chain(self.target).chain([self.stored, self.marked]))
+        {
             match count {
                 0 => {}
                 1 => done.push(format!("1 {one}")),

@@ -30,10 +30,10 @@ pub(crate) struct StorageArgs {
     #[arg(long, value_name = "RULES", value_parser = like(), default_value = "2026.4", requires = "compress")]
     like: Like,
     /// Print what constants lose, and write no model
-    #[arg(long)]
+    #[arg(long, requires = "auditable")]
     pub(crate) audit: bool,
     /// Refuse if a value of a constant would be off by more than this in relation to itself, such as 1e-3
-    #[arg(long, value_name = "REL", value_parser = relative_error)]
+    #[arg(long, value_name = "REL", value_parser = relative_error, requires = "stored")]
     pub(crate) max_error: Option<f64>,
 }
 

@@ -97,6 +97,8 @@ pub struct Converted {
     pub stored: Option<Plan>,
     /// What can go wrong in the types that the model gets, where layers that it takes are not kept.
     pub risks: Vec<Risk>,
+    /// How many layers got a mark that keeps their precision when OpenVINO runs the model.
+    pub marked: usize,
 }
 
 /// Why a model was not converted.
@@ -170,6 +172,7 @@ impl Conversion {
         }
         let kept = self.kept(model, named)?;
         let risks = self.risks(model, &kept);
+        let marked = self.mark(model, &kept)?;
         changes.extend(self.retype(model, &kept)?);
         for (name, element_type) in &self.output_types {
             for name in model.ends_named(End::Output, name)? {
@@ -191,7 +194,17 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
-        Ok(Converted { changes, found, promotions_before, promotions_left, refresh_ports, retargeted, stored, risks })
+        Ok(Converted {
+            changes,
+            found,
+            promotions_before,
+            promotions_left,
+            refresh_ports,
+            retargeted,
+            stored,
+            risks,
+            marked,
+        })
     }
 
     /// Gives inputs and constants their new types and shapes, finds all types, and aligns inputs; gives the changes.
@@ -285,14 +298,16 @@ impl Conversion {
         risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
 
+    /// Marks the layers that are kept, if that is asked for; returns how many got a mark.
+    fn mark(&self, model: &mut Model, kept: &Kept) -> Result<usize, EditError> {
+        let spelling = self.target.map_or(Spelling::Both, Spelling::of);
+        if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(0) }
+    }
+
     /// Changes the element types of a typed model, and removes the Converts that do nothing then.
     fn retype(&self, model: &mut Model, kept: &Kept) -> Result<Vec<Change>, ConvertError> {
-        if self.types.is_empty() && !self.mark_keeps {
+        if self.types.is_empty() {
             return Ok(Vec::new());
-        }
-        if self.mark_keeps {
-            let spelling = self.target.map_or(Spelling::Both, Spelling::of);
-            precision::mark(model, kept, spelling)?;
         }
         let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
         let changes = retyping.plan(model).apply(model);
