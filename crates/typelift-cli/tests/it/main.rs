@@ -12,6 +12,7 @@ mod fix;
 mod fixtures;
 mod formats;
 mod packaging;
+mod recipes;
 mod schemas;
 mod security;
 mod show;
