@@ -13,6 +13,7 @@ use crate::batch::STACK;
 use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
+use crate::groups;
 use crate::input::{self, Input, Loaded};
 use crate::listing::Clean;
 use crate::remedy::Fixes;
@@ -28,7 +29,8 @@ const CONSEQUENCES_LISTED: usize = 4;
 /// Show what differs in meaning between two models
 ///
 /// Ids, the order of layers, port numbers and the layout of the file are ignored. Layers are matched by name, else by what
-/// they compute from and lead to. Types and shapes are the inferred ones. What only follows from a change is folded under it.
+/// they compute from and lead to. Types and shapes are the inferred ones. What only follows from a change is folded under it,
+/// and changes that are alike, such as in each block of a model, are one line.
 ///
 /// Exits with status 0 if nothing differs, and 1 if something does.
 #[derive(clap::Args)]
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     /// Kinds of changes to ignore
     #[arg(long, value_parser = kinds(), value_name = "KIND", value_delimiter = ',')]
     ignore: Vec<ChangeKind>,
-    /// List every consequence and every renamed layer
+    /// List every change, consequence and renamed layer, not only one of those that are alike
     #[arg(long)]
     all: bool,
 }
@@ -123,11 +125,18 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> Strin
     if !diff.is_same() {
         let _ = writeln!(text, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
         let _ = writeln!(text, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
+        let _ = writeln!(text, "{}", summary(diff));
     }
     text += &precision(&rounded);
-    for change in &changes {
-        let _ = writeln!(text, "{}", headline(change));
-        consequences(change, all, &mut text);
+    let groups = if all { changes.iter().map(|&change| vec![change]).collect() } else { groups::groups(&changes) };
+    for group in &groups {
+        match group[..] {
+            [change] => {
+                let _ = writeln!(text, "{}", headline(change));
+                consequences(change, all, &mut text);
+            }
+            _ => alike(group, &mut text),
+        }
     }
     for change in renamed.iter().take(NAMES_LISTED) {
         let _ = writeln!(text, "{}", headline(change));
@@ -139,9 +148,6 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> Strin
     if diff.unread > 0 {
         let constants = count(diff.unread, "constant");
         let _ = writeln!(text, "{constants} compared by type and shape only: the weights of a model are missing");
-    }
-    if !diff.is_same() {
-        let _ = writeln!(text, "{}", summary(diff));
     }
     text
 }
@@ -166,13 +172,29 @@ fn precision(changes: &[&Change]) -> String {
     alike.into_iter().map(line).collect()
 }
 
-/// `~ sum (Add 3, line 12): input 1: x -> y`
-fn headline(change: &Change) -> String {
-    let (sign, style) = match change.kind {
+/// `+ Convert {destination_type=f16} : f16, 2 in each of layers.0–31: the first is layers.0.mlp/Convert_1`
+fn alike(group: &[&Change], text: &mut String) {
+    let Some(first) = group.first() else { return };
+    let (sign, style) = sign(first.kind);
+    let (what, places, path) = (groups::what(first), groups::places(group), Clean(&first.path));
+    let _ = writeln!(text, "{style}{sign} {what}{style:#}, {places}: {FAINT}the first is {path}{FAINT:#}");
+    let after = groups::after(group);
+    if !after.is_empty() {
+        let _ = writeln!(text, "{FAINT}    {after}{FAINT:#}");
+    }
+}
+
+fn sign(kind: ChangeKind) -> (char, Style) {
+    match kind {
         ChangeKind::Added => ('+', ADDED),
         ChangeKind::Removed => ('-', REMOVED),
         _ => ('~', CHANGED),
-    };
+    }
+}
+
+/// `~ sum (Add 3, line 12): input 1: x -> y`
+fn headline(change: &Change) -> String {
+    let (sign, style) = sign(change.kind);
     let path = Clean(&change.path);
     let text = |text: &Option<String>| Clean(text.as_deref().unwrap_or("none")).to_string();
     if matches!(change.kind, ChangeKind::Added | ChangeKind::Removed) {

@@ -15,6 +15,7 @@ mod explain;
 mod failure;
 mod files;
 mod findings;
+mod groups;
 mod infer;
 mod input;
 mod interrupt;

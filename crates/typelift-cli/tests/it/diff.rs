@@ -121,6 +121,26 @@ fn text_is_for_people() {
 }
 
 #[test]
+fn changes_that_are_alike_are_one_line_with_their_blocks() {
+    let [before, after] = ["bert.promote.xml", "bert.promote.ref.xml"].map(|name| testdata("models").join(name));
+    let printed = |more: &[&str]| {
+        let files = [before.to_str().unwrap(), after.to_str().unwrap()];
+        run(Path::new("."), &[&["diff"], &files[..], more].concat()).stdout
+    };
+    let (brief, all) = (printed(&[]), printed(&["--all"]));
+    let lines: Vec<&str> = brief.lines().collect();
+    assert_eq!(lines[2], "90 changes: 60 added, 30 removed");
+    assert!(lines.len() < 40, "{brief}");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("+ Convert {destination_type=f32} : f32, ") && line.contains(" layer.0–11: "))
+    );
+    let signed = |text: &str| text.lines().skip(3).filter(|line| line.starts_with(['+', '-'])).count();
+    assert_eq!(signed(&all), 90, "every change is in the long list");
+}
+
+#[test]
 fn a_lowered_model_shows_its_converts() {
     let folder = folder();
     let path = folder.path();

@@ -16,7 +16,7 @@ use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
 
-pub use parts::Part;
+pub use parts::{Part, numbered_prefix};
 pub use paths::WeightPath;
 pub use roles::{Role, roles};
 

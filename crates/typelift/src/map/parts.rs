@@ -314,8 +314,16 @@ impl Repeat {
     }
 }
 
-/// A name up to its first part that is a number: `model.layers.12` of `model.layers.12.mlp/Add_3`.
-fn numbered_prefix(name: &str) -> Option<&str> {
+/// A name up to its first part that is a number, which is the name of a block where others begin alike: `model.layers.12` of
+/// `model.layers.12.mlp/Add_3`.
+///
+/// ```
+/// use typelift::map::numbered_prefix;
+/// assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
+/// assert_eq!(numbered_prefix("Add_3"), None);
+/// ```
+#[must_use]
+pub fn numbered_prefix(name: &str) -> Option<&str> {
     let mut start = 0;
     for part in name.split_inclusive(['.', '/']) {
         let word = part.trim_end_matches(['.', '/']);
