@@ -78,6 +78,29 @@ def test_what_a_notebook_shows_of_a_long_report_is_short() -> None:
     assert shown.count("<tr>") == 201 and "and 800 more" in shown and len(shown) < 1_000_000
 
 
+def test_a_model_is_shown_with_another_one_and_in_any_height() -> None:
+    model = typelift.from_text(SOFTMAX)
+    other = model.copy()
+    other.rewrite("Add(x, c) => Multiply(x, c)")
+    shown = other.view(model, height=700)._repr_html_()
+    assert shown.startswith("<iframe") and "height:700px" in shown and "Multiply" in shown
+    assert model._repr_html_() == model.view()._repr_html_()
+    large = chain(20_000)
+    assert len(large._repr_html_()) < 1_000_000 and "more layers" in large._repr_html_() and len(repr(large)) < 100
+
+
+def test_names_of_inputs_are_texts() -> None:
+    names: list[str] = list(typelift.from_text(SOFTMAX).inputs)
+    assert names == ["x"]
+
+
+def test_parts_of_a_model_say_what_to_pickle_instead() -> None:
+    model = typelift.from_text(SOFTMAX)
+    for part, advice in ((model["y"], "layer.path"), (model["y"].outputs[0], "tensor.name"), (model.inputs, "the model")):
+        with pytest.raises(TypeError, match=f"pickle .*{advice}"):
+            pickle.dumps(part)
+
+
 def test_columns_stay_columns_in_exported_notebooks() -> None:
     model = chain(3)
     for report in (model.stats(), model.why("l2")):

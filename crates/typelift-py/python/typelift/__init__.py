@@ -49,7 +49,7 @@ from typelift._data import (
 )
 from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
-from typelift._model import Interface, Layer, Model, Tensor, check, diff, from_text, loads, open
+from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, from_text, loads, open
 
 __version__ = _typelift.__version__
 
@@ -84,6 +84,7 @@ __all__ = [
     "Tensor",
     "TensorStats",
     "UnknownNameError",
+    "View",
     "WeightPath",
     "WeightStats",
     "__version__",

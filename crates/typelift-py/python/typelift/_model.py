@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from typelift import _typelift
 from typelift._arrays import element_type, narrow_array
@@ -82,6 +82,9 @@ class Tensor:
 
     def __hash__(self) -> int:
         return hash((self._layer, self._index))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a tensor is a part of its model; pickle the model, and `tensor.name`")
 
     def __str__(self) -> str:
         return f"{self._element_type}{self._shape}"
@@ -213,12 +216,15 @@ class Layer:
     def __hash__(self) -> int:
         return hash(self._native)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a layer is a part of its model; pickle the model, and `layer.path`, by which it has the layer")
+
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"<Layer {self.id} {self.path!r}: {self.type}{' : ' if outputs else ''}{outputs}>"
 
 
-class Interface(Mapping[Union[str, int], Tensor]):
+class Interface(Mapping[str, Tensor]):
     """The inputs or the outputs of a model: its tensors by name, of the layer or the tensor, or by position.
 
     >>> import typelift
@@ -254,6 +260,9 @@ class Interface(Mapping[Union[str, int], Tensor]):
 
     def __len__(self) -> int:
         return len(self._layers)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("the inputs and outputs of a model are parts of it; pickle the model")
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{name!r}: {self._tensor(layer)}" for name, layer in zip(self, self._layers)) + "}"
@@ -698,16 +707,46 @@ class Model:
         counts = ((len(self), "layer"), (len(self.inputs), "input"), (len(self.outputs), "output"))
         return f"<Model{name}: {', '.join(f'{n} {what}' + ('s' if n != 1 else '') for n, what in counts)}>"
 
+    def view(self, before: Union[Model, PathOrStr, None] = None, *, height: int = 480) -> View:
+        """The picture of the model for a notebook, to search and click through; of a model that is too much for one, a table of
+        its first layers. :meth:`to_html` has the picture of any model.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
+        >>> model.view(height=600)
+        <View: 3 layers>
+
+        Args:
+            before: Another model, to show how this one differs from it.
+            height: The height of the picture in pixels.
+        """
+        source = self.to_html(before).replace("&", "&amp;").replace('"', "&quot;")
+        if len(source) <= _PAGE_LIMIT:
+            style = f"width:100%; height:{int(height)}px; border:1px solid #ccc"
+            return View(f'<iframe srcdoc="{source}" style="{style}"></iframe>', len(self))
+        rows = ((l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in self.layers[:_ROWS_SHOWN])
+        rest = len(self) - _ROWS_SHOWN
+        more = f"<p>and {rest} more layers; <code>to_html()</code> has the picture</p>" if rest > 0 else ""
+        return View(table(("id", "layer", "operation", "outputs"), rows) + more, len(self))
+
     def _repr_html_(self) -> str:
-        """The picture of the model or, where that is too much for a notebook, a table of its first layers."""
-        page = self.to_html()
-        if len(page) <= _PAGE_LIMIT:
-            source = page.replace("&", "&amp;").replace('"', "&quot;")
-            return f'<iframe srcdoc="{source}" style="width:100%; height:480px; border:1px solid #ccc"></iframe>'
-        layers = self.layers
-        rows = [(l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in layers[:_ROWS_SHOWN]]
-        rest = f"<p>and {len(layers) - _ROWS_SHOWN} more layers</p>" if len(layers) > _ROWS_SHOWN else ""
-        return table(("id", "layer", "operation", "outputs"), rows) + rest
+        return self.view()._repr_html_()
+
+
+class View:
+    """What :meth:`Model.view` shows in a notebook."""
+
+    __slots__ = ("_html", "_layers")
+
+    def __init__(self, html: str, layers: int) -> None:
+        self._html = html
+        self._layers = layers
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def __repr__(self) -> str:
+        return f"<View: {self._layers} layers>"
 
 
 def _shape_text(shape: ShapeLike) -> str:
