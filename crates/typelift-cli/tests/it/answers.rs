@@ -56,6 +56,19 @@ fn endless_rules_and_lines_are_refused() {
 }
 
 #[test]
+fn a_pattern_of_thousands_of_layers_has_an_answer() {
+    let pattern = (0..2048).map(|leaf| format!("y{leaf}")).collect::<Vec<_>>();
+    let halve = |terms: Vec<String>| terms.chunks(2).map(|pair| format!("Add&({}, {})", pair[0], pair[1])).collect();
+    let pattern: Vec<String> = (0..11).fold(pattern, |terms, _| halve(terms));
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("rules"), format!("{} => y0", pattern[0])).unwrap();
+    let text = format!(r#"<net name="n" version="11"><layers>{}</layers><edges/></net>"#, layer(0, "ReLU", ""));
+    fs::write(folder.path().join("model.xml"), text).unwrap();
+    let status = answer(folder.path(), &["rewrite", "--rules", "rules", "model.xml", "-o", "out.xml"]);
+    assert!(matches!(status, Some(1 | 2)), "{status:?}");
+}
+
+#[test]
 fn metadata_in_metadata_is_written_in_proportion_to_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let depth = 20_000;
