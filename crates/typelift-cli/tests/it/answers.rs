@@ -84,6 +84,9 @@ fn metadata_in_metadata_is_written_in_proportion_to_the_file() {
     assert!(written < 20 * text.len() as u64, "{written} bytes");
 }
 
+/// The layer of some id, and an edge to it or nothing.
+type LayerAndEdge = fn(usize) -> (String, String);
+
 /// A report names layers and shapes, and the places of both; nothing of it grows faster than the file.
 #[test]
 fn reports_and_pages_are_in_proportion_to_the_file() {
@@ -92,14 +95,14 @@ fn reports_and_pages_are_in_proportion_to_the_file() {
         &["check", "--all", "--target", "2024.6", "--format", "json", "model.xml"],
         &["view", "model.xml", "-o", "-"],
     ];
-    let shapes: [(&str, fn(usize) -> (String, String)); 4] = [
+    let shapes: [(&str, LayerAndEdge); 4] = [
         ("errors", |id| (layer(id, "Add", ""), String::new())),
         ("a chain", |id| (layer(id, "ReLU", ""), edge(id.saturating_sub(1), id))),
         ("a hub", |id| (layer(id, "ReLU", ""), edge(0, id))),
         ("strangers", |id| (layer(id, "Stranger", r#"<data a="b"/>"#), String::new())),
     ];
     let folder = tempfile::tempdir().unwrap();
-    let size = |shape: fn(usize) -> (String, String), count: usize, report| {
+    let size = |shape: LayerAndEdge, count: usize, report| {
         let (layers, edges): (Vec<String>, Vec<String>) = (0..count).map(shape).unzip();
         let text = format!(
             r#"<net name="n" version="11"><layers>{}</layers><edges>{}</edges></net>"#,
