@@ -268,3 +268,42 @@ fn a_statement_joins_the_model_of_a_file() {
     let error = rewritten(simple("y"), "join nowhere.xml").unwrap_err();
     assert!(error.contains("nowhere.xml"), "{error}");
 }
+
+#[test]
+fn an_if_of_a_known_condition_becomes_its_branch() {
+    let listing = "
+    x = Parameter : f32[2]
+    go = Parameter : boolean[]
+    one = Const(1) : i64[]
+    two = Const(2) : i64[]
+    c = Equal(one, two)
+    y = If-8(c, x)
+        then_body (in 1 -> 0, out 2 -> 0):
+            a = Parameter : f32[2]
+            b = Abs(a)
+            r = Result(b)
+        else_body (in 1 -> 0, out 2 -> 0):
+            a = Parameter : f32[2]
+            b = Exp(a)
+            r = Result(b)
+    z = If-8(go, y)
+        then_body (in 1 -> 0, out 2 -> 0):
+            a = Parameter : f32[2]
+            b = Abs(a)
+            r = Result(b)
+        else_body (in 1 -> 0, out 2 -> 0):
+            a = Parameter : f32[2]
+            b = Exp(a)
+            r = Result(b)
+    r = Result(z)
+";
+    let model = rewritten(read(listing), "inline *").unwrap();
+    assert!(model.graph().find("y").is_err() && model.graph().find("c").is_err());
+    assert_eq!(model.graph().layer(model.graph().find("b").unwrap()).unwrap().ty(), "Exp");
+    for (statement, reason) in
+        [("inline z", "the condition of `z` is not a constant"), ("inline w", "no If is called `w`")]
+    {
+        let error = rewritten(read(listing), statement).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}

@@ -7,10 +7,11 @@ use typelift_promote::ElementType;
 use super::faults;
 use super::statement::Statement;
 use crate::graph::{EditError, Input, Layer, LayerId, Model, Output};
+use crate::infer::Probe;
 use crate::interface::{End, InterfaceError};
 use crate::marks::Spelling;
 use crate::notation::closest;
-use crate::ops::{self, LayerKind};
+use crate::ops::{self, LayerKind, Surroundings};
 use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::build::{Added, Build};
 use crate::rewrite::matching::Bound;
@@ -55,6 +56,7 @@ impl Statement {
                 let (from, to) = (all(from)?, all(to)?);
                 model.edit(|edit| edit.extract(&from, &to)).map_err(text_of)
             }
+            Self::Inline { name } => inline(model, name),
             Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
             Self::Info { path, value } => info(model, path, value),
             Self::Keep { patterns, marks } => keep(model, patterns, *marks),
@@ -145,6 +147,29 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Puts the branch that runs in the place of each If of this name whose condition is known.
+fn inline(model: &mut Model, name: &str) -> Result<(), String> {
+    let fits = |known: &str| known == name || spelling::is_glob(name) && spelling::matches_glob(name, known);
+    let choices = model.graph().layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name()));
+    let choices: Vec<_> = choices.map(|layer| (layer.id(), condition(model, layer.id()))).collect();
+    let known = choices.iter().filter_map(|&(id, holds)| holds.map(|holds| (id, usize::from(!holds))));
+    let known: Vec<_> = known.collect();
+    if choices.is_empty() {
+        return Err(with_suggestion(model, name, format!("no If is called `{name}`")));
+    }
+    if known.is_empty() {
+        return Err(format!("the condition of `{name}` is not a constant"));
+    }
+    model.edit(|edit| known.iter().try_for_each(|&(id, body)| edit.inline(id, body))).map_err(text_of)
+}
+
+/// Whether the condition of an If holds, if it is known.
+fn condition(model: &Model, id: LayerId) -> Option<bool> {
+    let source = model.graph().producer(id.input(0))?;
+    let bounds = Probe::new(model.weights()).bounds(model.graph(), source)?;
+    bounds.exact()?.encode().map(|bytes| bytes.iter().any(|&byte| byte != 0))
 }
 
 /// Puts the model of a file after this one.

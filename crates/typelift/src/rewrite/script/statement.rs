@@ -24,14 +24,17 @@ pub(super) enum Statement {
     Tap { name: String, new: Option<String> },
     Cut { names: Vec<String> },
     Piece { from: Vec<String>, to: Vec<String> },
+    Inline { name: String },
     Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
     Info { path: String, value: String },
     Keep { patterns: Vec<KeepPattern>, marks: bool },
     Expect { name: String, least: usize, most: usize },
 }
 
-const WORDS: [&str; 13] =
-    ["rename", "input", "before", "output", "after", "tap", "cut", "join", "info", "keep", "unkeep", "expect", "def"];
+const WORDS: [&str; 14] = [
+    "rename", "input", "before", "output", "after", "tap", "cut", "inline", "join", "info", "keep", "unkeep", "expect",
+    "def",
+];
 
 impl Script {
     /// Reads the statement, the rule or the definition in a range of the text.
@@ -107,6 +110,7 @@ impl Statement {
                     None => Self::Cut { names: from },
                 }
             }
+            "inline" => Self::Inline { name: cursor.name("an If")? },
             "join" => Self::join(cursor)?,
             "info" => {
                 let path = cursor.name("where the value goes, such as `runtime_options/KV_CACHE_PRECISION`")?;
@@ -161,6 +165,7 @@ impl Statement {
             Self::Output { name, element_type } => format!("output {name} : {element_type}"),
             Self::After { name, .. } => format!("after {name}"),
             Self::Tap { name, .. } => format!("tap {name}"),
+            Self::Inline { name } => format!("inline {name}"),
             Self::Cut { names } => format!("cut {}", names.join(", ")),
             Self::Piece { from, to } => {
                 format!("cut {} .. {}", from.join(", "), to.join(", ")).replace("  ", " ").trim_end().to_owned()
