@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Severity, github, sarif};
+use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Severity, TextEdit, github, sarif};
 use typelift::mend::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
@@ -275,9 +275,14 @@ impl Args {
         if self.diff || self.output.is_stdout() {
             page.said += &std::mem::take(&mut page.printed);
         }
+        // Each is at its line of the text that the edits before it made.
+        let mut text = fixed.before.to_string();
         for it in &fixed.mended {
+            let edits = it.edits().unwrap_or_default();
+            let line = edits.first().map_or(1, |edit| edit.span.line_column(&text).0);
             let edit = it.help.first().map(ToString::to_string).unwrap_or_default();
-            page.said += &format!("{name}: fixed {}: {edit}\n", it.code);
+            page.said += &format!("{name}:{line}: fixed {}: {edit}\n", it.code);
+            text = TextEdit::apply(edits, &text);
         }
         if fixed.mended.is_empty() {
             page.said += &format!("{name}: no edit is certain\n");
