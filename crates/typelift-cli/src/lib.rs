@@ -35,6 +35,7 @@ mod selection;
 mod show;
 mod stats;
 mod status;
+mod strip;
 mod terminal;
 mod texts;
 mod usage;

@@ -38,6 +38,11 @@ pub(crate) fn fit_to(columns: usize) {
     let _set = COLUMNS.set(columns.max(NARROWEST));
 }
 
+/// How many columns a line may have.
+pub(crate) fn width() -> usize {
+    COLUMNS.get().copied().unwrap_or(DEFAULT_TERM_WIDTH)
+}
+
 /// A message in lines that fit after `indent` columns, broken between words only.
 fn fitted(text: &str, indent: usize) -> String {
     let Some(room) = COLUMNS.get().map(|columns| columns.saturating_sub(indent)) else { return text.to_owned() };
@@ -177,7 +182,7 @@ fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_column(label.span.start).0);
     let text = line.text(lines.source()).trim_start();
-    let room = COLUMNS.get().copied().unwrap_or(DEFAULT_TERM_WIDTH).saturating_sub(BEFORE_TEXT);
+    let room = width().saturating_sub(BEFORE_TEXT);
     text.width() <= room
         && text.starts_with("<layer ")
         && text.contains(&format!(" id=\"{}\"", layer.id))

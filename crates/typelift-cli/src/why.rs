@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use typelift::Model;
+use typelift::diagnostic::LayerRef;
+use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
 
@@ -14,10 +17,11 @@ use crate::listing::Clean;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
+use crate::strip;
 use crate::terminal::{self, Format, Terminal};
 
 /// How many lines text output shows without `--all`: a screen.
-const MOST_LINES: usize = 24;
+pub(crate) const MOST_LINES: usize = 24;
 /// How many sources are named without `--all`, and how many layers that refuse their inputs.
 const MOST_SOURCES: usize = 8;
 const MOST_REFUSED: usize = 3;
@@ -32,6 +36,7 @@ const MOST_INDENT: usize = 16;
 #[command(after_help = "Examples:
   typelift why model.xml logits
   typelift why model.xml split.1
+  typelift why --path model.xml lm_head.weight
   typelift why --all model.xml If_36/then_body/sum
   typelift why --format json model.xml encoder/add_3")]
 pub(crate) struct Args {
@@ -41,6 +46,10 @@ pub(crate) struct Args {
     /// `loop/body/x` is `x` in a body
     #[arg(value_name = "LAYER_OR_TENSOR")]
     name: String,
+    /// Show the way of the value instead, from where it is stored to where it is used, with what each Convert can lose:
+    /// for a weight to the layer that uses it, for any other tensor from the nearest matrix of weights
+    #[arg(long)]
+    path: bool,
     /// Show every source and every step, not only what fits on a screen
     #[arg(long)]
     all: bool,
@@ -49,12 +58,12 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Why a tensor has its type, as JSON has it.
+/// Why a tensor has its type, or the way of its value, as JSON has it.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document<'a, A> {
     file: &'a str,
     #[serde(flatten)]
-    derivation: &'a Derivation,
+    answer: &'a A,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -71,26 +80,44 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         return Ok(Status::Faulty);
     };
-    let derivation = typelift::why(model, &args.name).map_err(|error| {
-        let failure = Failure::new(error.to_string());
-        match error {
-            NameError::Ambiguous { .. } => return failure.help("ask for one of them"),
-            NameError::NoOutput { .. } => return failure,
-            _ => {}
-        }
-        match input::nearest_name(model, &args.name) {
-            Some(near) => failure.help(format!("did you mean `{near}`?")),
-            None => failure.help("`typelift show` lists the layers"),
-        }
-    })?;
-    match args.format {
-        Format::Json => {
-            let document = Document { file: &diagnostics.file, derivation: &derivation };
-            terminal.print(&terminal::json(&document)?)?;
-        }
-        Format::Text => terminal.print(&text(&derivation, args.all))?,
-    }
+    let unnamed = |error| unnamed(model, &args.name, &error);
+    let file = &diagnostics.file;
+    let printed = if args.path {
+        let path = ValuePath::new(model, &args.name).map_err(unnamed)?;
+        answer(args.format, file, &path, |path| strip::text(path, args.all))?
+    } else {
+        let derivation = typelift::why(model, &args.name).map_err(unnamed)?;
+        answer(args.format, file, &derivation, |derivation| text(derivation, args.all))?
+    };
+    terminal.print(&printed)?;
     Ok(Status::of(diagnostics.has_errors()))
+}
+
+/// An answer in the format asked for.
+fn answer<A: Serialize>(
+    format: Format,
+    file: &str,
+    answer: &A,
+    text: impl Fn(&A) -> String,
+) -> Result<String, Failure> {
+    match format {
+        Format::Json => terminal::json(&Document { file, answer }),
+        Format::Text => Ok(text(answer)),
+    }
+}
+
+/// That a name is not that of one tensor, with what to ask for.
+fn unnamed(model: &Model, name: &str, error: &NameError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        NameError::Ambiguous { .. } => return failure.help("ask for one of them"),
+        NameError::NoOutput { .. } => return failure,
+        _ => {}
+    }
+    match input::nearest_name(model, name) {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure.help("`typelift show` lists the layers"),
+    }
 }
 
 /// The tensor with its rule, the sources that decide, and the way to them as a tree, a line a step.
@@ -158,15 +185,20 @@ fn headline(step: &Step) -> String {
 
 /// `` `sum` (Add 3, line 12) ``
 fn place(step: &Step) -> String {
-    let mut text = format!("`{}`", Clean(&step.layer.name));
-    if step.output > 0 {
-        let _ = write!(text, " output {}", step.output);
+    at(&step.layer, &step.operation, step.output, step.line)
+}
+
+/// The output of a layer with where it is: `` `sum` (Add 3, line 12) ``
+pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<usize>) -> String {
+    let mut text = format!("`{}`", Clean(&layer.name));
+    if output > 0 {
+        let _ = write!(text, " output {output}");
     }
-    let _ = write!(text, " ({} {}", Clean(&step.operation), step.layer.id);
-    if !step.layer.place.is_model() {
-        let _ = write!(text, " in {}", Clean(step.layer.path()));
+    let _ = write!(text, " ({} {}", Clean(operation), layer.id);
+    if !layer.place.is_model() {
+        let _ = write!(text, " in {}", Clean(layer.path()));
     }
-    if let Some(line) = step.line {
+    if let Some(line) = line {
         let _ = write!(text, ", line {line}");
     }
     text + ")"

@@ -212,6 +212,13 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
     Ok(search.derive())
 }
 
+/// The one tensor that goes by a name, as [`why`] takes it, and the graph that it is in.
+pub(crate) fn locate(model: &Model, name: &str) -> Result<(Place, Output), NameError> {
+    let search = Search::new(model);
+    let (scope, tensor) = search.find(name)?;
+    Ok((search.scopes[scope].place.clone(), tensor))
+}
+
 /// Explains the element types of all tensors of an inferred model at once, those of bodies included: a step for each, in
 /// the order of the graph.
 ///

@@ -112,7 +112,7 @@ pub(crate) fn assert_form(verb: &str, document: &Value) {
     let (schema, mut found) = (schema(verb), Vec::new());
     // What a choice between forms says of a fault is only that none of them fits.
     for one in document.as_array().unwrap_or(&vec![document.clone()]) {
-        let marks = [("error", "failure"), ("diagnostics", "findings"), ("rows", "matrix")];
+        let marks = [("error", "failure"), ("diagnostics", "findings"), ("rows", "matrix"), ("path", "path")];
         let form = marks.iter().find(|(mark, _)| one.get(mark).is_some()).map_or("answer", |(_, form)| form);
         violations(&schema, &schema["$defs"][form], one, form, &mut found);
     }
@@ -129,7 +129,7 @@ fn every_document_has_the_form_of_its_schema() {
         assert_valid("convert", &["convert", &file, "--dry-run", "--report", "-"]);
     }
     let swap = "Add(x, y) => Subtract(x, y)";
-    let commands: [&[&str]; 21] = [
+    let commands: [&[&str]; 22] = [
         &["check", "models/loop_py.xml", "absent.xml", "--format", "json"],
         &["infer", "models/loop_py.xml", "--format", "json"],
         &["infer", "models", "absent.xml", "--format", "json"],
@@ -140,6 +140,7 @@ fn every_document_has_the_form_of_its_schema() {
         &["diff", "models/bert.xml", "models/loop_py.xml", "--format", "json"],
         &["why", "models/loop_py.promote.xml", "3", "--format", "json"],
         &["why", "models/bert.promote.xml", "0", "--format", "json"],
+        &["why", "fixtures/stats/compressed_text.xml", "w", "--path", "--format", "json"],
         &["promote", "f32", "i64", "--format", "json", "--explain"],
         &["promote", "u64[2]", "i32[2]", "--format", "json"],
         &["promote", "--table", "--format", "json"],
@@ -270,7 +271,7 @@ fn the_page_of_json_is_made_of_the_schemas() {
         if verb == "check" {
             made += "It is that of [a model that is refused](#a-model-that-is-refused), also where nothing is wrong.\n";
         }
-        for name in ["answer", "matrix"] {
+        for name in ["answer", "matrix", "path"] {
             if let Some(shape) = schema["$defs"].get(name) {
                 let _ = write!(made, "\n{head}");
                 rows(&schema, shape, "", &mut made);

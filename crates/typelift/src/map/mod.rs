@@ -3,6 +3,7 @@
 mod parts;
 mod paths;
 mod roles;
+mod value;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,6 +20,7 @@ use crate::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
 pub use parts::{Part, numbered_prefix};
 pub use paths::WeightPath;
 pub use roles::{Role, roles};
+pub use value::{ValuePath, ValueStep};
 
 /// Where a model keeps which precision.
 #[derive(Clone, Debug, Serialize)]

@@ -49,8 +49,7 @@ pub(super) fn of(graph: &Graph, roles: &HashMap<LayerId, Role>, layers: &[LayerI
             types.extend(producer.outputs().get(port).map(OutputPort::element_type));
             types.dedup();
             let values = values(root);
-            let is_float = types.last().is_some_and(|ty| ty.kind() == Kind::Float);
-            if values >= FEW || is_float && values > 1 {
+            if types.last().is_some_and(|&used| is_weight(values, used)) {
                 let count = paths.entry((types, layer.ty())).or_default();
                 *count = (count.0 + 1, count.1 + Census::size(root));
             }
@@ -65,7 +64,12 @@ pub(super) fn of(graph: &Graph, roles: &HashMap<LayerId, Role>, layers: &[LayerI
     by_size(paths.into_iter().map(path), |path| path.bytes)
 }
 
-fn values(layer: &Layer) -> u64 {
+/// Whether a constant with so many values, used as this type, is a weight and no setting of what uses it.
+pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
+    values >= FEW || used.kind() == Kind::Float && values > 1
+}
+
+pub(super) fn values(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }
 
