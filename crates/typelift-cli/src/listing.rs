@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
+use typelift::diagnostic::LayerRef;
 use typelift::graph::OutputPort;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::{ElementType, fidelity};
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::selection::Selection;
+
+/// How many lines text output shows without `--all`: a screen.
+pub(crate) const MOST_LINES: usize = 24;
 
 /// A name as one line shows it: what would move the cursor or break the line is escaped.
 pub(crate) struct Clean<'a>(pub(crate) &'a str);
@@ -173,6 +177,22 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -
         outputs: layer.outputs().iter().map(|port| tensor(port, port.names())).collect(),
         bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection))).collect()),
     }
+}
+
+/// The output of a layer with where it is: `` `sum` (Add 3, line 12) ``
+pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<usize>) -> String {
+    let mut text = format!("`{}`", Clean(&layer.name));
+    if output > 0 {
+        let _ = write!(text, " output {output}");
+    }
+    let _ = write!(text, " ({} {}", Clean(operation), layer.id);
+    if !layer.place.is_model() {
+        let _ = write!(text, " in {}", Clean(layer.path()));
+    }
+    if let Some(line) = line {
+        let _ = write!(text, ", line {line}");
+    }
+    text + ")"
 }
 
 /// What a Convert, ConvertLike or ConvertPromoteTypes does.

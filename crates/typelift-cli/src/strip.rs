@@ -6,9 +6,8 @@ use typelift::map::{ValuePath, ValueStep};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;
-use crate::listing::Clean;
+use crate::listing::{Clean, MOST_LINES, at};
 use crate::render;
-use crate::why::{MOST_LINES, at};
 
 /// One line where it fits, else a line a step, of which the first and the last are on a screen; then what can be lost.
 pub(crate) fn text(path: &ValuePath, all: bool) -> String {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use typelift::Model;
-use typelift::diagnostic::LayerRef;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
@@ -13,15 +12,13 @@ use typelift::why::{Derivation, NameError, Rule, Step};
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input};
-use crate::listing::Clean;
+use crate::listing::{Clean, MOST_LINES, at};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::strip;
 use crate::terminal::{self, Format, Terminal};
 
-/// How many lines text output shows without `--all`: a screen.
-pub(crate) const MOST_LINES: usize = 24;
 /// How many sources are named without `--all`, and how many layers that refuse their inputs.
 const MOST_SOURCES: usize = 8;
 const MOST_REFUSED: usize = 3;
@@ -186,22 +183,6 @@ fn headline(step: &Step) -> String {
 /// `` `sum` (Add 3, line 12) ``
 fn place(step: &Step) -> String {
     at(&step.layer, &step.operation, step.output, step.line)
-}
-
-/// The output of a layer with where it is: `` `sum` (Add 3, line 12) ``
-pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<usize>) -> String {
-    let mut text = format!("`{}`", Clean(&layer.name));
-    if output > 0 {
-        let _ = write!(text, " output {output}");
-    }
-    let _ = write!(text, " ({} {}", Clean(operation), layer.id);
-    if !layer.place.is_model() {
-        let _ = write!(text, " in {}", Clean(layer.path()));
-    }
-    if let Some(line) = line {
-        let _ = write!(text, ", line {line}");
-    }
-    text + ")"
 }
 
 /// What a source decides by: of a promotion its attributes, as the rest of its rule is on the way.
