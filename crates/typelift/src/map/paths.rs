@@ -64,7 +64,7 @@ pub(super) fn of(graph: &Graph, roles: &HashMap<LayerId, Role>, layers: &[LayerI
     by_size(paths.into_iter().map(path), |path| path.bytes)
 }
 
-/// Whether a constant with so many values, used as this type, is a weight and no setting of what uses it.
+/// Whether a constant with this many values, used as this type, is a weight and no setting of what uses it.
 pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
     values >= FEW || used.kind() == Kind::Float && values > 1
 }
