@@ -138,7 +138,7 @@ impl Model {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{Model, interface::End};
+    /// use typelift::{End, Model};
     /// let model = Model::from_text("
     ///     cache.0 = Parameter : f32[2]
     ///     cache.1 = Parameter : f32[2]
