@@ -181,6 +181,16 @@ def test_element_types_have_the_names_of_other_packages() -> None:
         typelift.element_type(complex)
 
 
+def test_numbers_in_lists_need_no_array() -> None:
+    edited = model()
+    with edited.edit() as graph:
+        kinds = [graph.constant(of) for of in (1, [0.5, 1], [[True], [False]], [])]
+        assert [f"{of.element_type}{of.shape}" for of in kinds] == ["i64[]", "f32[2]", "boolean[2,1]", "f32[0]"]
+        graph.remove(*(of.layer for of in kinds))
+        with pytest.raises(ValueError, match="of one length"):
+            graph.constant([[1], [1, 2]])
+
+
 def test_large_graphs_are_edited_and_walked_in_time(tmp_path: Path) -> None:
     count = 20_000
     lines = ["x = Parameter : f32[2]", "l0 = Relu(x)"]

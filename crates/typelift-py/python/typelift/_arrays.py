@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -54,15 +55,28 @@ def element_type(of: Any) -> str:
 
 
 def array_of(values: Any) -> tuple[str, list[int], bytes]:
-    """The element type, dims and bytes of values; Python's floats are f32."""
+    """The element type, dims and bytes of an array, or of numbers in lists: those with a fraction are f32, others i64."""
+    if isinstance(values, (bool, int, float, list, tuple)):
+        return _of_numbers(values)
     import numpy
 
-    array = values if isinstance(values, (numpy.ndarray, numpy.generic)) else numpy.asarray(values)
-    if not isinstance(values, (numpy.ndarray, numpy.generic)) and array.dtype == numpy.float64:
-        array = array.astype(numpy.float32)
-    array = numpy.asarray(array)
+    array = numpy.asarray(values)
     native = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return element_type(array.dtype), list(array.shape), native.tobytes()
+
+
+def _of_numbers(values: Any) -> tuple[str, list[int], bytes]:
+    dims, numbers = [], [values]
+    while numbers and isinstance(numbers[0], (list, tuple)):
+        dims.append(len(numbers[0]))
+        if any(not isinstance(row, (list, tuple)) or len(row) != dims[-1] for row in numbers):
+            raise ValueError("the lists of a constant must be of one length at each depth")
+        numbers = [item for row in numbers for item in row]
+    if not all(isinstance(number, (bool, int, float)) for number in numbers):
+        raise ValueError("a constant is an array, or numbers in lists")
+    kinds = {type(number) for number in numbers}
+    ty, code = ("boolean", "?") if kinds == {bool} else ("i64", "q") if kinds <= {bool, int} and kinds else ("f32", "f")
+    return ty, dims, struct.pack(f"<{len(numbers)}{code}", *numbers)
 
 
 def narrow_array(

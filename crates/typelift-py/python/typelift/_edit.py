@@ -405,13 +405,13 @@ class Graph:
         self._native.rename(old, new)
 
     def constant(self, values: Any, *, type: Any = None, name: Optional[str] = None) -> GraphTensor:
-        """Adds a constant: an array, or numbers in lists; plain floats are f32.
+        """Adds a constant: an array, or numbers in lists, of which those with a fraction are f32 and others i64.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f16[2]\\nr = Result(x)")
         >>> with model.edit() as graph:
         ...     _ = graph.insert_after("x", "Add", graph.constant([1, 2], type="f16", name="bias"))
-        >>> model["bias"].numpy().tolist()
+        >>> model["bias"].numbers()
         [1.0, 2.0]
 
         Args:
