@@ -6,8 +6,8 @@ use std::fmt::{self, Display, Formatter, Write as _};
 use serde::{Serialize, Serializer};
 use typelift::diagnostic::LayerRef;
 use typelift::graph::OutputPort;
-use typelift::ops::{self, LayerKind};
-use typelift::promote::{ElementType, fidelity};
+use typelift::ops;
+use typelift::promote::ElementType;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::selection::Selection;
@@ -206,17 +206,8 @@ pub(crate) struct Conversion {
 
 /// The conversion that a layer is; `None` if it is not one.
 pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
-    let inputs = match ops::kind(layer) {
-        // The second input of ConvertLike has the type to convert to.
-        LayerKind::Convert | LayerKind::ConvertLike => 1,
-        LayerKind::ConvertPromoteTypes => 2,
-        _ => return None,
-    };
-    let feeds = graph.producers(layer.id()).into_iter().take(inputs).flatten();
-    let mut from: Vec<_> = feeds.filter_map(|feed| Some(graph.output(feed)?.element_type())).collect();
-    let to = layer.outputs().first()?.element_type();
-    let lost = from.iter().filter_map(|&from| fidelity(from, to)).find(|lost| !lost.is_exact());
-    from.dedup();
-    let from = from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
-    Some(Conversion { from, to, lost: lost.map_or(String::new(), |lost| lost.to_string()) })
+    let found = ops::conversion(graph, layer)?;
+    let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
+    let from = found.from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
+    Some(Conversion { from, to: found.to, lost })
 }

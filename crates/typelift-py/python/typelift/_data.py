@@ -150,7 +150,7 @@ class Diagnostic:
 
 
 def _path(layer: dict[str, Any]) -> str:
-    """The name of a layer behind the bodies it is in."""
+    """The name of a layer, after those of the bodies that it is in."""
     return f"{layer['path']}/{layer['name']}" if layer["path"] else str(layer["name"])
 
 

@@ -67,7 +67,7 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        """Its first name or, where it has none, the layer's, with the output behind a dot unless it is the first."""
+        """Its first name or, where it has none, the layer's, followed by a dot and the output's number unless it is the first."""
         if self._names:
             return self._names[0]
         return self._layer.path if self._index == 0 else f"{self._layer.path}.{self._index}"
@@ -128,7 +128,7 @@ class Layer:
 
     @property
     def path(self) -> str:
-        """Its name behind the bodies it is in: ``loop/body/x``. Models find layers by it."""
+        """Its name, after those of the bodies that it is in: ``loop/body/x``. Models find layers by it."""
         return self._native.path
 
     @property
@@ -530,7 +530,7 @@ class Model:
         self._native.set_shape(name, _shape_text(shape))
 
     def set_input_type(self, name: str, element_type: str) -> None:
-        """Lets the model take another element type and compute what it did, by a Convert behind the input.
+        """Lets the model take another element type and compute what it did, by a Convert after the input.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")

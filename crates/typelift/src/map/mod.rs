@@ -154,7 +154,7 @@ struct Building<'a> {
 }
 
 impl<'a> Building<'a> {
-    /// The parts of each graph of the model, and for each range of the weights that several parts use, the last of them.
+    /// The parts of each graph of the model, and which of them use each range of the weights.
     fn shared_ranges(&self) -> Shared<'a> {
         let mut shared = Shared { graphs: Vec::new(), ranges: FxHashMap::default() };
         let mut count = 0;
@@ -327,14 +327,11 @@ impl Row {
 
     /// Takes in the next block, which is like it.
     fn extend(&mut self, next: Self) {
-        let sum = |own: &mut Vec<Weight>| {
-            for (weight, more) in own.iter_mut().zip(&next.weights) {
-                weight.constants += more.constants;
-                weight.values += more.values;
-                weight.bytes += more.bytes;
-            }
-        };
-        sum(&mut self.weights);
+        for (weight, more) in self.weights.iter_mut().zip(&next.weights) {
+            weight.constants += more.constants;
+            weight.values += more.values;
+            weight.bytes += more.bytes;
+        }
         for (path, more) in self.paths.iter_mut().zip(&next.paths) {
             path.constants += more.constants;
             path.bytes += more.bytes;

@@ -95,6 +95,16 @@ impl<'a> Cursor<'a> {
         self.run(|c| c.is_alphanumeric() || c == '_')
     }
 
+    /// Takes this word if it comes next.
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
+        let mut ahead = self.clone();
+        let is_next = ahead.word() == word;
+        if is_next {
+            *self = ahead;
+        }
+        is_next
+    }
+
     /// A name: in quotes, or anything up to the next white space.
     pub(crate) fn name(&mut self, what: &str) -> Result<String, NotationError> {
         self.skip_space();

@@ -231,7 +231,7 @@ impl Parser<'_> {
         self.cursor.skip_space();
         let start = self.cursor.at;
         let left = self.sum()?;
-        if self.eat_word("in") {
+        if self.cursor.eat_word("in") {
             let mut of = vec![left, self.sum()?];
             while self.cursor.eat("|") {
                 of.push(self.sum()?);

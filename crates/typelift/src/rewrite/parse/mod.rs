@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
     fn branch(&mut self) -> Result<Branch, NotationError> {
         let term = self.chain()?;
         let mut with = Vec::new();
-        while self.eat_word("with") {
+        while self.cursor.eat_word("with") {
             if self.cursor.eat("$") {
                 let variable = self.variable()?;
                 self.cursor.expect("=")?;
@@ -279,16 +279,6 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(Branch { term, with })
-    }
-
-    /// Takes this word if it comes next.
-    fn eat_word(&mut self, word: &str) -> bool {
-        let mut ahead = self.cursor.clone();
-        let found = ahead.word() == word;
-        if found {
-            self.cursor = ahead;
-        }
-        found
     }
 
     /// Reads something one level deeper.

@@ -53,7 +53,7 @@ impl Parser<'_> {
         if !self.cursor.eat(":") {
             return Ok(false);
         }
-        let constant = self.eat_word("const");
+        let constant = self.cursor.eat_word("const");
         self.cursor.skip_space();
         let next = self.cursor.peek();
         if self.cursor.eat("$") {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         let Some(name) = found else { return Err(self.unknown_name(span, text)) };
         let known = &self.parsed.names[name];
         let (certain, constant) = (known.certain || known.neutral.is_some(), known.constant);
-        if self.mode == Mode::Replacement && self.eat_word("else") {
+        if self.mode == Mode::Replacement && self.cursor.eat_word("else") {
             let otherwise = self.power()?;
             return self.put(start..self.cursor.at, TermKind::Else { name, otherwise });
         }

@@ -139,8 +139,7 @@ fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
 fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     for name in names {
         for (tensor, found) in tensors(model, name)? {
-            let is_there = model.graph().output(tensor).is_some();
-            if !is_there {
+            if model.graph().output(tensor).is_none() {
                 return Err(format!("`{found}` is computed from another tensor of the list, and went with it"));
             }
             model.edit(|edit| edit.cut(tensor)).map_err(text_of)?;

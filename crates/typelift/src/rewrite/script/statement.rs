@@ -96,12 +96,12 @@ impl Statement {
             }
             "tap" => {
                 let name = cursor.name("a tensor")?;
-                let new = eat_word(cursor, "as").then(|| cursor.name("the name of the output")).transpose()?;
+                let new = cursor.eat_word("as").then(|| cursor.name("the name of the output")).transpose()?;
                 Self::Tap { name, new }
             }
             "cut" => {
                 let from = names(cursor)?;
-                let to = eat_word(cursor, "..").then(|| names(cursor)).transpose()?;
+                let to = cursor.eat("..").then(|| names(cursor)).transpose()?;
                 match to {
                     _ if from.is_empty() && to.as_ref().is_none_or(Vec::is_empty) => {
                         return Err(cursor.expected("a tensor"));
@@ -138,9 +138,9 @@ impl Statement {
     /// `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`
     fn join(cursor: &mut Cursor) -> Result<Self, NotationError> {
         let file = cursor.name("the file of a model")?.into();
-        let prefix = if eat_word(cursor, "as") { cursor.name("what its names begin with")? } else { String::new() };
+        let prefix = if cursor.eat_word("as") { cursor.name("what its names begin with")? } else { String::new() };
         let mut joints = Vec::new();
-        if eat_word(cursor, ":") {
+        if cursor.eat(":") {
             loop {
                 let output = item(cursor)?.ok_or_else(|| cursor.expected("an output of this model"))?;
                 cursor.expect("->")?;
@@ -179,16 +179,6 @@ impl Statement {
             Self::Expect { name, .. } => format!("expect {name}"),
         }
     }
-}
-
-/// Takes this word if it comes next, with white space after it.
-fn eat_word(cursor: &mut Cursor, word: &str) -> bool {
-    let mut ahead = cursor.clone();
-    let is_it = ahead.eat(word) && ahead.peek().is_none_or(char::is_whitespace);
-    if is_it {
-        *cursor = ahead;
-    }
-    is_it
 }
 
 /// A name in a list: in quotes, or up to white space or a comma; `None` where the list ends.
