@@ -195,6 +195,7 @@ impl Args {
             changes,
             promotions_before,
             promotions_left,
+            reshaped,
             refresh_ports,
             retargeted,
             stored,
@@ -208,11 +209,14 @@ impl Args {
         }
         let table = stored.as_ref().filter(|_| self.writes_nothing()).map(precision::table).unwrap_or_default();
         let dangers = if self.storage.audit { precision::dangers(&risks) } else { String::new() };
-        let plan = Plan::new(&diagnostics.file, changes).for_target(retargeted).with_stored(stored, risks);
+        let plan = Plan::new(&diagnostics.file, changes).with_shapes(reshaped);
+        let plan = plan.for_target(retargeted).with_stored(stored, risks);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
         let totals = plan.totals(promotions_before, promotions_left, marked);
+        let ready = self.target.filter(|_| totals.change_nothing());
+        remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
         let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).chain(remarks);
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());

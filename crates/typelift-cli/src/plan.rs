@@ -10,7 +10,7 @@ use typelift::passes::{Action, Change};
 use typelift::precision;
 use typelift::retarget::Retargeted;
 use typelift::rewrite::Site;
-use typelift::{Diagnostic, IrVersion, LayerId, Model};
+use typelift::{Diagnostic, IrVersion, LayerId, Model, Reshaped};
 use unicode_width::UnicodeWidthStr;
 
 use crate::listing::Clean;
@@ -20,6 +20,9 @@ use crate::listing::Clean;
 pub(crate) struct Plan {
     file: String,
     converts: Vec<Entry>,
+    /// The inputs and outputs that have another shape.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shapes: Vec<Reshaped>,
     /// What was done for the release that is to read the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Rewritten>,
@@ -81,8 +84,9 @@ impl Plan {
             changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
         };
         let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
-        let entries = lasting.map(|change| Entry { line: None, change });
-        Self { file: file.to_owned(), converts: entries.collect(), target: None, precision: None, risks: Vec::new() }
+        let converts = lasting.map(|change| Entry { line: None, change }).collect();
+        let file = file.to_owned();
+        Self { file, converts, shapes: Vec::new(), target: None, precision: None, risks: Vec::new() }
     }
 
     /// The same with the lines of the file, which only a report has.
@@ -92,6 +96,11 @@ impl Plan {
             *line = change.span().map(|span| lines.line_column(span.start).0);
         }
         self
+    }
+
+    /// The same with the inputs and outputs that have another shape.
+    pub(crate) fn with_shapes(self, shapes: Vec<Reshaped>) -> Self {
+        Self { shapes, ..self }
     }
 
     /// The same with what was done for the release that is to read the model.
@@ -156,6 +165,7 @@ impl Plan {
             replaced: before.saturating_sub(after),
             left: after,
             changes,
+            reshaped: self.shapes.len(),
             target: target.unwrap_or_default(),
         }
     }
@@ -183,6 +193,9 @@ const TARGET: [(&str, &str); 5] = [
 /// Constants that are stored in another type, as one of them and more of them are counted.
 const STORED: (&str, &str) = ("constant stored in another type", "constants stored in another type");
 
+/// Inputs and outputs with another shape, as one of them and more of them are counted.
+const RESHAPED: (&str, &str) = ("input or output reshaped", "inputs and outputs reshaped");
+
 /// Layers that keep their precision when OpenVINO runs the model, as one of them and more of them are counted.
 const MARKED: (&str, &str) = ("layer marked", "layers marked");
 
@@ -193,6 +206,8 @@ pub(crate) struct Totals {
     left: usize,
     /// Of each kind.
     changes: [usize; KINDS.len()],
+    /// Inputs and outputs with another shape.
+    reshaped: usize,
     /// For a release.
     target: [usize; TARGET.len()],
     /// Constants that are stored in another type.
@@ -207,7 +222,7 @@ impl Totals {
         self.replaced == 0
             && self.changes == [0; KINDS.len()]
             && self.target == [0; TARGET.len()]
-            && self.stored + self.marked == 0
+            && self.reshaped + self.stored + self.marked == 0
     }
 }
 
@@ -217,6 +232,7 @@ impl std::iter::Sum for Totals {
             replaced: a.replaced + b.replaced,
             left: a.left + b.left,
             changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
+            reshaped: a.reshaped + b.reshaped,
             target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
             stored: a.stored + b.stored,
             marked: a.marked + b.marked,
@@ -233,10 +249,9 @@ impl Display for Totals {
         if self.left > 0 {
             done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
         }
-        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain(TARGET).chain([STORED, MARKED]);
-        for ((one, more), count) in
-            kinds.zip(self.changes.into_iter().chain(self.target).chain([self.stored, self.marked]))
-        {
+        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain([RESHAPED]).chain(TARGET);
+        let counts = self.changes.into_iter().chain([self.reshaped]).chain(self.target);
+        for ((one, more), count) in kinds.chain([STORED, MARKED]).zip(counts.chain([self.stored, self.marked])) {
             match count {
                 0 => {}
                 1 => done.push(format!("1 {one}")),
@@ -247,7 +262,7 @@ impl Display for Totals {
     }
 }
 
-/// One line for each Convert, grouped by body; a reason that repeats is printed once.
+/// One line for each change, grouped by body; a reason that repeats is printed once.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
@@ -272,6 +287,10 @@ impl Display for Plan {
                 Clean(&entry.reason).to_string(),
             ]);
         }
+        for Reshaped { layer, from, to, .. } in &self.shapes {
+            let name = format!("~ {} {}", layer.id, Clean(&layer.name));
+            groups.entry("").or_default().push([name, format!("{from} -> {to}"), String::new(), String::new()]);
+        }
         for (path, rows) in groups {
             if !path.is_empty() {
                 writeln!(f, "in {}:", Clean(path))?;
@@ -285,7 +304,8 @@ impl Display for Plan {
                     write!(line, "{text}{:1$}  ", "", width - text.width())?;
                 }
                 let reason = row[3].as_str();
-                writeln!(f, "  {line}{}", if reason == above { "as above" } else { reason })?;
+                line += if !reason.is_empty() && reason == above { "as above" } else { reason };
+                writeln!(f, "  {}", line.trim_end())?;
                 above = reason;
             }
         }

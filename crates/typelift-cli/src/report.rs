@@ -84,7 +84,8 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 /// # Errors
 /// [`ReportError`] if it cannot be printed as JSON.
 pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), ReportError> {
-    let plan = Plan::new(file, converted.changes.clone()).with_lines(model).for_target(converted.retargeted.clone());
+    let plan = Plan::new(file, converted.changes.clone()).with_lines(model).with_shapes(converted.reshaped.clone());
+    let plan = plan.for_target(converted.retargeted.clone());
     let plan = plan.with_stored(converted.stored.clone(), converted.risks.clone());
     let totals = plan.totals(converted.promotions_before, converted.promotions_left, converted.marked);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))

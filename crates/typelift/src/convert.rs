@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
-use crate::interface::{End, InterfaceError, trace_changes};
+use crate::interface::{End, InterfaceError, Reshaped, trace_changes};
 use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
@@ -88,6 +88,8 @@ pub struct Converted {
     pub promotions_before: usize,
     /// The number of those that are left, because their type is not known before run time.
     pub promotions_left: usize,
+    /// The inputs and outputs that have another shape than the file says, where shapes were set.
+    pub reshaped: Vec<Reshaped>,
     /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
     /// [`refresh_ports`](crate::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
@@ -191,6 +193,7 @@ impl Conversion {
             note_retyped(model.retyped_since(&interface), &mut changes);
         }
         note_narrowings(model, &mut changes);
+        let reshaped = if self.set_shapes.is_empty() { Vec::new() } else { model.reshaped_since(&interface) };
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
@@ -199,6 +202,7 @@ impl Conversion {
             found,
             promotions_before,
             promotions_left,
+            reshaped,
             refresh_ports,
             retargeted,
             stored,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
+use serde::Serialize;
 use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
@@ -11,7 +12,7 @@ use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer,
 use crate::indices::Narrowing;
 use crate::ops::{self, LayerKind};
 use crate::passes::{Action, Change, Changes};
-use crate::shape::Shape;
+use crate::shape::{Shape, TensorType};
 use crate::spelling::{is_glob, matches_glob};
 
 /// The two ends of a model.
@@ -30,6 +31,18 @@ impl fmt::Display for End {
             Self::Output => "output",
         })
     }
+}
+
+/// An input or an output that has another shape than before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Reshaped {
+    /// The Parameter or the Result.
+    pub layer: LayerRef,
+    /// The shape that it had.
+    pub from: Shape,
+    /// The shape that it has.
+    pub to: Shape,
 }
 
 /// Why an input or an output was not changed.
@@ -387,23 +400,35 @@ impl Model {
         is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
     }
 
-    /// The element types of the model's outputs, and of its inputs, as they are known now.
+    /// The types and shapes of the model's inputs and outputs, as they are known now.
     #[must_use]
-    pub fn interface_types(&self) -> Vec<(LayerId, ElementType)> {
-        let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.element_type()));
+    pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
+        let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.tensor_type()));
         let taken = |layer: &Layer| {
             let source = self.graph.producer(layer.id().input(0))?;
-            Some((layer.id(), self.graph.output(source)?.element_type()))
+            Some((layer.id(), self.graph.output(source)?.tensor_type()))
         };
         self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
     }
 
+    /// The inputs and outputs that had other shapes `before`, with those and the present ones.
+    #[must_use]
+    pub fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
+        let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
+        let reshaped = |(id, tensor): (LayerId, TensorType)| {
+            let from = before.get(&id).filter(|&&from| *from != tensor.shape)?;
+            let layer = LayerRef::of(&Place::default(), self.graph.layer(id)?);
+            Some(Reshaped { layer, from: (*from).clone(), to: tensor.shape })
+        };
+        self.interface_types().into_iter().filter_map(reshaped).collect()
+    }
+
     /// The inputs and outputs that had other types `before`.
     #[must_use]
-    pub fn retyped_since(&self, before: &[(LayerId, ElementType)]) -> Vec<Change> {
-        let before: HashMap<_, _> = before.iter().copied().collect();
+    pub fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
+        let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, tensor.element_type)).collect();
         let mut changes = Changes::default();
-        for (id, to) in self.interface_types() {
+        for (id, TensorType { element_type: to, .. }) in self.interface_types() {
             let from = before.get(&id).copied().filter(|&from| ![to, ElementType::Dynamic].contains(&from));
             if let Some((from, layer)) = from.zip(self.graph.layer(id)) {
                 let what = if ops::kind(layer) == LayerKind::Parameter { "takes" } else { "gives" };

@@ -163,7 +163,7 @@ pub use diff::diff;
 pub use edit::{Batch, Bf16, Edit, Element, F16};
 pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use infer::infer;
-pub use interface::{End, InterfaceError, trace_changes};
+pub use interface::{End, InterfaceError, Reshaped, trace_changes};
 pub use kernel::convert_values;
 pub use passes::infer_aligned;
 /// The graph library whose algorithms run on [`Graph::petgraph`].

@@ -129,7 +129,7 @@ fn every_document_has_the_form_of_its_schema() {
         assert_valid("convert", &["convert", &file, "--dry-run", "--report", "-"]);
     }
     let swap = "Add(x, y) => Subtract(x, y)";
-    let commands: [&[&str]; 22] = [
+    let commands: [&[&str]; 23] = [
         &["check", "models/loop_py.xml", "absent.xml", "--format", "json"],
         &["infer", "models/loop_py.xml", "--format", "json"],
         &["infer", "models", "absent.xml", "--format", "json"],
@@ -148,6 +148,7 @@ fn every_document_has_the_form_of_its_schema() {
         &["convert", "models/loop_py.promote.xml", "--dry-run", "--report", "-"],
         &["convert", "models", "--dry-run", "--report", "-", "--target", "2022.1"],
         &["convert", "models/loop_py.xml", "--set-type", "x=f16", "--dry-run", "--report", "-"],
+        &["convert", "models/irv10_resnet50.xml", "--set-shape", "x=[4,3,128,128]", "--dry-run", "--report", "-"],
         &["convert", "oracle/precision/edge_tensor_abs_one.xml", "--compress", "f16", "--audit", "--report", "-"],
         &["rewrite", "models/loop_py.xml", "-e", swap, "--dry-run", "--report", "-"],
         &["rewrite", "models/loop_py.xml", "-e", "cut nothing", "--dry-run", "--report", "-"],

@@ -65,7 +65,9 @@ fn every_model_is_sound_after_every_map_and_a_second_time_changes_nothing() {
 #[test]
 fn inputs_and_outputs_keep_their_types_if_asked_to() {
     for (path, model) in models("models") {
-        let types = |model: &Model| model.interface_types().into_iter().map(|(_, ty)| ty).collect::<Vec<_>>();
+        let types = |model: &Model| {
+            model.interface_types().into_iter().map(|(_, tensor)| tensor.element_type).collect::<Vec<_>>()
+        };
         assert_eq!(types(&retyped(&model, "f32=f16,i64=i32", &[], true)), types(&model), "{}", path.display());
     }
 }
