@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
@@ -32,6 +32,8 @@ pub(crate) enum Failure {
     Value(String),
     /// `RuntimeError`: a fault of typelift.
     Fault(String),
+    /// What something of Python's raised.
+    Raised(PyErr),
 }
 
 /// Something as JSON.
@@ -59,8 +61,9 @@ impl Failure {
             Self::Model { message, diagnostics } => of_package("model_error", (message, diagnostics)),
             Self::Rule { message, diagnostics } => of_package("rule_error", (message, diagnostics)),
             Self::Unknown(message) => of_package("unknown_name", (message, String::new())),
-            Self::Value(message) => PyValueError::new_err(message),
+            Self::Value(message) => of_package("value_error", (message, String::new())),
             Self::Fault(message) => PyRuntimeError::new_err(message),
+            Self::Raised(error) => error,
         }
     }
 
@@ -138,7 +141,8 @@ impl From<ConvertError> for Failure {
     fn from(error: ConvertError) -> Self {
         match error {
             ConvertError::Interface(error) => error.into(),
-            error => Self::Fault(error.to_string()),
+            error @ ConvertError::Pass { .. } => Self::Fault(error.to_string()),
+            error => Self::Value(error.to_string()),
         }
     }
 }

@@ -1,30 +1,41 @@
 //! A batch of edits as Python sees it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use typelift::graph::{EditError, Names, NewLayer};
+use typelift::graph::{EditError, Names, NewLayer, Place};
 use typelift::ops;
 use typelift::promote::ElementType;
 use typelift::{Batch, Edit, Input, LayerId, Output, convert_values};
 
+use crate::arrays::{Buffer, Held, copy};
 use crate::failure::Failure;
 use crate::model::Model;
 use crate::state::State;
 use crate::types::element_type;
 
 /// A tensor: the id of its layer, and which output of it.
-type Tensor = (u64, usize);
+pub(crate) type Tensor = (u64, usize);
 
 /// What a layer that is added is: its operation, its operation set, its name, its attributes.
 type Kind = (String, Option<String>, Option<String>, Vec<(String, String)>);
 
-/// The graph of a model while it is edited. The model gets the edits when the batch ends.
+/// One graph of a model while it is edited: the model's own, or that of a body.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Graph {
-    model: Py<Model>,
-    work: Mutex<Option<Work>>,
+    editor: Arc<Editor>,
+    place: Place,
+}
+
+/// Who makes the edits.
+enum Editor {
+    /// A batch of the model, which gets the edits when it ends.
+    Batch(Py<Model>, Mutex<Option<Work>>),
+    /// The thread that applies a rule, until what takes the place of a match is made.
+    Lent(Sender<Task>),
 }
 
 struct Work {
@@ -34,7 +45,19 @@ struct Work {
     names: Names,
 }
 
-fn output((id, port): Tensor) -> Output {
+/// What a thread that applies a rule is asked to do.
+pub(crate) enum Task {
+    /// To make an edit of the graph in which the pattern matches.
+    Edit(Box<dyn FnOnce(&mut Edit<'_>) + Send>),
+    /// To go on.
+    End,
+}
+
+fn ended() -> Failure {
+    Failure::Value("the batch of edits has ended; begin another one: `with model.edit() as graph`".to_owned())
+}
+
+pub(crate) fn output((id, port): Tensor) -> Output {
     LayerId(id).output(port)
 }
 
@@ -42,8 +65,13 @@ fn outputs(tensors: Vec<Tensor>) -> Vec<Output> {
     tensors.into_iter().map(output).collect()
 }
 
-fn tensor(output: Output) -> Tensor {
+pub(crate) fn tensor(output: Output) -> Tensor {
     (output.layer.0, output.port)
+}
+
+/// What went wrong with an edit, for Python.
+fn refused(error: EditError) -> Failure {
+    Failure::Value(error.to_string())
 }
 
 /// The layers to try, the best first: of an operation without a revision, the oldest that takes what it gets.
@@ -90,62 +118,142 @@ impl Graph {
         let (model, before) = (model.clone().unbind(), model.get().state());
         let names = Names::of(&before.model);
         let work = Work { batch: Batch::new(before.model.clone()), names, before };
-        Self { model, work: Mutex::new(Some(work)) }
+        Self { editor: Arc::new(Editor::Batch(model, Mutex::new(Some(work)))), place: Place::default() }
     }
 
-    fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut Work) -> Result<T, Failure>) -> PyResult<T> {
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = || {
-            Failure::Value("the batch of edits has ended; begin another one: `with model.edit() as graph`".to_owned())
+    /// The graph in which a pattern matches.
+    pub(crate) fn lent(tasks: Sender<Task>) -> Self {
+        Self { editor: Arc::new(Editor::Lent(tasks)), place: Place::default() }
+    }
+
+    fn at(&self, place: Place) -> Self {
+        Self { editor: self.editor.clone(), place }
+    }
+
+    /// The batch; `None` where a rule is applied.
+    fn work(&self) -> Option<MutexGuard<'_, Option<Work>>> {
+        match &*self.editor {
+            Editor::Batch(_, work) => Some(work.lock().unwrap_or_else(PoisonError::into_inner)),
+            Editor::Lent(_) => None,
+        }
+    }
+
+    /// What something makes of the graph.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Edit<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let place = self.place.clone();
+        let act = move |edit: &mut Edit<'_>| {
+            if place.steps().is_empty() { act(edit) } else { act(&mut edit.at(&place).map_err(refused)?) }
         };
-        work.as_mut().ok_or_else(ended).and_then(act).map_err(|failure| failure.raise(py))
+        let done = match &*self.editor {
+            Editor::Batch(..) => match self.work().as_deref_mut() {
+                Some(Some(work)) => act(&mut work.batch.edit()),
+                _ => Err(ended()),
+            },
+            Editor::Lent(tasks) => {
+                let (answer, mut answered) = mpsc::channel();
+                let task = Task::Edit(Box::new(move |edit| {
+                    let _given_up = answer.send(act(edit));
+                }));
+                let asked = tasks.send(task).ok();
+                let answered = &mut answered;
+                asked.and_then(|()| py.detach(move || answered.recv().ok())).unwrap_or_else(|| Err(ended()))
+            }
+        };
+        done.map_err(|failure| failure.raise(py))
     }
 
-    fn edit<T>(&self, py: Python<'_>, edit: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> PyResult<T> {
-        self.with(py, |work| edit(&mut work.batch.edit()).map_err(|error| Failure::Value(error.to_string())))
+    fn edit<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        edit: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError> + Send + 'static,
+    ) -> PyResult<T> {
+        self.with(py, |graph| edit(graph).map_err(refused))
     }
 
-    fn layer<T>(&self, py: Python<'_>, id: u64, look: impl FnOnce(&typelift::Layer) -> T) -> PyResult<T> {
-        self.with(py, |work| {
-            let gone = || Failure::Unknown(format!("no layer has the id {id}"));
-            work.batch.model().graph().layer(LayerId(id)).map(look).ok_or_else(gone)
-        })
+    fn layer<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        look: impl FnOnce(&typelift::Layer) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let gone = move || Failure::Unknown(format!("no layer has the id {id}"));
+        self.with(py, move |edit| edit.layer(LayerId(id)).map(look).ok_or_else(gone))
+    }
+
+    /// The layers with their names in a batch of the model's own graph, which are looked up; `None` elsewhere.
+    fn looked_up<T>(
+        &self,
+        find: impl FnOnce(&Names, &typelift::Model) -> Result<T, Failure>,
+    ) -> Option<Result<T, Failure>> {
+        let mut work = self.work().filter(|_| self.place.steps().is_empty())?;
+        let Some(work) = &mut *work else { return Some(Err(ended())) };
+        let model = work.batch.model();
+        work.names.update(model);
+        Some(find(&work.names, model))
     }
 }
 
 #[pymethods]
 impl Graph {
+    /// Whether the other one is the same graph of the same batch.
+    fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.editor, &other.editor) && self.place == other.place
+    }
+
+    /// The graph of a body of a layer.
+    fn body(&self, py: Python<'_>, id: u64, at: usize) -> PyResult<Self> {
+        self.with(py, move |edit| edit.body(LayerId(id), at).map(drop).map_err(refused))?;
+        Ok(self.at(self.place.body(LayerId(id), at)))
+    }
+
+    /// The names of the bodies of a layer.
+    fn bodies(&self, py: Python<'_>, id: u64) -> PyResult<Vec<String>> {
+        self.layer(py, id, |layer| layer.bodies().iter().map(|body| body.name().to_owned()).collect())
+    }
+
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
-        self.with(py, |work| Ok(work.batch.model().graph().layers().map(|layer| layer.id().0).collect()))
+        self.with(py, |edit| Ok(edit.layers().map(|layer| layer.id().0).collect()))
+    }
+
+    /// The layers that have bodies.
+    fn owners(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        self.with(py, |edit| {
+            Ok(edit.layers().filter(|layer| !layer.bodies().is_empty()).map(|layer| layer.id().0).collect())
+        })
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, |work| Ok(work.batch.model().graph().len()))
+        self.with(py, |edit| Ok(edit.len()))
     }
 
     fn has(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
-        self.with(py, |work| Ok(work.batch.model().graph().layer(LayerId(id)).is_some()))
+        self.with(py, move |edit| Ok(edit.layer(LayerId(id)).is_some()))
     }
 
-    /// The layer with this name, or that makes the tensor with this name.
-    fn find(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
-        self.with(py, |work| {
-            let model = work.batch.model();
-            work.names.update(model);
-            match work.names.find(model, name) {
-                Ok((place, id)) if place.steps().is_empty() => Ok(id.0),
-                Ok(_) => Err(Failure::Unknown(format!("`{name}` is in a body, which this batch does not edit"))),
-                Err(error) => Err(Failure::find(model, name, &error)),
-            }
-        })
+    /// The layer with this name, or that makes the tensor with this name, and the graph that it is in.
+    fn find(&self, py: Python<'_>, name: String) -> PyResult<(Self, u64)> {
+        let found = self
+            .looked_up(|names, model| names.find(model, &name).map_err(|error| Failure::find(model, &name, &error)));
+        let found = found.map(|found| found.map_err(|failure| failure.raise(py))).unwrap_or_else(|| {
+            self.with(py, move |edit| {
+                edit.find(&name).map(|id| (Place::default(), id)).map_err(|error| Failure::Unknown(error.to_string()))
+            })
+            .map(|(_, id)| (self.place.clone(), id))
+        });
+        found.map(|(place, id)| (self.at(place), id.0))
     }
 
-    fn find_tensor(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
-        self.with(py, |work| {
-            let model = work.batch.model();
-            work.names.update(model);
-            work.names.tensor(model, name).map(tensor).map_err(|error| Failure::find(model, name, &error))
-        })
+    fn find_tensor(&self, py: Python<'_>, name: String) -> PyResult<Tensor> {
+        let found = self
+            .looked_up(|names, model| names.tensor(model, &name).map_err(|error| Failure::find(model, &name, &error)));
+        let found = found.map(|found| found.map_err(|failure| failure.raise(py))).unwrap_or_else(|| {
+            self.with(py, move |edit| edit.tensor(&name).map_err(|error| Failure::Unknown(error.to_string())))
+        });
+        found.map(tensor)
     }
 
     fn name(&self, py: Python<'_>, id: u64) -> PyResult<String> {
@@ -158,20 +266,17 @@ impl Graph {
 
     fn attributes(&self, py: Python<'_>, id: u64) -> PyResult<Vec<(String, String)>> {
         let pair = |attribute: &typelift::graph::Attribute| (attribute.name().to_owned(), attribute.value().to_owned());
-        self.layer(py, id, |layer| layer.attributes().iter().map(pair).collect())
+        self.layer(py, id, move |layer| layer.attributes().iter().map(pair).collect())
     }
 
     fn producers(&self, py: Python<'_>, id: u64) -> PyResult<Vec<Option<Tensor>>> {
-        self.with(py, |work| {
-            let producers = work.batch.model().graph().producers(LayerId(id)).into_iter();
-            Ok(producers.map(|output| output.map(tensor)).collect())
+        self.with(py, move |edit| {
+            Ok(edit.producers(LayerId(id)).into_iter().map(|output| output.map(tensor)).collect())
         })
     }
 
     fn consumers(&self, py: Python<'_>, of: Tensor) -> PyResult<Vec<(u64, usize)>> {
-        self.with(py, |work| {
-            Ok(work.batch.model().graph().consumers(output(of)).map(|input| (input.layer.0, input.port)).collect())
-        })
+        self.with(py, move |edit| Ok(edit.consumers(output(of)).map(|input| (input.layer.0, input.port)).collect()))
     }
 
     /// Element type, shape and names of each output.
@@ -182,77 +287,98 @@ impl Graph {
         })
     }
 
-    fn rt_info(&self, py: Python<'_>, id: u64, name: &str) -> PyResult<Option<String>> {
-        self.layer(py, id, |layer| layer.rt_info(name))
+    fn rt_info(&self, py: Python<'_>, id: u64) -> PyResult<Vec<(String, String)>> {
+        self.layer(py, id, |layer| {
+            let names = layer.rt_info_names().into_iter();
+            names.filter_map(|name| layer.rt_info(&name).map(|value| (name, value))).collect()
+        })
     }
 
-    fn set_rt_info(&self, py: Python<'_>, id: u64, name: &str, value: &str) -> PyResult<()> {
-        self.edit(py, |edit| edit.set_rt_info(LayerId(id), name, value))
+    fn set_rt_info(&self, py: Python<'_>, id: u64, name: String, value: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.set_rt_info(LayerId(id), &name, &value))
+    }
+
+    fn remove_rt_info(&self, py: Python<'_>, id: u64, name: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.remove_rt_info(LayerId(id), &name))
+    }
+
+    /// The bytes of a constant.
+    fn data(&self, py: Python<'_>, id: u64) -> PyResult<Option<Buffer>> {
+        let held =
+            self.with(py, move |edit| Ok(edit.layer(LayerId(id)).and_then(|of| Held::of(of, edit.weights()))))?;
+        let Some(held) = held else { return Ok(None) };
+        let before = self.work().and_then(|work| work.as_ref().map(|work| work.before.clone()));
+        match (held, before) {
+            (held, Some(before)) => before.keeper.buffer(py, before.model.weights(), held).map(Some),
+            (Held::Own(bytes), None) => Ok(Some(copy(py, &bytes))),
+            (Held::Base { offset, size }, None) => {
+                let bytes = self.with(py, move |edit| Ok(edit.weights().read(offset as u64, size)))?;
+                Ok(bytes.map(|bytes| copy(py, &bytes)))
+            }
+        }
     }
 
     /// The values of a constant as bytes of an element type.
     fn values<'py>(&self, py: Python<'py>, id: u64, to: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let to = element_type(to).map_err(|failure| failure.raise(py))?;
-        let bytes = self.with(py, |work| {
-            let model = work.batch.model();
-            Ok(model.graph().layer(LayerId(id)).and_then(|layer| layer.bytes_as(to, model.weights())))
-        })?;
+        let bytes = self
+            .with(py, move |edit| Ok(edit.layer(LayerId(id)).and_then(|layer| layer.bytes_as(to, edit.weights()))))?;
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
     fn add(&self, py: Python<'_>, kind: Kind, inputs: Vec<Tensor>) -> PyResult<u64> {
         let (new, inputs) = (new_layers(kind).map_err(|failure| failure.raise(py))?, outputs(inputs));
-        self.edit(py, |edit| first_of(new, |new| edit.add(new, &inputs)).map(|id| id.0))
+        self.edit(py, move |edit| first_of(new, |new| edit.add(new, &inputs)).map(|id| id.0))
     }
 
     fn morph(&self, py: Python<'_>, id: u64, kind: Kind, inputs: Vec<Tensor>) -> PyResult<()> {
         let (new, inputs) = (new_layers(kind).map_err(|failure| failure.raise(py))?, outputs(inputs));
-        self.edit(py, |edit| first_of(new, |new| edit.morph(LayerId(id), new, &inputs)))
+        self.edit(py, move |edit| first_of(new, |new| edit.morph(LayerId(id), new, &inputs)))
     }
 
     fn insert_after(&self, py: Python<'_>, of: Tensor, kind: Kind, others: Vec<Tensor>) -> PyResult<u64> {
         let (new, others) = (new_layers(kind).map_err(|failure| failure.raise(py))?, outputs(others));
-        self.edit(py, |edit| first_of(new, |new| edit.insert_after(output(of), new, &others)).map(|id| id.0))
+        self.edit(py, move |edit| first_of(new, |new| edit.insert_after(output(of), new, &others)).map(|id| id.0))
     }
 
     fn insert_before(&self, py: Python<'_>, to: (u64, usize), kind: Kind, others: Vec<Tensor>) -> PyResult<u64> {
         let (new, others) = (new_layers(kind).map_err(|failure| failure.raise(py))?, outputs(others));
         let input = Input { layer: LayerId(to.0), port: to.1 };
-        self.edit(py, |edit| first_of(new, |new| edit.insert_before(input, new, &others)).map(|id| id.0))
+        self.edit(py, move |edit| first_of(new, |new| edit.insert_before(input, new, &others)).map(|id| id.0))
     }
 
     fn connect(&self, py: Python<'_>, from: Tensor, to: (u64, usize)) -> PyResult<()> {
-        self.edit(py, |edit| edit.connect(output(from), Input { layer: LayerId(to.0), port: to.1 }))
+        self.edit(py, move |edit| edit.connect(output(from), Input { layer: LayerId(to.0), port: to.1 }))
     }
 
     fn replace_uses(&self, py: Python<'_>, old: Tensor, new: Tensor) -> PyResult<()> {
-        self.edit(py, |edit| edit.replace_uses(output(old), output(new)))
+        self.edit(py, move |edit| edit.replace_uses(output(old), output(new)))
     }
 
     fn remove(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<()> {
         let layers: Vec<_> = ids.into_iter().map(LayerId).collect();
-        self.edit(py, |edit| edit.remove_all(&layers))
+        self.edit(py, move |edit| edit.remove_all(&layers))
     }
 
     fn remove_unused(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Vec<u64>> {
-        let removed = self.edit(py, |edit| edit.remove_unused(ids.into_iter().map(LayerId)))?;
+        let removed = self.edit(py, move |edit| edit.remove_unused(ids.into_iter().map(LayerId)))?;
         Ok(removed.into_iter().map(|id| id.0).collect())
     }
 
-    fn rename(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
-        self.edit(py, |edit| edit.rename(old, new))
+    fn rename(&self, py: Python<'_>, old: String, new: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.rename(&old, &new))
     }
 
-    fn set_name(&self, py: Python<'_>, id: u64, name: &str) -> PyResult<()> {
-        self.edit(py, |edit| edit.set_name(LayerId(id), name))
+    fn set_name(&self, py: Python<'_>, id: u64, name: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.set_name(LayerId(id), &name))
     }
 
     fn set_names(&self, py: Python<'_>, of: Tensor, names: Vec<String>) -> PyResult<()> {
-        self.edit(py, |edit| edit.set_names(output(of), names))
+        self.edit(py, move |edit| edit.set_names(output(of), names))
     }
 
-    fn set_attribute(&self, py: Python<'_>, id: u64, name: &str, value: &str) -> PyResult<()> {
-        self.edit(py, |edit| edit.set_attribute(LayerId(id), name, value))
+    fn set_attribute(&self, py: Python<'_>, id: u64, name: String, value: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.set_attribute(LayerId(id), &name, value))
     }
 
     /// Adds a constant, or gives one other values: `bytes` are of one element type, and stored in another.
@@ -264,38 +390,40 @@ impl Graph {
         from: &str,
         to: &str,
         dims: Vec<i64>,
-        bytes: &[u8],
-        name: Option<&str>,
+        bytes: PyBackedBytes,
+        name: Option<String>,
     ) -> PyResult<Tensor> {
         let types = element_type(from).and_then(|from| Ok((from, element_type(to)?)));
         let (from, to): (ElementType, ElementType) = types.map_err(|failure| failure.raise(py))?;
-        let count = dims.iter().map(|&dim| u64::try_from(dim).unwrap_or(0)).product();
-        let converted = if from == to { None } else { convert_values(bytes, count, from, to) };
-        let bytes = converted.as_deref().unwrap_or(bytes);
-        self.edit(py, |edit| match id {
-            Some(id) => edit.set_constant(LayerId(id), to, &dims, bytes).map(|()| (id, 0)),
-            None => {
-                let made = edit.constant(to, &dims, bytes)?;
-                name.map_or(Ok(()), |name| edit.set_name(made.layer, name))?;
-                Ok(tensor(made))
+        self.edit(py, move |edit| {
+            let count = dims.iter().map(|&dim| u64::try_from(dim).unwrap_or(0)).product();
+            let converted = if from == to { None } else { convert_values(&bytes, count, from, to) };
+            let bytes = converted.as_deref().unwrap_or(&bytes);
+            match id {
+                Some(id) => edit.set_constant(LayerId(id), to, &dims, bytes).map(|()| (id, 0)),
+                None => {
+                    let made = edit.constant(to, &dims, bytes)?;
+                    name.map_or(Ok(()), |name| edit.set_name(made.layer, &name))?;
+                    Ok(tensor(made))
+                }
             }
         })
     }
 
-    fn tap(&self, py: Python<'_>, of: Tensor, name: Option<&str>) -> PyResult<u64> {
-        self.edit(py, |edit| edit.tap(output(of), name).map(|id| id.0))
+    fn tap(&self, py: Python<'_>, of: Tensor, name: Option<String>) -> PyResult<u64> {
+        self.edit(py, move |edit| edit.tap(output(of), name.as_deref()).map(|id| id.0))
     }
 
     fn cut(&self, py: Python<'_>, of: Tensor) -> PyResult<u64> {
-        self.edit(py, |edit| edit.cut(output(of)).map(|id| id.0))
+        self.edit(py, move |edit| edit.cut(output(of)).map(|id| id.0))
     }
 
     fn extract(&self, py: Python<'_>, from: Vec<Tensor>, to: Vec<Tensor>) -> PyResult<()> {
-        self.edit(py, |edit| edit.extract(&outputs(from), &outputs(to)))
+        self.edit(py, move |edit| edit.extract(&outputs(from), &outputs(to)))
     }
 
     fn inline(&self, py: Python<'_>, id: u64, at: usize) -> PyResult<()> {
-        self.edit(py, |edit| edit.inline(LayerId(id), at))
+        self.edit(py, move |edit| edit.inline(LayerId(id), at))
     }
 
     /// Takes over another model; gives the new id of each of its layers.
@@ -304,7 +432,7 @@ impl Graph {
         py: Python<'_>,
         other: &Bound<'_, Model>,
         feeds: Vec<(String, Tensor)>,
-        prefix: &str,
+        prefix: String,
     ) -> PyResult<Vec<(u64, u64)>> {
         let other = other.get().state();
         let found = feeds.into_iter().map(|(name, tensor)| {
@@ -312,25 +440,30 @@ impl Graph {
             Ok((input, output(tensor)))
         });
         let feeds = found.collect::<Result<Vec<_>, Failure>>().map_err(|failure| failure.raise(py))?;
-        let moved = self.edit(py, |edit| edit.graft(&other.model, &feeds, prefix))?;
+        let moved = self.edit(py, move |edit| edit.graft(&other.model, &feeds, &prefix))?;
         Ok(moved.into_iter().map(|(old, new)| (old.0, new.0)).collect())
     }
 
-    /// Infers types and shapes of the graph as it is so far.
+    /// Infers types and shapes of the model as it is so far. Where a rule is applied, they are known of what is added.
     fn infer(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |work| {
-            // What is wrong with it by now may be right when the batch ends.
-            let _later = work.batch.infer();
-            Ok(())
-        })
+        match self.work().as_deref_mut() {
+            None => Ok(()),
+            Some(None) => Err(ended().raise(py)),
+            Some(Some(work)) => {
+                // What is wrong with it by now may be right when the batch ends.
+                let _later = work.batch.infer();
+                Ok(())
+            }
+        }
     }
 
     /// Ends the batch: the model gets the edits, or nothing.
     fn finish(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
-        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Editor::Batch(model, work) = &*self.editor else { return Ok(()) };
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Work { before, batch, .. }) = work.filter(|_| keep) else { return Ok(()) };
-        self.model.get().replace(py, &before, move |state| {
-            state.model = batch.finish().map_err(|error| Failure::Value(error.to_string()))?;
+        model.get().replace(py, before, move |state| {
+            state.model = batch.finish().map_err(refused)?;
             state.refresh_ports = true;
             state.infer(&[])
         })

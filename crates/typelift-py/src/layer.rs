@@ -8,6 +8,7 @@ use typelift::graph::Place;
 use typelift::ops::{LayerKind, kind};
 use typelift::{Graph, LayerId};
 
+use crate::arrays::{Buffer, Held};
 use crate::failure::Failure;
 use crate::state::State;
 use crate::types::element_type;
@@ -123,14 +124,14 @@ impl Layer {
     }
 
     /// The bytes of a constant; `None` for other layers.
-    fn data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let layer = self.layer()?;
-        let number = |name| layer.attribute(name)?.parse::<usize>().ok();
-        let bytes = number("offset").zip(number("size")).filter(|_| kind(layer) == LayerKind::Constant);
-        let Some((offset, size)) = bytes else { return Ok(None) };
-        let bytes = py.detach(|| self.state.model.weights().read(offset as u64, size));
+    fn data(&self, py: Python<'_>) -> PyResult<Option<Buffer>> {
+        let (layer, weights) = (self.layer()?, self.state.model.weights());
+        if kind(layer) != LayerKind::Constant {
+            return Ok(None);
+        }
         let missing = || Failure::Value(format!("the weights of `{}` are not there", layer.name())).raise(py);
-        bytes.ok_or_else(missing).map(|bytes| Some(PyBytes::new(py, &bytes)))
+        let held = py.detach(|| Held::of(layer, weights)).ok_or_else(missing)?;
+        self.state.keeper.buffer(py, weights, held).map(Some)
     }
 
     /// The bytes of a constant in another element type; `None` for other layers.
@@ -141,8 +142,10 @@ impl Layer {
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    fn rt_info(&self, name: &str) -> PyResult<Option<String>> {
-        Ok(self.layer()?.rt_info(name))
+    fn rt_info(&self) -> PyResult<Vec<(String, String)>> {
+        let layer = self.layer()?;
+        let names = layer.rt_info_names().into_iter();
+        Ok(names.filter_map(|name| layer.rt_info(&name).map(|value| (name, value))).collect())
     }
 
     /// The values of a constant as floating-point numbers; `None` for other layers.

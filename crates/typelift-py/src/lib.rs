@@ -1,12 +1,16 @@
 //! The module `typelift._typelift`: what the Python package `typelift` is made of. Findings, changes and reports cross as JSON,
 //! of which the package makes dataclasses.
 
+mod arrays;
 mod failure;
 mod graph;
 mod layer;
 mod model;
+mod report;
+mod rules;
 mod state;
 mod types;
+mod work;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,13 +20,15 @@ use pyo3::prelude::*;
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::layer::Layer;
-use crate::model::Model;
+use crate::model::{Model, fix};
+use crate::report::Report;
+use crate::rules::Spec;
 
 /// The native part of typelift.
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
-    use super::{Graph, Layer, Model, begin, diff, explain, promote, run};
+    use super::{Graph, Layer, Model, Report, begin, check_rule, diff, explain, fix, promote, run};
 
     use pyo3::prelude::*;
 
@@ -42,6 +48,13 @@ fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 #[pyfunction]
 fn begin(model: &Bound<'_, Model>) -> Graph {
     Graph::begin(model)
+}
+
+/// Reads a rule, and nothing more.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
+fn check_rule(py: Python<'_>, rule: Spec) -> PyResult<()> {
+    rule.check().map_err(|failure| failure.raise(py))
 }
 
 /// The common type of operands: one record as JSON.

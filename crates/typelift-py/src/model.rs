@@ -1,101 +1,261 @@
 //! Models as Python sees them.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
+use typelift::mend;
 use typelift::passes::Align;
-use typelift::precision::{Like, Storage, TypeMap, TypeMapError};
+use typelift::precision::{Like, Storage, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
-use typelift::rewrite::{Rule, Script, library};
+use typelift::rewrite::{Script, library};
 use typelift::save::FileId;
 use typelift::shape::Shape;
 use typelift::xml;
 use typelift::{Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
 use typelift_cli::report;
 
+use crate::arrays::Keeper;
 use crate::failure::{self, Failure};
 use crate::layer::Layer;
+use crate::report::Report;
+use crate::rules::{Raised, Spec};
 use crate::state::{State, refused};
 use crate::types::{element_type, release, shape};
+use crate::work::{self, Caller};
 
-/// What becomes of the element types of a model: `f64=f32,i64=i32`.
-fn type_map(text: Option<&str>) -> Result<TypeMap, Failure> {
-    let map = text.map(str::parse).transpose();
-    map.map(Option::unwrap_or_default).map_err(|error: TypeMapError| Failure::Value(error.to_string()))
+/// What a conversion is to do, by the keywords of the package.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Settings {
+    align: String,
+    unneeded: String,
+    set_types: Types,
+    set_shapes: Vec<(String, String)>,
+    input_types: Types,
+    output_types: Types,
+    types: Option<String>,
+    compress: Option<String>,
+    decompress: Option<Vec<String>>,
+    like: String,
+    max_error: Option<f64>,
+    keep: Vec<String>,
+    keep_io: bool,
+    mark_keeps: bool,
+    promote_unsafe: bool,
+    pytorch_scalar_promotion: bool,
+    u64_integer_promotion_target: String,
+    target: Option<String>,
 }
 
-/// Storing constants in a type, by OpenVINO's rules.
-fn compression(to: &str) -> Result<Storage, Failure> {
-    Ok(Storage::Compress { to: element_type(to)?, like: Like::default() })
+/// Names with element types.
+type Types = Vec<(String, String)>;
+
+fn types(pairs: Types) -> Result<Vec<(String, ElementType)>, Failure> {
+    pairs.into_iter().map(|(name, ty)| Ok((name, element_type(&ty)?))).collect()
 }
+
+impl Settings {
+    fn conversion(self) -> Result<Conversion, Failure> {
+        let attributes = openvino::Options {
+            promote_unsafe: self.promote_unsafe,
+            pytorch_scalar_promotion: self.pytorch_scalar_promotion,
+            u64_integer_promotion_target: element_type(&self.u64_integer_promotion_target)?,
+        };
+        let set_shapes = self.set_shapes.into_iter().map(|(name, text)| Ok((name, shape(&text)?)));
+        let storage = match (self.compress, self.decompress) {
+            (Some(to), _) => {
+                Some(Storage::Compress { to: element_type(&to)?, like: one_of("like", &self.like, &LIKE)? })
+            }
+            (None, Some(from)) => {
+                Some(Storage::Decompress(from.iter().map(|ty| element_type(ty)).collect::<Result<_, _>>()?))
+            }
+            (None, None) => None,
+        };
+        let mut conversion = Conversion::default();
+        conversion.align = align(&self.align, attributes)?;
+        conversion.unneeded = one_of("unneeded", &self.unneeded, &UNNEEDED)?;
+        conversion.set_types = types(self.set_types)?;
+        conversion.set_shapes = set_shapes.collect::<Result<_, Failure>>()?;
+        conversion.input_types = types(self.input_types)?;
+        conversion.output_types = types(self.output_types)?;
+        conversion.types = match self.types {
+            Some(text) => text.parse().map_err(|error: TypeMapError| Failure::Value(error.to_string()))?,
+            None => conversion.types,
+        };
+        conversion.storage = storage;
+        conversion.max_error = self.max_error;
+        conversion.keep = self.keep.iter().map(|pattern| pattern.as_str().into()).collect();
+        conversion.keep_io = self.keep_io;
+        conversion.mark_keeps = self.mark_keeps;
+        conversion.target = self.target.as_deref().map(release).transpose()?;
+        Ok(conversion)
+    }
+}
+
+const UNNEEDED: [(&str, Unneeded); 3] =
+    [("kept", Unneeded::Kept), ("noops", Unneeded::Noops), ("redundant", Unneeded::Redundant)];
+
+const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
+
+const WEIGHTS: [(&str, WeightsMode); 3] =
+    [("copy", WeightsMode::Copy), ("link", WeightsMode::Link), ("none", WeightsMode::None)];
 
 /// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
 /// threads can share a model.
 #[pyclass(frozen, module = "typelift._typelift")]
-pub(crate) struct Model {
+pub(crate) struct Model(Arc<Shared>);
+
+struct Shared {
     state: Mutex<Arc<State>>,
-    /// Held while a new state is made, so that no edit is lost.
-    editing: Mutex<()>,
+    /// Whether a new state is being made; another edit waits, so that none is lost.
+    is_edited: Mutex<bool>,
+    edit_ended: Condvar,
+}
+
+/// The right to edit a model, until it is dropped.
+struct Permit(Arc<Shared>);
+
+impl Permit {
+    fn wait(shared: &Arc<Shared>) -> Self {
+        let mut is_edited = shared.is_edited.lock().unwrap_or_else(PoisonError::into_inner);
+        while *is_edited {
+            is_edited = shared.edit_ended.wait(is_edited).unwrap_or_else(PoisonError::into_inner);
+        }
+        *is_edited = true;
+        Self(shared.clone())
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *self.0.is_edited.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.edit_ended.notify_one();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> Arc<State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts a new state in the place of the one that it was made of.
+    fn swap(&self, before: &Arc<State>, state: Arc<State>) -> Result<(), Failure> {
+        let mut known = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(before, &known) {
+            return Err(Failure::Value("the model was edited otherwise while this batch was open".to_owned()));
+        }
+        *known = state;
+        Ok(())
+    }
 }
 
 impl Model {
     fn new(state: State) -> Self {
-        Self { state: Mutex::new(Arc::new(state)), editing: Mutex::new(()) }
+        Self::of(Arc::new(state))
+    }
+
+    fn of(state: Arc<State>) -> Self {
+        Self(Arc::new(Shared { state: Mutex::new(state), is_edited: Mutex::new(false), edit_ended: Condvar::new() }))
     }
 
     pub(crate) fn state(&self) -> Arc<State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.state()
+    }
+
+    /// Makes a new state, or none; gives it, too.
+    fn edit_to<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        edit: impl FnOnce(&mut State, &Caller) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<(T, Arc<State>)> {
+        let shared = self.0.clone();
+        let (before, state, done, _permit) = work::run(py, move |caller| {
+            let permit = Permit::wait(&shared);
+            let before = shared.state();
+            let (state, done) = edited(&before, |state| edit(state, caller))?;
+            Ok((before, state, done, permit))
+        })?;
+        self.0.swap(&before, state.clone()).map_err(|failure| failure.raise(py))?;
+        Ok((done, state))
     }
 
     /// Makes a new state, or none.
-    fn edit<T: Send>(&self, py: Python<'_>, edit: impl FnOnce(&mut State) -> Result<T, Failure> + Send) -> PyResult<T> {
-        py.detach(|| {
-            let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut state = (*self.state()).clone();
-            let done = edit(&mut state)?;
-            state.was_edited();
-            *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
-            Ok(done)
-        })
-        .map_err(|failure: Failure| failure.raise(py))
+    fn edit<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        edit: impl FnOnce(&mut State) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        self.edit_to(py, |state, _| edit(state)).map(|(done, _)| done)
+    }
+
+    /// Makes a new state of an earlier one, which must be the one that the model has in the end. Unlike
+    /// [`edit`](Self::edit), it lets others edit the model meanwhile: what is Python's can do so.
+    fn edit_from<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        before: Arc<State>,
+        edit: impl FnOnce(&mut State, &Caller) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let (before, state, done) = work::run(py, move |caller| {
+            let (state, done) = edited(&before, |state| edit(state, caller))?;
+            Ok((before, state, done))
+        })?;
+        self.0.swap(&before, state).map_err(|failure| failure.raise(py))?;
+        Ok(done)
     }
 
     /// Makes a new state of the one that a batch of edits began with.
     pub(crate) fn replace(
         &self,
         py: Python<'_>,
-        before: &Arc<State>,
-        edit: impl FnOnce(&mut State) -> Result<(), Failure> + Send,
+        before: Arc<State>,
+        edit: impl FnOnce(&mut State) -> Result<(), Failure> + Send + 'static,
     ) -> PyResult<()> {
-        let before = before.clone();
-        self.edit(py, |state| {
-            if !Arc::ptr_eq(&before, &self.state()) {
-                return Err(Failure::Value("the model was edited otherwise while this batch was open".to_owned()));
-            }
-            edit(state)
-        })
+        self.edit_from(py, before, |state, _| edit(state))
+    }
+
+    /// What something makes of the model, which can take long.
+    fn look<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        look: impl FnOnce(&State) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let state = self.state();
+        work::run(py, move |_| look(&state))
     }
 
     /// Gives an input another type or shape, which the computation follows.
     fn set_input(
         &self,
         py: Python<'_>,
-        name: &str,
+        name: String,
         element_type: Option<ElementType>,
-        shape: Option<&Shape>,
+        shape: Option<Shape>,
     ) -> PyResult<()> {
-        self.edit(py, |state| {
-            let changed =
-                state.model.set_input(name, element_type, shape).map_err(|error| refused(state, name, error))?;
+        self.edit(py, move |state| {
+            let changed = state.model.set_input(&name, element_type, shape.as_ref());
+            let changed = changed.map_err(|error| refused(state, &name, error))?;
             state.refresh_ports = true;
             state.infer(&[changed])
         })
     }
+}
+
+/// The state that an edit makes of another one.
+fn edited<T>(
+    before: &Arc<State>,
+    edit: impl FnOnce(&mut State) -> Result<T, Failure>,
+) -> Result<(Arc<State>, T), Failure> {
+    let mut state = (**before).clone();
+    let done = edit(&mut state)?;
+    state.was_edited();
+    Ok((Arc::new(state), done))
 }
 
 /// What a conversion aligns by.
@@ -118,19 +278,12 @@ fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, 
     value.ok_or_else(|| Failure::Value(format!("{option} is one of {}, not `{name}`", names())))
 }
 
-/// Names with element types.
-type Types = Vec<(String, String)>;
-
-fn types(pairs: Types) -> Result<Vec<(String, ElementType)>, Failure> {
-    pairs.into_iter().map(|(name, ty)| Ok((name, element_type(&ty)?))).collect()
-}
-
 #[pymethods]
 impl Model {
     /// Reads a model; its weights are those given, or in the file beside it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>) -> PyResult<Self> {
-        py.detach(|| {
+        let read = move |_: &Caller| {
             let text = xml::load(&path)?;
             let bin = weights.clone().unwrap_or_else(|| path.with_extension("bin"));
             let open =
@@ -143,36 +296,45 @@ impl Model {
                             Failure::File(format!("`{}` appeared while it was read", bin.display()))
                         }))
                     } else {
-                        Ok(found)
+                        Ok((found, Arc::default()))
                     }
                 };
-            State::read(path.display().to_string(), Some(path.clone()), text, open).map(Self::new)
-        })
-        .map_err(|failure: Failure| failure.raise(py))
+            State::read(path.display().to_string(), Some(path.clone()), text, open)
+        };
+        work::run(py, read).map(Self::new)
     }
 
-    /// Reads a model from text and weights in memory.
+    /// Reads a model from text and weights in memory, which are not copied.
     #[staticmethod]
-    fn loads(py: Python<'_>, text: Vec<u8>, weights: Option<&[u8]>) -> PyResult<Self> {
-        let weights = weights.map_or_else(Weights::none, Weights::from_bytes);
-        py.detach(|| {
+    fn loads(py: Python<'_>, text: &Bound<'_, PyAny>, weights: Option<Bound<'_, PyBytes>>) -> PyResult<Self> {
+        // One copy, which the model keeps.
+        let text = match text.extract::<String>() {
+            Ok(text) => Ok(text),
+            Err(_) => Err(text.cast::<PyBytes>()?.as_bytes().to_vec()),
+        };
+        let given = weights.map(|weights| (PyBackedBytes::from(weights.clone()), weights.unbind()));
+        let read = move |_: &Caller| {
             let file = "<memory>".to_owned();
-            let text = xml::decode_utf8(text).map_err(|refusal| {
+            let text = text.or_else(xml::decode_utf8).map_err(|refusal| {
                 Failure::model(&Diagnostics { file: file.clone(), list: vec![*refusal], ..Diagnostics::default() })
             })?;
-            State::read(file, None, text, || Ok(weights)).map(Self::new)
-        })
-        .map_err(|failure: Failure| failure.raise(py))
+            State::read(file, None, text, || {
+                Ok(match given {
+                    Some((bytes, given)) => (Weights::from_owner(bytes), Arc::new(Keeper::of(given))),
+                    None => (Weights::none(), Arc::default()),
+                })
+            })
+        };
+        work::run(py, read).map(Self::new)
     }
 
     /// Reads a listing in the notation that `show` prints.
     #[staticmethod]
-    fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
-        py.detach(|| {
-            let model = typelift::Model::from_text(text)?;
-            Ok(Self::new(State::of(model, "<memory>".to_owned(), None, Vec::new())))
-        })
-        .map_err(|failure: Failure| failure.raise(py))
+    fn from_text(py: Python<'_>, text: String) -> PyResult<Self> {
+        let read = move |_: &Caller| {
+            Ok(State::of(typelift::Model::from_text(&text)?, "<memory>".to_owned(), None, Vec::new()))
+        };
+        work::run(py, read).map(Self::new)
     }
 
     /// Puts another model after this one.
@@ -181,12 +343,12 @@ impl Model {
         py: Python<'_>,
         other: &Bound<'_, Self>,
         joints: Vec<(String, String)>,
-        prefix: &str,
+        prefix: String,
     ) -> PyResult<()> {
         let other = other.get().state();
-        self.edit(py, |state| {
+        self.edit(py, move |state| {
             let joints: Vec<_> = joints.iter().map(|(output, input)| (output.as_str(), input.as_str())).collect();
-            state.model.join(&other.model, &joints, prefix).map_err(|error| refused(state, "", error))?;
+            state.model.join(&other.model, &joints, &prefix).map_err(|error| refused(state, "", error))?;
             state.refresh_ports = true;
             state.infer(&[])
         })
@@ -197,13 +359,15 @@ impl Model {
         self.state().model.rt_info(path)
     }
 
-    fn set_rt_info(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<()> {
-        self.edit(py, |state| state.model.set_rt_info(path, value).map_err(|error| Failure::Value(error.to_string())))
+    fn set_rt_info(&self, py: Python<'_>, path: String, value: String) -> PyResult<()> {
+        self.edit(py, move |state| {
+            state.model.set_rt_info(&path, &value).map_err(|error| Failure::Value(error.to_string()))
+        })
     }
 
     /// The same model, whose edits are its own.
     fn copy(&self) -> Self {
-        Self { state: Mutex::new(self.state()), editing: Mutex::new(()) }
+        Self::of(self.state())
     }
 
     #[getter]
@@ -274,14 +438,29 @@ impl Model {
     /// Every finding: as JSON, and as text with the source.
     fn check(&self, py: Python<'_>, target: Option<&str>) -> PyResult<(String, String)> {
         let target = target.map(release).transpose().map_err(|failure| failure.raise(py))?;
-        let state = self.state();
-        py.detach(|| {
+        self.look(py, move |state| {
             let diagnostics = state.check(target);
             let read = state.path.as_deref().filter(|_| !state.edited).map(|path| (&state.model, path));
-            let json = report::findings_json(&diagnostics, read).map_err(|refusal| Failure::Fault(refusal.message))?;
-            Ok((json, report::findings_text(&diagnostics)))
+            printed(&diagnostics, read)
         })
-        .map_err(|failure: Failure| failure.raise(py))
+    }
+
+    /// Makes the edits of the text that are certain, as `check --fix` does, and returns what they mend.
+    fn fix(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        self.edit(py, |state| {
+            let options = state.options(false);
+            let text =
+                if state.edited { Arc::new(xml::write(&state.model, options)) } else { state.model.source().clone() };
+            let fixed = mend::fix(&text, state.model.weights());
+            let mended = Diagnostics { file: state.file.clone(), source: text, list: fixed.mended };
+            if !mended.list.is_empty() {
+                let (weights, keeper) = (state.model.weights().clone(), state.keeper.clone());
+                let path = state.path.clone();
+                let text = Arc::unwrap_or_clone(fixed.text);
+                *state = State::read(state.file.clone(), path, text, || Ok((weights, keeper)))?;
+            }
+            printed(&mended, None)
+        })
     }
 
     /// Writes the ports as inferred, and returns what inference finds.
@@ -289,156 +468,117 @@ impl Model {
         self.edit(py, |state| {
             state.inferred = typelift::infer(&mut state.model);
             state.refresh_ports = true;
-            let diagnostics = state.diagnostics(state.inferred.clone());
-            let json = report::findings_json(&diagnostics, None).map_err(|refusal| Failure::Fault(refusal.message))?;
-            Ok((json, report::findings_text(&diagnostics)))
+            printed(&state.diagnostics(state.inferred.clone()), None)
         })
     }
 
-    /// Converts the model: the plan as text and JSON, and warnings as JSON.
-    #[expect(clippy::too_many_arguments, reason = "the package has them as keywords")]
-    fn convert(
-        &self,
-        py: Python<'_>,
-        align: &str,
-        unneeded: &str,
-        set_types: Types,
-        set_shapes: Vec<(String, String)>,
-        input_types: Types,
-        output_types: Types,
-        types: Option<&str>,
-        compress: Option<&str>,
-        keep: Vec<String>,
-        keep_io: bool,
-        mark_keeps: bool,
-        promote_unsafe: bool,
-        pytorch_scalar_promotion: bool,
-        u64_integer_promotion_target: &str,
-        target: Option<&str>,
-    ) -> PyResult<(String, String, String)> {
-        self.edit(py, |state| {
-            let attributes = openvino::Options {
-                promote_unsafe,
-                pytorch_scalar_promotion,
-                u64_integer_promotion_target: element_type(u64_integer_promotion_target)?,
-            };
-            let set_shapes = set_shapes.into_iter().map(|(name, text)| Ok((name, shape(&text)?)));
-            let mut conversion = Conversion::default();
-            conversion.align = self::align(align, attributes)?;
-            conversion.unneeded = one_of(
-                "unneeded",
-                unneeded,
-                &[("kept", Unneeded::Kept), ("noops", Unneeded::Noops), ("redundant", Unneeded::Redundant)],
-            )?;
-            conversion.set_types = self::types(set_types)?;
-            conversion.set_shapes = set_shapes.collect::<Result<_, Failure>>()?;
-            conversion.input_types = self::types(input_types)?;
-            conversion.output_types = self::types(output_types)?;
-            conversion.types = type_map(types)?;
-            conversion.storage = compress.map(compression).transpose()?;
-            conversion.keep = keep.iter().map(|pattern| pattern.as_str().into()).collect();
-            conversion.keep_io = keep_io;
-            conversion.mark_keeps = mark_keeps;
-            conversion.target = target.map(release).transpose()?;
-            state.convert(&conversion)
-        })
+    /// Converts the model.
+    fn convert(&self, py: Python<'_>, settings: Settings) -> PyResult<Report> {
+        let done = self.edit_to(py, move |state, _| state.convert(&settings.conversion()?));
+        done.map(|(converted, state)| Report::new(converted, state))
     }
 
-    fn set_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
+    fn set_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
         let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
         self.set_input(py, name, Some(element_type), None)
     }
 
-    fn set_shape(&self, py: Python<'_>, name: &str, shape: &str) -> PyResult<()> {
+    fn set_shape(&self, py: Python<'_>, name: String, shape: &str) -> PyResult<()> {
         let shape = self::shape(shape).map_err(|failure| failure.raise(py))?;
-        self.set_input(py, name, None, Some(&shape))
+        self.set_input(py, name, None, Some(shape))
     }
 
-    fn set_input_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
-        self.edit(py, |state| {
-            let element_type = self::element_type(element_type)?;
-            state.model.convert_input(name, element_type).map_err(|error| refused(state, name, error))?;
+    fn set_input_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
+        let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
+        self.edit(py, move |state| {
+            state.model.convert_input(&name, element_type).map_err(|error| refused(state, &name, error))?;
             state.refresh_ports = true;
             state.infer(&[])
         })
     }
 
-    fn set_output_type(&self, py: Python<'_>, name: &str, element_type: &str) -> PyResult<()> {
-        self.edit(py, |state| {
-            let element_type = self::element_type(element_type)?;
-            state.model.convert_output(name, element_type).map_err(|error| refused(state, name, error))?;
+    fn set_output_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
+        let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
+        self.edit(py, move |state| {
+            state.model.convert_output(&name, element_type).map_err(|error| refused(state, &name, error))?;
             state.refresh_ports = true;
             state.infer(&[])
         })
     }
 
-    /// Applies statements and shipped rules, and returns the report as JSON.
-    fn rewrite(&self, py: Python<'_>, statements: &str, sets: Vec<String>) -> PyResult<String> {
-        self.edit(py, |state| {
-            let script: Script = statements.parse()?;
-            let mut rules = Vec::new();
+    /// Applies statements, rules and shipped rules, and returns the report as JSON.
+    fn rewrite(&self, py: Python<'_>, statements: String, rules: Vec<Spec>, sets: Vec<String>) -> PyResult<String> {
+        let calls_python = rules.iter().any(Spec::calls_python);
+        let rewrite = move |state: &mut State, caller: &Caller| {
+            let mut script: Script = statements.parse()?;
+            let raised = Raised::default();
+            let own = rules.into_iter().map(|spec| spec.rule(caller, &raised));
+            script = script.with_rules(own.collect::<Result<Vec<_>, _>>()?);
             for name in &sets {
                 let known = || library::SETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
                 let set = library::get(name)
                     .ok_or_else(|| Failure::Value(format!("no rules are called `{name}`; there are {}", known())))?;
-                rules.extend(set.rules());
+                script = script.with_rules(set.rules());
             }
-            let script = script.with_rules(rules);
-            let (model, report) = script.run(state.model.clone())?;
+            let edits_interface = script.edits_interface();
+            let (model, report) = raised.or(script.run(state.model.clone()).map_err(Failure::from))?;
             state.model = model;
-            state.refresh_ports |= script.edits_interface();
+            state.refresh_ports |= edits_interface || calls_python;
             state.inferred = typelift::infer(&mut state.model);
             failure::json(&report)
-        })
+        };
+        if calls_python {
+            self.edit_from(py, self.state(), rewrite)
+        } else {
+            self.edit_to(py, rewrite).map(|(report, _)| report)
+        }
     }
 
     /// Why a rule matches at a layer or not.
-    fn explain(&self, py: Python<'_>, rule: &str, layer: Option<&str>) -> PyResult<String> {
+    fn explain(&self, py: Python<'_>, rule: RuleOrText, layer: Option<String>) -> PyResult<String> {
         let state = self.state();
-        py.detach(|| {
-            let rule: Rule = rule.parse()?;
-            let explanation = state.model.explain(&rule, layer);
+        work::run(py, move |caller| {
+            let raised = Raised::default();
+            let rule = match rule {
+                RuleOrText::Text(text) => text.parse()?,
+                RuleOrText::Rule(spec) => spec.rule(caller, &raised)?,
+            };
+            let explanation = state.model.explain(&rule, layer.as_deref());
             let explanation =
-                explanation.map_err(|error| Failure::find(&state.model, layer.unwrap_or_default(), &error))?;
-            Ok(explanation.to_string())
+                explanation.map_err(|error| Failure::find(&state.model, layer.as_deref().unwrap_or_default(), &error));
+            Ok(raised.or(explanation)?.to_string())
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// How a tensor came to its type: as text, as text with every step, and as JSON.
-    fn why(&self, py: Python<'_>, name: &str) -> PyResult<(String, String, String)> {
-        let state = self.state();
-        py.detach(|| {
+    fn why(&self, py: Python<'_>, name: String) -> PyResult<(String, String, String)> {
+        self.look(py, move |state| {
             let derivation =
-                typelift::why(&state.model, name).map_err(|error| Failure::why(&state.model, name, &error))?;
+                typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))?;
             let text = |all| report::why_text(&derivation, all);
             Ok((text(false), text(true), failure::json(&derivation)?))
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// What the model consists of: as text and as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<(String, String)> {
-        let state = self.state();
-        py.detach(|| {
+        self.look(py, |state| {
             let stats = typelift::stats(&state.model);
             let found: Vec<_> = state.read.iter().chain(&state.inferred).cloned().collect();
             let map = PrecisionMap::new(&state.model, &found);
             let text = report::stats_text(&state.file, &stats, &map);
             Ok((text, failure::json(&(&stats, &map.rows))?))
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// The page that `typelift view` draws, with how the model differs from another one.
     fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>) -> PyResult<String> {
-        let (state, before) = (self.state(), before.map(|before| before.get().state()));
-        py.detach(|| {
+        let before = before.map(|before| before.get().state());
+        self.look(py, move |state| {
             let before = before.map(|before| (before.file.clone(), typelift::diff(&before.model, &state.model)));
             report::page(&state.model, state.path.as_deref(), before, &state.check(None).list)
                 .map_err(|refusal| Failure::Fault(refusal.message))
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// The listing that `typelift show` prints, or its picture for Graphviz.
@@ -451,45 +591,81 @@ impl Model {
         fold_constants: bool,
         dot: bool,
     ) -> PyResult<String> {
-        let state = self.state();
         let shown = report::SelectionArgs { around, depth, only, fold_constants };
-        py.detach(|| {
+        self.look(py, move |state| {
             let print = if dot { report::dot } else { report::listing };
             print(&state.model, &shown).map_err(|refusal| Failure::Unknown(refusal.to_string()))
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 
     /// The graph and the weights as files would hold them.
     fn to_bytes<'py>(&self, py: Python<'py>, canonical: bool) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let state = self.state();
-        let (text, weights) = py
-            .detach(|| {
-                if let Some(missing) = typelift::save::missing_weights(&state.model) {
-                    return Err(Failure::model(&state.diagnostics(vec![missing])));
-                }
-                let weights = state.model.weights().to_bytes();
-                let weights = weights.map_err(|source| Failure::Io { file: state.file.clone(), source })?;
-                Ok((xml::write(&state.model, state.options(canonical)), weights))
-            })
-            .map_err(|failure: Failure| failure.raise(py))?;
-        Ok((PyBytes::new(py, text.as_bytes()), PyBytes::new(py, &weights)))
+        let text = self.look(py, move |state| {
+            if let Some(missing) = typelift::save::missing_weights(&state.model) {
+                return Err(Failure::model(&state.diagnostics(vec![missing])));
+            }
+            Ok(xml::write(&state.model, state.options(canonical)))
+        })?;
+        let weights = state.model.weights();
+        let length = weights.len().unwrap_or(0);
+        let given = state.keeper.given(py, weights).filter(|given| given.as_bytes().len() as u64 == length);
+        let weights = match given {
+            Some(given) => given,
+            None => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                let io = |source| Failure::Io { file: state.file.clone(), source };
+                // What is copied is not copied again.
+                PyBytes::new_with(py, length, |bytes| {
+                    py.detach(|| weights.copy_to(bytes)).map_err(|source| io(source).raise(py))
+                })?
+            }
+        };
+        Ok((PyBytes::new(py, text.as_bytes()), weights))
     }
 
     /// Writes the pair of files.
     fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: &str) -> PyResult<()> {
         let state = self.state();
+        // Files that somebody else finds half written would be worse than a Ctrl-C that waits.
         py.detach(|| {
             let mut options = SaveOptions::default();
             options.text = state.options(canonical);
-            options.weights = one_of(
-                "weights",
-                weights,
-                &[("copy", WeightsMode::Copy), ("link", WeightsMode::Link), ("none", WeightsMode::None)],
-            )?;
+            options.weights = one_of("weights", weights, &WEIGHTS)?;
             options.in_place = state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path));
             Ok(state.model.save_with(&path, options)?)
         })
         .map_err(|failure: Failure| failure.raise(py))
     }
+}
+
+/// A rule of the package, or in the notation.
+#[derive(FromPyObject)]
+enum RuleOrText {
+    Text(String),
+    Rule(Spec),
+}
+
+/// Makes the edits of a text that are certain; gives the text, and what they mend.
+#[pyfunction]
+pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>) -> PyResult<(String, String, String)> {
+    work::run(py, move |_| {
+        let file = "<memory>".to_owned();
+        let text = xml::decode_utf8(text).map_err(|refusal| {
+            Failure::model(&Diagnostics { file: file.clone(), list: vec![*refusal], ..Diagnostics::default() })
+        })?;
+        let (text, weights) = (Arc::new(text), weights.map_or_else(Weights::none, Weights::from_owner));
+        let fixed = mend::fix(&text, &weights);
+        let (json, words) = printed(&Diagnostics { file, source: text, list: fixed.mended }, None)?;
+        Ok((Arc::unwrap_or_clone(fixed.text), json, words))
+    })
+}
+
+/// Findings as JSON, and as text with the source.
+fn printed(
+    diagnostics: &Diagnostics,
+    read: Option<(&typelift::Model, &std::path::Path)>,
+) -> Result<(String, String), Failure> {
+    let json = report::findings_json(diagnostics, read).map_err(|refusal| Failure::Fault(refusal.message))?;
+    Ok((json, report::findings_text(diagnostics)))
 }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use typelift::convert::Conversion;
+use typelift::convert::{Conversion, ConvertError, Converted};
 use typelift::graph::Names;
 use typelift::ops::Release;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, Severity, Weights};
-use typelift_cli::report;
+use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, Weights};
 
+use crate::arrays::Keeper;
 use crate::failure::Failure;
 
 /// A model between two edits, with its types and shapes inferred.
@@ -27,8 +27,10 @@ pub(crate) struct State {
     pub(crate) inferred: Vec<Diagnostic>,
     /// Whether the ports that the file declares are no longer those of the model.
     pub(crate) refresh_ports: bool,
-    /// Whether it is what the file holds.
+    /// Whether it is not what the file holds.
     pub(crate) edited: bool,
+    /// What keeps its weights in memory.
+    pub(crate) keeper: Arc<Keeper>,
     lines: OnceLock<Lines>,
     names: OnceLock<Names>,
 }
@@ -39,7 +41,7 @@ impl State {
         file: String,
         path: Option<PathBuf>,
         text: String,
-        weights: impl FnOnce() -> Result<Weights, Failure>,
+        weights: impl FnOnce() -> Result<(Weights, Arc<Keeper>), Failure>,
     ) -> Result<Self, Failure> {
         let source = Arc::new(text);
         let reading = xml::parse(source.clone());
@@ -47,14 +49,18 @@ impl State {
         let (Some(mut model), false) = (reading.model, diagnostics.has_errors()) else {
             return Err(Failure::model(&diagnostics));
         };
-        model.set_weights(weights()?);
-        Ok(Self::of(model, diagnostics.file, path, diagnostics.list))
+        let (weights, keeper) = weights()?;
+        model.set_weights(weights);
+        let mut state = Self::of(model, diagnostics.file, path, diagnostics.list);
+        state.keeper = keeper;
+        Ok(state)
     }
 
     pub(crate) fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
         let inferred = typelift::infer(&mut model);
         let (lines, names) = (OnceLock::new(), OnceLock::new());
-        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, lines, names }
+        let keeper = Arc::default();
+        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, keeper, lines, names }
     }
 
     /// It is no longer what the file holds, nor are its names those that were looked up.
@@ -101,15 +107,15 @@ impl State {
         WriteOptions { canonical, refresh_ports: self.refresh_ports, ..WriteOptions::default() }
     }
 
-    pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<(String, String, String), Failure> {
+    pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<Converted, Failure> {
         let found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
-        let mut converted = match conversion.run(&mut self.model, found) {
+        let converted = match conversion.run(&mut self.model, found) {
             Ok(converted) => converted,
-            Err(typelift::convert::ConvertError::Refused(mut found)) => {
+            Err(ConvertError::Refused(mut found)) => {
                 found.retain(Diagnostic::is_error);
                 return Err(Failure::model(&self.diagnostics(found)));
             }
-            Err(typelift::convert::ConvertError::Interface(error)) => {
+            Err(ConvertError::Interface(error)) => {
                 let name = match &error {
                     InterfaceError::Unknown { name, .. } => name.clone(),
                     _ => String::new(),
@@ -118,15 +124,9 @@ impl State {
             }
             Err(error) => return Err(error.into()),
         };
-        let fault = |refusal: report::ReportError| Failure::Fault(refusal.message);
-        let (text, json) = report::conversion(&self.file, &converted, &self.model).map_err(fault)?;
-        let mut found = std::mem::take(&mut converted.found);
-        found.retain(|diagnostic| diagnostic.severity == Severity::Warning);
-        found.extend(report::losses(&converted, &self.model));
-        let warnings = report::findings_json(&self.diagnostics(found), None).map_err(fault)?;
         self.refresh_ports |= converted.refresh_ports;
         self.inferred = typelift::infer(&mut self.model);
-        Ok((text, json, warnings))
+        Ok(converted)
     }
 }
 

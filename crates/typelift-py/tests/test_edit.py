@@ -109,7 +109,7 @@ def test_another_operation_and_its_attributes() -> None:
         graph["z"].attributes["max"] = 8
         graph["z"].rt_info["origin"] = "test"
     clamp = again(edited)["z"]
-    assert (clamp.attributes["max"], clamp.rt_info("origin")) == ("8", "test")
+    assert (clamp.attributes["max"], clamp.rt_info["origin"]) == ("8", "test")
 
 
 def test_a_pass_of_ones_own() -> None:

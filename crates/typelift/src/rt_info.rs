@@ -3,7 +3,9 @@
 
 use crate::edit::Edit;
 use crate::graph::{EditError, IrVersion, Layer, LayerId, Model};
-use crate::xml::{metadata_attribute, value_at, value_of, with_entry, with_missing, with_value};
+use crate::xml::{
+    metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
+};
 
 impl Model {
     /// A value in the metadata of the model, by the keys that lead to it: `runtime_options/KV_CACHE_PRECISION`. `None` if
@@ -62,6 +64,21 @@ impl Layer {
     pub fn rt_info(&self, name: &str) -> Option<String> {
         value_of(self.rt_info.as_deref()?, name)
     }
+
+    /// The names under which [`rt_info`](Self::rt_info) has a value.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| graph.set_rt_info(relu, "origin", "block 3"))?;
+    /// assert_eq!(model.graph().layer(relu).unwrap().rt_info_names(), ["origin"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rt_info_names(&self) -> Vec<String> {
+        self.rt_info.as_deref().map(names_of).unwrap_or_default()
+    }
 }
 
 impl Edit<'_> {
@@ -100,6 +117,28 @@ impl Edit<'_> {
             None => with_entry(old, name, &[("name", name), ("value", value), ("version", "")], false),
         };
         self.set_metadata(id, Some(new.into()))
+    }
+
+    /// Removes what the metadata of a layer says under a name. It need not be there.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`].
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let relu = model.graph().find("relu")?;
+    /// model.edit(|graph| {
+    ///     graph.set_rt_info(relu, "origin", "block 3")?;
+    ///     graph.remove_rt_info(relu, "origin")
+    /// })?;
+    /// assert_eq!(model.graph().layer(relu).unwrap().rt_info("origin"), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_rt_info(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
+        let old = self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref();
+        let new = old.and_then(|old| without_entry(old, name));
+        self.set_metadata(id, new.map(Into::into))
     }
 }
 

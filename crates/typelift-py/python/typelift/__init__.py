@@ -49,7 +49,8 @@ from typelift._data import (
 )
 from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
-from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, from_text, loads, open
+from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, fix, from_text, loads, open
+from typelift._rules import Match, MatchTensor, Pass, Rule
 
 __version__ = _typelift.__version__
 
@@ -71,11 +72,15 @@ __all__ = [
     "GraphTensor",
     "Interface",
     "Layer",
+    "Match",
+    "MatchTensor",
     "Model",
     "ModelError",
     "OperationStats",
+    "Pass",
     "Promotion",
     "Retargeting",
+    "Rule",
     "RuleError",
     "Shape",
     "Skipped",
@@ -92,6 +97,7 @@ __all__ = [
     "diff",
     "element_type",
     "explain",
+    "fix",
     "from_text",
     "loads",
     "open",

@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib
 import struct
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 if TYPE_CHECKING:
+    import mmap
+
     import numpy
     import numpy.typing
+
+Buffer = Union[bytes, "mmap.mmap"]
+"""What has the bytes of a constant."""
 
 # The element types that NumPy has, with those that it calls otherwise.
 _NUMPY = {
@@ -79,10 +84,16 @@ def _of_numbers(values: Any) -> tuple[str, list[int], bytes]:
     return ty, dims, struct.pack(f"<{len(numbers)}{code}", *numbers)
 
 
-def narrow_array(
-    name: str, type: str, dims: Iterable[object], read: Callable[[str], Optional[bytes]]
+def constant_array(
+    name: str,
+    type: str,
+    dims: Iterable[object],
+    data: Callable[[], Optional[tuple[Buffer, int, int]]],
+    values: Callable[[str], Optional[bytes]],
 ) -> numpy.typing.NDArray[Any]:
-    """Values as an array in their element type; in the nearest one of NumPy where neither it nor ml_dtypes has the type."""
+    """Values as an array in their element type, not copied where the weights have them in NumPy's layout; in the nearest type of
+    NumPy where neither it nor ml_dtypes has their own.
+    """
     import numpy
 
     dtype: Any = _NUMPY.get(type)
@@ -91,11 +102,17 @@ def narrow_array(
             dtype = getattr(importlib.import_module("ml_dtypes"), _ML_DTYPES[type], None)
         except ImportError:
             dtype = None
-    to = type
-    if dtype is None:
+    held: Optional[tuple[Buffer, int, int]]
+    if dtype is not None:
+        held = data()
+    else:
         dtype = {"i": "int8", "u": "uint8"}.get(type[0], "float32")
-        to = _BY_NAME[dtype]
-    data = read(to)
-    if data is None:
+        converted = values(_BY_NAME[dtype])
+        held = None if converted is None else (converted, 0, len(converted))
+    if held is None:
         raise ValueError(f"`{name}` is not a constant of numbers, or the weights do not have its values")
-    return numpy.frombuffer(data, dtype=dtype).reshape(tuple(dim for dim in dims if isinstance(dim, int)))
+    buffer, offset, size = held
+    shape = tuple(dim for dim in dims if isinstance(dim, int))
+    if size == 0:
+        return numpy.empty(shape, dtype)
+    return numpy.frombuffer(buffer, dtype, size // numpy.dtype(dtype).itemsize, offset).reshape(shape)

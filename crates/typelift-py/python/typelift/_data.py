@@ -7,7 +7,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+
+from typelift._words import for_python
+
+if TYPE_CHECKING:
+    from typelift import _typelift
 
 T = TypeVar("T")
 L = TypeVar("L", bound="_List[Any]")
@@ -129,13 +134,13 @@ class Diagnostic:
         return cls(
             code=entry["code"],
             severity=entry["severity"],
-            message=entry["message"],
+            message=for_python(entry["message"]),
             layer=None if layer is None else _path(layer),
             layer_id=None if layer is None else layer["id"],
             line=entry["line"],
             column=entry["column"],
-            notes=(*related, *entry["notes"]),
-            help="\n".join(entry["help"]),
+            notes=tuple(map(for_python, (*related, *entry["notes"]))),
+            help="\n".join(map(for_python, entry["help"])),
             fix=entry["fix"],
         )
 
@@ -196,34 +201,37 @@ class _List(Sequence[T], Generic[T]):
         self._items = tuple(items)
         self._text = text
 
+    def _all(self) -> tuple[T, ...]:
+        return self._items
+
     @overload
     def __getitem__(self, at: int) -> T: ...
     @overload
     def __getitem__(self: L, at: slice) -> L: ...
     def __getitem__(self: L, at: Union[int, slice]) -> Union[T, L]:
-        return type(self)(self._items[at]) if isinstance(at, slice) else self._items[at]
+        return type(self)(self._all()[at]) if isinstance(at, slice) else self._all()[at]
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._all())
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items)
+        return iter(self._all())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, _List):
-            return self._items == other._items
-        return isinstance(other, (list, tuple)) and self._items == tuple(other)
+            return self._all() == other._all()
+        return isinstance(other, (list, tuple)) and self._all() == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._items)
+        return hash(self._all())
 
     def __repr__(self) -> str:
-        shown = [repr(item) for item in self._items[:_ITEMS]]
+        shown = [repr(item) for item in self._all()[:_ITEMS]]
         more = len(self) - len(shown)
         return f"{type(self).__name__}([{', '.join(shown)}{f', … {more} more' if more else ''}])"
 
     def __str__(self) -> str:
-        return self._text if self._text is not None else "".join(f"{item}\n" for item in self._items)
+        return self._text if self._text is not None else "".join(f"{item}\n" for item in self._all())
 
 
 class Diagnostics(_List[Diagnostic]):
@@ -351,39 +359,74 @@ class Conversions(_List[Conversion]):
     False
     """
 
-    warnings: Diagnostics
-    """What is lost: values of constants, bounds of shapes."""
-    target: Optional[Retargeting]
-    """What was done for an older release; ``None`` where none was asked for."""
-    constants: tuple[dict[str, Any], ...]
-    """The constants that ``compress`` and ``types`` are about, each as ``convert --report`` writes it: ``from``, ``to``,
-    ``action``, why it stays, what its values lose."""
-    document: dict[str, Any]
-    """All that ``convert --report`` writes."""
-
     def __init__(
         self,
         items: Iterable[Conversion] = (),
         text: Optional[str] = None,
-        warnings: Diagnostics = Diagnostics(),
+        warnings: Optional[Diagnostics] = None,
         document: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__(items, text)
-        self.warnings = warnings
-        self.document = document or {}
+        self._warnings = warnings or Diagnostics()
+        self._document = document or {}
+        self._report: Optional[_typelift.Report] = None
+
+    @classmethod
+    def of_report(cls, report: _typelift.Report) -> Conversions:
+        """For :meth:`Model.convert`. What nobody reads is not made."""
+        conversions = cls()
+        conversions._report = report
+        return conversions
+
+    def _read(self) -> None:
+        """Has the report made, if it is not."""
+        if self._report is not None:
+            text, document = self._report.print()
+            record = json.loads(document)
+            self._items = tuple(map(self._entry, record["converts"]))
+            self._text, self._document = text, record
+            self._warnings = Diagnostics.from_json(self._report.warnings())
+            self._report = None
+
+    @property
+    def warnings(self) -> Diagnostics:
+        """What is lost: values of constants, bounds of shapes."""
+        self._read()
+        return self._warnings
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All that ``convert --report`` writes."""
+        self._read()
+        return self._document
+
+    @property
+    def target(self) -> Optional[Retargeting]:
+        """What was done for an older release; ``None`` where none was asked for."""
         target = self.document.get("target")
-        self.target = None if target is None else Retargeting.from_json(target)
-        self.constants = tuple(self.document.get("precision", {}).get("constants", ()))
+        return None if target is None else Retargeting.from_json(target)
+
+    @property
+    def constants(self) -> tuple[dict[str, Any], ...]:
+        """The constants that ``compress``, ``decompress`` and ``types`` are about, each as ``convert --report`` writes it:
+        ``from``, ``to``, ``action``, why it stays, what its values lose."""
+        return tuple(self.document.get("precision", {}).get("constants", ()))
+
+    def _all(self) -> tuple[Conversion, ...]:
+        self._read()
+        return self._items
+
+    def __str__(self) -> str:
+        self._read()
+        return super().__str__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._read()
+        return type(self), (self._items, self._text, self._warnings, self._document)
 
     def __bool__(self) -> bool:
         stored = self.document.get("precision", {}).get("totals", {}).get("changed", 0)
-        return bool(self._items or self.target or stored)
-
-    @classmethod
-    def from_json(cls, text: str, document: str, warnings: str) -> Conversions:
-        """From the report that ``convert --report`` writes."""
-        record = json.loads(document)
-        return cls(map(cls._entry, record["converts"]), text, Diagnostics.from_json(warnings), record)
+        return bool(self._all() or self.target or stored)
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> Conversion:

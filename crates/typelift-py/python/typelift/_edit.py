@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from typelift import _typelift
-from typelift._arrays import array_of, element_type, narrow_array
+from typelift._arrays import array_of, constant_array, element_type
 from typelift._data import Shape
 from typelift._errors import UnknownNameError
 
@@ -41,6 +41,10 @@ class GraphTensor:
         """Which output of the layer it is."""
         return self._port
 
+    def _of(self) -> tuple[int, int]:
+        """What the native part knows it by."""
+        return self._id, self._port
+
     def _port_of(self) -> tuple[str, str, list[str]]:
         return self._graph._native.outputs(self._id)[self._port]
 
@@ -70,7 +74,8 @@ class GraphTensor:
         return [(GraphLayer(self._graph, id), port) for id, port in used]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GraphTensor) and (self._id, self._port) == (other._id, other._port)
+        same = isinstance(other, GraphTensor) and (self._id, self._port) == (other._id, other._port)
+        return same and self._graph == other._graph  # type: ignore[attr-defined,no-any-return]
 
     def __hash__(self) -> int:
         return hash((self._id, self._port))
@@ -106,28 +111,35 @@ class _Attributes(MutableMapping[str, Any]):
         return repr(self._all())
 
 
-class _Metadata:
+class _Metadata(MutableMapping[str, str]):
     """Metadata of a layer by name: ``layer.rt_info["primitives_priority"] = "cpu:jit"``."""
 
     def __init__(self, graph: Graph, id: int) -> None:
         self._graph = graph
         self._id = id
 
-    def get(self, name: str) -> Optional[str]:
-        """The value under a name, or ``None``."""
-        return self._graph._native.rt_info(self._id, name)
+    def _all(self) -> dict[str, str]:
+        return dict(self._graph._native.rt_info(self._id))
 
     def __getitem__(self, name: str) -> str:
-        value = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
+        return self._all()[name]
 
     def __setitem__(self, name: str, value: str) -> None:
-        self._graph._native.set_rt_info(self._id, name, value)
+        self._graph._native.set_rt_info(self._id, name, _text(value))
 
-    def __contains__(self, name: str) -> bool:
-        return self.get(name) is not None
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self._graph._native.remove_rt_info(self._id, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
 
 
 class GraphLayer:
@@ -169,8 +181,8 @@ class GraphLayer:
         return _Attributes(self._graph, self._id)
 
     @property
-    def rt_info(self) -> _Metadata:
-        """Its metadata."""
+    def rt_info(self) -> MutableMapping[str, str]:
+        """Its metadata by name. Assign to set a value, ``del`` to remove one."""
         return _Metadata(self._graph, self._id)
 
     @property
@@ -189,13 +201,27 @@ class GraphLayer:
         """Its first output."""
         return GraphTensor(self._graph, self._id, 0)
 
+    @property
+    def bodies(self) -> dict[str, Graph]:
+        """The graphs inside it, to be edited: ``body``, or ``then_body`` and ``else_body``."""
+        native = self._graph._native
+        return {name: Graph(None, native.body(self._id, at)) for at, name in enumerate(native.bodies(self._id))}
+
     def numpy(self) -> numpy.typing.NDArray[Any]:
         """The values of a constant, as :meth:`typelift.Layer.numpy` gives them."""
-        tensor = self.output
-        return narrow_array(self.name, tensor.element_type, tensor.shape, lambda to: self._graph._native.values(self._id, to))
+        if self.type != "Const":
+            raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
+        native, tensor = self._graph._native, self.output
+        return constant_array(
+            self.name,
+            tensor.element_type,
+            tensor.shape,
+            lambda: native.data(self._id),
+            lambda to: native.values(self._id, to),
+        )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GraphLayer) and self._id == other._id
+        return isinstance(other, GraphLayer) and self._id == other._id and self._graph == other._graph
 
     def __hash__(self) -> int:
         return hash(self._id)
@@ -245,10 +271,10 @@ class Graph:
 
     __slots__ = ("_model", "_batch")
 
-    def __init__(self, model: Model) -> None:
-        """For :meth:`typelift.Model.edit`."""
+    def __init__(self, model: Optional[Model] = None, batch: Optional[_typelift.Graph] = None) -> None:
+        """For :meth:`typelift.Model.edit`, and for parts of a batch."""
         self._model = model
-        self._batch: Optional[_typelift.Graph] = None
+        self._batch = batch
 
     @property
     def _native(self) -> _typelift.Graph:
@@ -257,6 +283,8 @@ class Graph:
         return self._batch
 
     def __enter__(self) -> Graph:
+        if self._model is None:
+            raise ValueError("this graph is a part of a batch of edits, which ends with the batch")
         self._batch = _typelift.begin(self._model._native)
         return self
 
@@ -264,6 +292,13 @@ class Graph:
         self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         self._native.finish(kind is None)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same graph of the same batch."""
+        return self is other or (isinstance(other, Graph) and self._native.same(other._native))
+
+    def __hash__(self) -> int:
+        return hash(Graph)
 
     def __len__(self) -> int:
         return len(self._native)
@@ -273,13 +308,15 @@ class Graph:
         return (GraphLayer(self, id) for id in self._native.ids())
 
     def __getitem__(self, key: Union[str, int]) -> GraphLayer:
-        """The layer with this name, tensor name or id, however large the graph is without a walk through it.
+        """The layer with this name, tensor name or id, however large the graph is without a walk through it. In the model's own
+        graph, ``graph["loop/body/x"]`` is a layer of a body.
 
         Raises:
             KeyError: There is none, or more than one.
         """
         if isinstance(key, str):
-            return GraphLayer(self, self._native.find(key))
+            native, id = self._native.find(key)
+            return GraphLayer(self if native.same(self._native) else Graph(None, native), id)
         if not (key >= 0 and self._native.has(key)):
             raise UnknownNameError(f"no layer has the id {key}")
         return GraphLayer(self, key)
@@ -300,15 +337,71 @@ class Graph:
         """
         return GraphTensor(self, *self._native.find_tensor(name))
 
+    def body(self, layer: Union[GraphLayer, str, int], body: Union[str, int] = 0) -> Graph:
+        """The graph of a body of a layer, to be edited as this one: by its name or its number.
+
+        >>> import typelift
+        >>> model = typelift.from_text('''
+        ...     x = Parameter : f32[2]
+        ...     c = Parameter : boolean[]
+        ...     y = If-8(c, x)
+        ...         then_body (in 1 -> 0, out 2 -> 0):
+        ...             a = Parameter : f32[2]
+        ...             b = Abs(a)
+        ...             r = Result(b)
+        ...         else_body (in 1 -> 0, out 1 -> 0):
+        ...             a = Parameter : f32[2]
+        ...             r = Result(a)
+        ...     r = Result(y)
+        ... ''')
+        >>> with model.edit() as graph:
+        ...     then = graph.body("y", "then_body")
+        ...     then.morph("b", "Relu", "a")
+        <GraphLayer 1 'b': Relu>
+        >>> model["y/then_body/b"].type
+        'Relu'
+
+        Raises:
+            KeyError: There is no such layer or body.
+        """
+        owner = self._layer(layer)
+        names = self._native.bodies(owner)
+        at = names.index(body) if body in names else body
+        if not (isinstance(at, int) and 0 <= at < len(names)):
+            known = ", ".join(names) or "none"
+            raise UnknownNameError(f"`{self._native.name(owner)}` has no body {body!r}; it has {known}")
+        return Graph(None, self._native.body(owner, at))
+
+    def everywhere(self) -> Iterator[Graph]:
+        """The graphs of all bodies, innermost ones first, and then this one."""
+        for owner in self._native.owners():
+            if self._native.has(owner):
+                for body in GraphLayer(self, owner).bodies.values():
+                    yield from body.everywhere()
+        yield self
+
+    def _own(self, part: Union[GraphTensor, GraphLayer]) -> None:
+        """Parts of other graphs have ids too, which mean something else here."""
+        if part._graph is not self and part._graph != self:
+            raise ValueError(f"{part!r} is not of this graph")
+
     def _tensor(self, tensor: TensorLike) -> tuple[int, int]:
         if isinstance(tensor, str):
             return self._native.find_tensor(tensor)
         if isinstance(tensor, GraphLayer):
+            self._own(tensor)
             return tensor.id, 0
-        return tensor._id, tensor._port
+        if not isinstance(tensor, GraphTensor):
+            raise TypeError(f"{tensor!r} is not a tensor of a graph; `graph.tensor(name)` is, and `graph.constant(values)`")
+        self._own(tensor)
+        return tensor._of()
 
     def _layer(self, layer: Union[GraphLayer, str, int]) -> int:
-        return layer.id if isinstance(layer, GraphLayer) else self[layer].id
+        if not isinstance(layer, (GraphLayer, str, int)):
+            raise TypeError(f"{layer!r} is not a layer of a graph; `graph[name]` is")
+        found = layer if isinstance(layer, GraphLayer) else self[layer]
+        self._own(found)
+        return found.id
 
     def _tensors(self, tensors: Iterable[TensorLike]) -> list[tuple[int, int]]:
         return [self._tensor(tensor) for tensor in tensors]
@@ -344,14 +437,16 @@ class Graph:
         name: Optional[str] = None,
         version: Optional[str] = None,
         **attributes: Any,
-    ) -> None:
+    ) -> GraphLayer:
         """Makes a layer another operation in its place: it keeps its id, name and consumers, and has these inputs and
-        attributes.
+        attributes. Gives the layer.
 
         Raises:
             ValueError: The operation does not take this, or makes another type than its consumers need.
         """
-        self._native.morph(self._layer(layer), self._kind(type, version, name, attributes), self._tensors(inputs))
+        id = self._layer(layer)
+        self._native.morph(id, self._kind(type, version, name, attributes), self._tensors(inputs))
+        return GraphLayer(self, id)
 
     def insert_after(
         self,

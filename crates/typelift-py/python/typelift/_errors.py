@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from typelift._data import Diagnostic, Diagnostics
+from typelift._words import for_python
 
 
 class _WithDiagnostics(Exception):
@@ -54,14 +55,19 @@ class UnknownNameError(KeyError):
 
 def model_error(message: str, document: str) -> ModelError:
     """For the native part: an error from the document that ``check --format json`` prints."""
-    return ModelError(message, Diagnostics.from_json(document))
+    return ModelError(for_python(message), Diagnostics.from_json(document))
 
 
 def rule_error(message: str, document: str) -> RuleError:
     """For the native part: the same about rules."""
-    return RuleError(message, Diagnostics.from_json(document))
+    return RuleError(for_python(message), Diagnostics.from_json(document))
 
 
 def unknown_name(message: str, _document: str) -> UnknownNameError:
     """For the native part."""
-    return UnknownNameError(message)
+    return UnknownNameError(for_python(message))
+
+
+def value_error(message: str, _document: str) -> ValueError:
+    """For the native part."""
+    return ValueError(for_python(message))

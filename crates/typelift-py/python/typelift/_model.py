@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from typelift import _typelift
-from typelift._arrays import element_type, narrow_array
+from typelift._arrays import constant_array, element_type
 from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
+from typelift._rules import Pass, Rule
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
 PathOrStr = Union[str, "os.PathLike[str]"]
+Statements = Union[str, "os.PathLike[str]", Rule]
+"""Text with a statement a line, a file of it, or a rule."""
 ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]]]
 """A shape as text, ``"[1,3,?,1..224]"``, or its dimensions; ``None`` and ``-1`` are open, ``(1, 8)`` is a range."""
 
@@ -26,6 +29,36 @@ _PAGE_LIMIT = 1_000_000
 
 _ROWS_SHOWN = 40
 """How many layers the table of a model in a notebook has."""
+
+
+class _Fixed(Mapping[str, str]):
+    """What a layer has, which a batch of edits changes."""
+
+    __slots__ = ("_items", "_place")
+
+    def __init__(self, items: Iterable[tuple[str, str]], place: str) -> None:
+        self._items = dict(items)
+        self._place = place
+
+    def __getitem__(self, name: str) -> str:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    if not TYPE_CHECKING:
+
+        def __setitem__(self, name, value):
+            raise TypeError(f"edits are made in a batch: `with model.edit() as graph: {self._place}[{name!r}] = {value!r}`")
+
+        def __delitem__(self, name):
+            raise TypeError(f"edits are made in a batch: `with model.edit() as graph: del {self._place}[{name!r}]`")
 
 
 class Tensor:
@@ -147,9 +180,14 @@ class Layer:
         return self._native.line
 
     @property
-    def attributes(self) -> dict[str, str]:
-        """Its attributes as the file spells them."""
-        return dict(self._native.attributes)
+    def attributes(self) -> Mapping[str, str]:
+        """Its attributes as the file spells them. A batch of edits changes them: ``graph["y"].attributes["axis"] = 1``."""
+        return _Fixed(self._native.attributes, f"graph[{self.path!r}].attributes")
+
+    @property
+    def rt_info(self) -> Mapping[str, str]:
+        """Its metadata. A batch of edits changes it: ``graph["y"].rt_info["origin"] = "mine"``."""
+        return _Fixed(self._native.rt_info(), f"graph[{self.path!r}].rt_info")
 
     @property
     def inputs(self) -> list[Optional[Tensor]]:
@@ -176,7 +214,11 @@ class Layer:
         Raises:
             ValueError: The weights do not have them.
         """
-        return self._native.data()
+        held = self._native.data()
+        if held is None:
+            return None
+        buffer, offset, size = held
+        return bytes(memoryview(buffer)[offset : offset + size])
 
     def numbers(self) -> Optional[list[float]]:
         """The values of a constant, in the order in which they are stored; ``None`` for other layers and for strings.
@@ -192,6 +234,10 @@ class Layer:
         """The values of a constant as an array in its element type, of ml_dtypes where that has the type and is installed. Other
         floats come as float32, integers of fewer than 8 bits as int8 or uint8.
 
+        Where the weights have the values in NumPy's layout, they are not copied: the array is a view of the file, mapped into
+        memory, or of the bytes that the model was read from, and can be read only. Do not cut the file short while there are
+        arrays of it.
+
         Raises:
             ImportError: NumPy is not installed.
             ValueError: It is not a constant, or the weights do not have its values.
@@ -199,16 +245,9 @@ class Layer:
         outputs = self.outputs
         if self.type != "Const" or not outputs:
             raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
-        own = outputs[0].element_type
-
-        def read(to: str) -> Optional[bytes]:
-            return self._native.data() if to == own else self._native.bytes_as(to)
-
-        return narrow_array(self.name, own, outputs[0].shape, read)
-
-    def rt_info(self, name: str) -> Optional[str]:
-        """A value in its metadata; ``None`` if there is none under this name."""
-        return self._native.rt_info(name)
+        return constant_array(
+            self.name, outputs[0].element_type, outputs[0].shape, self._native.data, self._native.bytes_as
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layer) and self._native == other._native
@@ -433,6 +472,9 @@ class Model:
         output_types: Optional[Mapping[str, str]] = None,
         types: Optional[Mapping[str, str]] = None,
         compress: Optional[str] = None,
+        decompress: Union[bool, str, Iterable[str]] = False,
+        like: str = "2026.4",
+        max_error: Optional[float] = None,
         keep: Iterable[str] = (),
         keep_io: bool = False,
         mark_keeps: bool = False,
@@ -460,6 +502,11 @@ class Model:
             output_types: Outputs that get another element type, by a Convert before them.
             types: What element types become in the whole model, all at once, such as ``{"f64": "f32"}``.
             compress: Store constants in ``"f16"`` or ``"bf16"``, as OpenVINO's ``save_model`` does.
+            decompress: Store constants that were compressed in the type in which they are used: all, or those of these types.
+            like: Whose rules say which constants ``compress`` leaves alone: those of OpenVINO ``"2026.4"`` or ``"2025.2"``, or
+                ``"all"``, none but that all values must be in range.
+            max_error: Refuse if a value of a constant would be off by more than this in relation to itself, such as ``1e-3``.
+                What each constant loses is in ``constants`` of the result; to ask only, convert a copy of the model.
             keep: The layers that ``types`` and ``compress`` leave alone: names with ``*`` and ``?``, ``"type:Softmax"``, ``"auto"``.
             keep_io: Leave the types of inputs and outputs.
             mark_keeps: Also mark the layers that are kept, so that OpenVINO keeps them when it runs the model.
@@ -484,24 +531,33 @@ class Model:
         shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
         given = (list((given or {}).items()) for given in (set_types, input_types, output_types))
         set_list, input_list, output_list = ([(name, element_type(ty)) for name, ty in pairs] for pairs in given)
-        done = self._native.convert(
-            align,
-            unneeded,
-            set_list,
-            shapes,
-            input_list,
-            output_list,
-            ",".join(f"{element_type(old)}={element_type(new)}" for old, new in types.items()) if types else None,
-            None if compress is None else element_type(compress),
-            [keep] if isinstance(keep, str) else list(keep),
-            keep_io,
-            mark_keeps,
-            promote_unsafe,
-            pytorch_scalar_promotion,
-            u64_integer_promotion_target,
-            target,
-        )
-        return Conversions.from_json(*done)
+        if isinstance(decompress, bool):
+            decompressed = ["f16", "bf16"] if decompress else None
+        else:
+            decompressed = [element_type(ty) for ty in ([decompress] if isinstance(decompress, str) else decompress)]
+        if compress is not None and decompressed is not None:
+            raise ValueError("compress and decompress exclude each other")
+        settings = {
+            "align": align,
+            "unneeded": unneeded,
+            "set_types": set_list,
+            "set_shapes": shapes,
+            "input_types": input_list,
+            "output_types": output_list,
+            "types": ",".join(f"{element_type(old)}={element_type(new)}" for old, new in types.items()) if types else None,
+            "compress": None if compress is None else element_type(compress),
+            "decompress": decompressed,
+            "like": like,
+            "max_error": max_error,
+            "keep": [keep] if isinstance(keep, str) else list(keep),
+            "keep_io": keep_io,
+            "mark_keeps": mark_keeps,
+            "promote_unsafe": promote_unsafe,
+            "pytorch_scalar_promotion": pytorch_scalar_promotion,
+            "u64_integer_promotion_target": element_type(u64_integer_promotion_target),
+            "target": target,
+        }
+        return Conversions.of_report(self._native.convert(settings))
 
     def set_type(self, name: str, element_type: str) -> None:
         """Gives an input another element type, which the computation follows.
@@ -556,34 +612,64 @@ class Model:
         """
         self._native.set_output_type(name, element_type)
 
-    def rewrite(self, statements: Union[str, Iterable[str]] = (), *, use: Iterable[str] = ()) -> Applications:
-        """Applies rules and other statements, as ``typelift rewrite`` does: all of them, or none with an exception.
+    def rewrite(
+        self, rules: Union[Statements, Iterable[Statements]] = (), *, use: Iterable[str] = ()
+    ) -> Applications:
+        """Applies rules and other statements, as ``typelift rewrite`` does, in bodies too: all of them, or none with an exception.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const(4) : f32[]\\ny = Divide(x, c)\\nr = Result(y)")
         >>> report = model.rewrite("Divide(x, c: const f32) => Multiply(x, 1 / c)")
         >>> [application.layer for application in report], model["y"].type
         (['y'], 'Multiply')
+        >>> small = typelift.Rule("Multiply(x, c: const)", "Relu(x)", when=lambda match: match["c"].values[0] < 1)
+        >>> len(model.rewrite([small, "rename r scores"], use="no-ops"))
+        1
 
         Args:
-            statements: A text with a statement a line, or statements.
-            use: Names of rules that come with typelift, such as ``"fuse-gelu"``.
+            rules: What to apply, one or several: text with a statement a line, the path of a file of statements, or a
+                :class:`Rule`. Statements that are no rules come first, then the rules of texts and files, then others.
+            use: Names of rules that come with typelift, such as ``"fuse-gelu"``, which come last.
 
         Raises:
             RuleError: A statement cannot be read, or not be applied. The model is as it was.
             ValueError: There are no rules of such a name.
+            OSError: A file cannot be read.
         """
-        text = statements if isinstance(statements, str) else "\n".join(statements)
-        return Applications.from_json(self._native.rewrite(text, [use] if isinstance(use, str) else list(use)))
+        given = [rules] if isinstance(rules, (str, os.PathLike, Rule)) else list(rules)
+        lines = (Path(of).read_text(encoding="utf-8") if isinstance(of, os.PathLike) else of for of in given if not isinstance(of, Rule))
+        own = [rule._spec() for rule in given if isinstance(rule, Rule)]
+        sets = [use] if isinstance(use, str) else list(use)
+        return Applications.from_json(self._native.rewrite("\n".join(lines), own, sets))
 
-    def explain(self, rule: str, layer: Optional[str] = None) -> str:
+    def run(self, *passes: Union[Pass, Callable[[Graph], object]]) -> None:
+        """Runs passes, one after the other, over the graphs of all bodies and the model's own: all of them, or none with an
+        exception. See :class:`Pass`.
+
+        Raises:
+            ModelError: The model would have errors that it does not have.
+            ValueError: From an edit that a graph does not take.
+        """
+        with self.edit() as graph:
+            for run in passes:
+                for part in graph.everywhere():
+                    run(part)
+                graph.infer()
+
+    def fix(self) -> Diagnostics:
+        """Makes those repairs of the model's text that are certain, and returns what they mend. :func:`typelift.fix` is for
+        text that cannot be read.
+        """
+        return Diagnostics.from_json(*self._native.fix())
+
+    def explain(self, rule: Union[str, Rule], layer: Optional[str] = None) -> str:
         """Says why a rule matches at a layer or not; without a layer, where the most of its pattern fits.
 
         Raises:
             RuleError: The rule cannot be read.
             KeyError: There is no such layer.
         """
-        return self._native.explain(rule, layer)
+        return self._native.explain(rule if isinstance(rule, str) else rule._spec(), layer)
 
     def why(self, name: str) -> Derivation:
         """How a tensor came to its element type, from the inputs, constants and attributes that decide it.
@@ -787,7 +873,7 @@ def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None) -> M
 
 
 def loads(text: Union[str, bytes], weights: Optional[bytes] = None) -> Model:
-    """Reads a model from the text of its ``.xml`` and the bytes of its ``.bin``.
+    """Reads a model from the text of its ``.xml`` and the bytes of its ``.bin``. Weights that are ``bytes`` are not copied.
 
     >>> import typelift
     >>> typelift.loads('<net name="empty" version="11"><layers/></net>')
@@ -796,8 +882,27 @@ def loads(text: Union[str, bytes], weights: Optional[bytes] = None) -> Model:
     Raises:
         ModelError: It is not a model, or a damaged one.
     """
-    encoded = text.encode() if isinstance(text, str) else bytes(text)
-    return Model(_typelift.Model.loads(encoded, None if weights is None else bytes(weights)))
+    given = text if isinstance(text, (str, bytes)) else bytes(text)
+    return Model(_typelift.Model.loads(given, None if weights is None else bytes(weights)))
+
+
+def fix(text: Union[str, bytes], weights: Optional[bytes] = None) -> tuple[str, Diagnostics]:
+    """Makes those repairs of the text of an ``.xml`` that are certain, as ``typelift check --fix`` does: each was tried, and leaves
+    nothing else wrong. Gives the text, and what they mend.
+
+    >>> import typelift
+    >>> broken = '''<net name="n" version="11"><layers>
+    ...     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="fp32"/>
+    ...         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    ...     <layer id="1" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>
+    ... </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>'''
+    >>> text, mended = typelift.fix(broken)
+    >>> len(mended), typelift.loads(text).inputs["x"].element_type
+    (1, 'f32')
+    """
+    given = text.encode() if isinstance(text, str) else bytes(text)
+    fixed, *mended = _typelift.fix(given, None if weights is None else bytes(weights))
+    return fixed, Diagnostics.from_json(*mended)
 
 
 def from_text(text: str) -> Model:

@@ -96,6 +96,15 @@ impl Graph {
         })
     }
 
+    /// The layers of this graph that the batch under way added since its journal was this long, and that are there.
+    pub(crate) fn added_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
+        let added = self.journal.records.iter().skip(mark).filter_map(|record| match record {
+            Record::Added(node) => Some(self.storage.node_weight(*node)?.id),
+            _ => None,
+        });
+        added.filter(|&id| self.layer(id).is_some())
+    }
+
     /// Adds a layer with `inputs` ports that nothing feeds yet.
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);

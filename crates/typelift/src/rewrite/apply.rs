@@ -451,7 +451,7 @@ impl Sweep<'_> {
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
-        let Placed { added, root_stays, non_finite } = match edit
+        let Placed { added, root_stays, edited, non_finite } = match edit
             .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
         {
             Ok(placed) => placed,
@@ -468,7 +468,7 @@ impl Sweep<'_> {
                 return Err(error);
             }
         };
-        if root_stays && added.is_empty() && before.is_same(edit) {
+        if root_stays && !edited && added.is_empty() && before.is_same(edit) {
             return Ok(());
         }
         if let Some((was, becomes)) = before.changed_tensor(edit, self.refusal) {
@@ -628,6 +628,8 @@ pub(super) struct Placed {
     pub(super) added: Vec<LayerId>,
     /// Whether the root does something else now; otherwise other tensors replace its own.
     pub(super) root_stays: bool,
+    /// Whether code edited the graph so that the root stays.
+    pub(super) edited: bool,
     /// As [`Site::non_finite`].
     pub(super) non_finite: usize,
 }
@@ -650,20 +652,21 @@ fn replace(
                 swap_all(edit, root, (0..count).map(|port| same.output(port)), refusal)?;
                 edit.merge_marks(root, same)?;
             }
-            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), non_finite: 0 })
+            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), edited: false, non_finite: 0 })
         }
         Right::Code(code) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
-            let mut new = New { edit, added: Vec::new() };
-            let replacement = code(&matched, &mut new)?;
-            let added = new.added;
-            let root_stays = matches!(replacement, Replacement::Layer(..));
-            match replacement {
-                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs)?,
-                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal)?,
-                Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal)?,
-            }
-            Ok(Placed { added, root_stays, non_finite: 0 })
+            let start = edit.batch_len();
+            let replacement = code(&matched, &mut New { edit })?;
+            let added = edit.added_since(start).collect();
+            let edited = edit.batch_len() > start;
+            let root_stays = match replacement {
+                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs).map(|()| true)?,
+                Replacement::Tensor(tensor) if tensor == root.output(0) => true,
+                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
+                Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal).map(|()| false)?,
+            };
+            Ok(Placed { added, root_stays, edited, non_finite: 0 })
         }
         Right::Written(write) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
@@ -711,12 +714,12 @@ fn build(
             let own = root_of(&rule.pattern).map_or(0, |term| term.output);
             swap(edit, root.output(own), tensor, refusal)?;
         }
-        return Ok(Placed { added, root_stays: tensor.is_none(), non_finite });
+        return Ok(Placed { added, root_stays: tensor.is_none(), edited: false, non_finite });
     }
     let tensors = side.roots.iter().map(|&term| build.build_own(term, expected)).collect::<Result<Vec<_>, _>>()?;
     let (added, non_finite) = (build.added, build.non_finite);
     swap_all(edit, root, tensors, refusal)?;
-    Ok(Placed { added, root_stays: false, non_finite })
+    Ok(Placed { added, root_stays: false, edited: false, non_finite })
 }
 
 /// Redirects the consumers of the outputs of `root` to these tensors, as [`swap`] does for one.

@@ -81,5 +81,5 @@ pub(super) fn replace(
         added.push(constant.layer);
         swap(edit, root.output(port), constant, refusal)?;
     }
-    Ok(Placed { added, root_stays: false, non_finite: 0 })
+    Ok(Placed { added, root_stays: false, edited: false, non_finite: 0 })
 }

@@ -43,6 +43,7 @@ mod term;
 mod values;
 
 use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub use script::{Script, ScriptError};
 use crate::array::Array;
 use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
+use crate::graph::{EditError, Graph, Layer, NewLayer, Output};
 use crate::notation::{Cursor, NotationError};
 use crate::weights::Weights;
 use parse::Definitions;
@@ -222,11 +223,24 @@ impl Rule {
     }
 }
 
-/// Makes what takes the place of a match.
+/// Makes what takes the place of a match: every verb of [`Edit`], and shorter ones.
 #[derive(Debug)]
 pub struct New<'e, 'm> {
     edit: &'e mut Edit<'m>,
-    added: Vec<LayerId>,
+}
+
+impl<'m> Deref for New<'_, 'm> {
+    type Target = Edit<'m>;
+
+    fn deref(&self) -> &Edit<'m> {
+        self.edit
+    }
+}
+
+impl<'m> DerefMut for New<'_, 'm> {
+    fn deref_mut(&mut self) -> &mut Edit<'m> {
+        self.edit
+    }
 }
 
 impl New<'_, '_> {
@@ -235,9 +249,7 @@ impl New<'_, '_> {
     /// # Errors
     /// As [`Edit::add`].
     pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<Output, EditError> {
-        let id = self.edit.add(new, inputs)?;
-        self.added.push(id);
-        Ok(id.output(0))
+        Ok(self.edit.add(new, inputs)?.output(0))
     }
 
     /// Adds a constant of this type: integers are rounded towards zero.
@@ -250,9 +262,7 @@ impl New<'_, '_> {
         let array = Array::floats(ElementType::F64, lengths, values.into()).converted(ty);
         let bytes = array.and_then(|array| array.encode());
         let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made of numbers")))?;
-        let output = self.edit.constant(ty, dims, &bytes)?;
-        self.added.push(output.layer);
-        Ok(output)
+        self.edit.constant(ty, dims, &bytes)
     }
 }
 
@@ -262,7 +272,8 @@ impl New<'_, '_> {
 pub enum Replacement {
     /// The root becomes this layer with these inputs: [`Replacement::layer`].
     Layer(Box<NewLayer>, Vec<Output>),
-    /// Consumers of the root's first output use this tensor instead.
+    /// Consumers of the root's first output use this tensor instead. The root's own first output says that the root stays, as
+    /// edits of it left it.
     Tensor(Output),
     /// Consumers of the root's outputs use these tensors instead, one for each.
     Tensors(Vec<Output>),

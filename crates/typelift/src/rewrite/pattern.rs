@@ -105,6 +105,18 @@ impl Pattern {
     /// # let _ = rule;
     /// # Ok::<(), typelift::notation::NotationError>(())
     /// ```
+    ///
+    /// All verbs of [`Edit`](crate::Edit) are there:
+    /// ```
+    /// # use typelift::{Model, rewrite::Pattern};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let marked = "Relu(x)".parse::<Pattern>()?.to(|m, graph| {
+    ///     graph.set_rt_info(m.root().id(), "origin", "activation")?;
+    ///     Ok(m.root().id().output(0).into())
+    /// });
+    /// assert_eq!(model.rewrite(&[marked.once()])?.applied.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn to(
         self,
@@ -215,6 +227,18 @@ impl Match {
     /// What feeds it.
     pub fn inputs(&self) -> &[Output] {
         &self.inputs
+    }
+
+    /// The names of its tensors, and of constants that were computed.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let has_tensor = |name: &str| self.find(name).is_some();
+        let numbers = self.constants.iter().map(|(name, _)| name.as_str()).filter(move |name| !has_tensor(name));
+        self.tensors.iter().map(|(name, ..)| name.as_str()).chain(numbers)
+    }
+
+    /// Its variables, without their `$`, and their values.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     fn find(&self, name: &str) -> Option<&(String, Option<Output>, ElementType, Shape)> {

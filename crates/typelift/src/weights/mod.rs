@@ -441,6 +441,21 @@ impl Weights {
         }
     }
 
+    /// The first bytes, those that were there before any was added, where they are in memory.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).in_memory(), Some(&[1, 2][..]));
+    /// ```
+    #[must_use]
+    pub fn in_memory(&self) -> Option<&[u8]> {
+        match &self.base {
+            Base::Memory(bytes) => Some((**bytes).as_ref()),
+            Base::None | Base::File(_) | Base::Laid(_) => None,
+        }
+    }
+
     /// Adds bytes after all others, or finds equal ones that were added before; gives their position.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
         self.start_of_tail() + self.tail.add(bytes)

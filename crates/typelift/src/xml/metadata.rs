@@ -29,6 +29,24 @@ pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
     Some(child.written("value").or_else(|| child.written(name)).unwrap_or_default())
 }
 
+/// The names under which the `<rt_info>` of a layer says something.
+pub(crate) fn names_of(rt_info: &str) -> Vec<String> {
+    let named = children(rt_info, whole(rt_info)).into_iter().filter_map(|child| Some((child.written("name")?, child)));
+    named.filter(|(name, child)| child.is_of(name)).map(|(name, _)| name).collect()
+}
+
+/// The `<rt_info>` of a layer without what it says under a name; `None` if nothing is left of it.
+pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
+    let children = children(rt_info, whole(rt_info));
+    let Some(child) = children.iter().find(|child| child.is_of(name)) else { return Some(rt_info.to_owned()) };
+    if children.len() == 1 {
+        return None;
+    }
+    // The gap before it goes, too.
+    let start = rt_info[..child.span.start as usize].trim_end().len();
+    Some(spliced(rt_info, Span::new(start, child.span.end as usize), ""))
+}
+
 /// The `<rt_info>` of a layer with this element in the place of what it says under the name of that.
 pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str, &str)], is_attribute: bool) -> String {
     let new = tag(if is_attribute { "attribute" } else { "user_data" }, attributes);

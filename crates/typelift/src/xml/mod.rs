@@ -22,7 +22,9 @@ pub(crate) use locate::{
     Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_joint_with, locate_port, matches_dims,
     means, tags,
 };
-pub(crate) use metadata::{Entry, entries, value_at, value_of, with_entry, with_missing, with_value};
+pub(crate) use metadata::{
+    Entry, entries, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
+};
 pub(crate) use read::metadata_attribute;
 pub use read::{Reading, parse, parse_alone};
 

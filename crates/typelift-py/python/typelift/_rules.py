@@ -1,0 +1,278 @@
+"""Rules and passes whose conditions and right sides are Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+from typelift import _typelift
+from typelift._data import Shape
+from typelift._edit import Graph, GraphLayer, GraphTensor, TensorLike
+from typelift._errors import UnknownNameError
+
+Condition = Callable[["Match"], Union[bool, str]]
+"""Whether a rule applies to a match, or the reason why it does not."""
+
+Replacement = Callable[["Match", Graph], Union[TensorLike, Iterable[TensorLike]]]
+"""Makes the tensors that take the place of a match, one for each output of its layer."""
+
+
+class _NoGraph(Graph):
+    """What the parts of a match belong to before there is something to take its place."""
+
+    __slots__ = ()
+
+    @property
+    def _native(self) -> _typelift.Graph:
+        raise ValueError("a condition sees the types, shapes and values of a match; `to=` gets the graph besides")
+
+
+class MatchTensor(GraphTensor):
+    """A tensor that a pattern names."""
+
+    __slots__ = ("name", "values", "_type")
+
+    name: str
+    """Its name in the pattern."""
+    values: Optional[tuple[float, ...]]
+    """The values of a constant that has few enough; ``None`` for others."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        tensor: Optional[tuple[int, int]],
+        type: Optional[tuple[str, str]],
+        values: Optional[list[float]],
+    ) -> None:
+        super().__init__(graph, *(tensor or (-1, 0)))
+        self.name = name
+        self.values = None if values is None else tuple(values)
+        self._type = type or ("dynamic", "[...]")
+
+    @property
+    def element_type(self) -> str:
+        """Its element type."""
+        return self._type[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Its shape."""
+        return Shape.parse(self._type[1])
+
+    def _of(self) -> tuple[int, int]:
+        if self._id < 0:
+            raise ValueError(f"`{self.name}` is computed from constants: it has values and no tensor")
+        return super()._of()
+
+    def __repr__(self) -> str:
+        return f"<MatchTensor {self.name!r}: {self.element_type}{self.shape}>"
+
+
+class _Root(GraphLayer):
+    """The layer of a match as it was."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, graph: Graph, known: tuple[int, str, str, str, list[tuple[str, str]]]) -> None:
+        super().__init__(graph, known[0])
+        self._known = known
+
+    @property
+    def name(self) -> str:
+        return self._known[1]
+
+    @property
+    def type(self) -> str:
+        return self._known[2]
+
+    @property
+    def version(self) -> str:
+        return self._known[3]
+
+    @property
+    def attributes(self) -> dict[str, Any]:  # type: ignore[override]
+        return dict(self._known[4])
+
+
+class Match:
+    """A place where a pattern matches: ``match["x"]`` is the tensor that it calls ``x``."""
+
+    __slots__ = ("root", "tensors", "attributes")
+
+    root: GraphLayer
+    """The layer at which it matches."""
+    tensors: dict[str, MatchTensor]
+    """Its tensors and constants by name."""
+    attributes: dict[str, str]
+    """The values of its variables, which are named without their ``$``."""
+
+    def __init__(self, record: _typelift._Match, graph: Optional[Graph]) -> None:
+        """For rules."""
+        root, names, variables = record
+        own = _NoGraph() if graph is None else graph
+        self.root = _Root(own, root) if graph is None else GraphLayer(graph, root[0])
+        self.tensors = {name: MatchTensor(own, name, *rest) for name, *rest in names}
+        self.attributes = dict(variables)
+
+    def __getitem__(self, name: str) -> MatchTensor:
+        """The tensor or constant of this name.
+
+        Raises:
+            KeyError: The pattern has no such name, or it stands for nothing in this match.
+        """
+        if name not in self.tensors:
+            known = ", ".join(f"`{known}`" for known in self.tensors) or "no names"
+            raise UnknownNameError(f"there is no tensor `{name}`; the match has {known}")
+        return self.tensors[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def __repr__(self) -> str:
+        return f"<Match at {self.root.name!r}: {', '.join(self.tensors)}>"
+
+
+class Rule:
+    """A pattern and what takes its place, in the notation that ``print(model)`` shows or by a function.
+
+    A function gets the match and the graph, and returns the tensors that take the place of the outputs of the layer at which the
+    pattern matches. If it returns that layer, ``match.root``, the layer stays as it was edited.
+
+    >>> import typelift
+    >>> model = typelift.from_text('''
+    ...     x = Parameter : f32[1,8]
+    ...     y = Softmax-8(x) {axis=-1}
+    ...     r = Result(y)
+    ... ''')
+    >>> def older(match, graph):
+    ...     axis = int(match.attributes["a"]) % match["x"].shape.rank
+    ...     return graph.morph(match.root, "Softmax-1", match["x"], axis=axis)
+    >>> rule = typelift.Rule("Softmax-8(x) {axis=$a}", when=lambda match: match["x"].shape.rank is not None, to=older)
+    >>> len(model.rewrite(rule)), model["y"].version, model["y"].attributes["axis"]
+    (1, 'opset1', '1')
+
+    An exception leaves the model as it was, and comes out of :meth:`Model.rewrite`.
+    """
+
+    __slots__ = ("pattern", "to", "when", "name", "once", "tried")
+
+    pattern: str
+    """What it looks for."""
+    to: Union[str, Replacement]
+    """What takes the place of a match."""
+    when: Optional[Condition]
+    """What must hold of a match."""
+    name: Optional[str]
+    """What reports call it."""
+    once: bool
+    """Whether it leaves alone what it made."""
+    tried: bool
+    """Whether it leaves a match as it is where what would take its place is refused."""
+
+    def __init__(
+        self,
+        pattern: str,
+        to: Union[str, Replacement],
+        *,
+        when: Optional[Condition] = None,
+        name: Optional[str] = None,
+        once: bool = False,
+        tried: bool = False,
+    ) -> None:
+        """A rule.
+
+        Args:
+            pattern: What it looks for, such as ``"Divide(x, c: const f32)"``.
+            to: What takes its place: a right side in the notation, or a function of the match and the graph.
+            when: A function of the match that says whether the rule applies, or why not: :meth:`Model.explain` repeats it.
+            name: What reports call it; by default the name of the function, or the text of the rule.
+            once: Leave alone what the rule made: for one whose result it matches again.
+            tried: Leave a match as it is where what would take its place is refused. Otherwise nothing is rewritten then.
+
+        Raises:
+            RuleError: The pattern or the right side cannot be read.
+        """
+        self.pattern = pattern
+        self.to = to
+        self.when = when
+        own = None if isinstance(to, str) else getattr(to, "__name__", None)
+        self.name = name or (own if own != "<lambda>" else None)
+        self.once = once
+        self.tried = tried
+        _typelift.check_rule(self._spec())
+
+    def _spec(self) -> Spec:
+        is_text = isinstance(self.to, str)
+        text, to = (self.to, None) if is_text else (None, self.to)
+        return Spec(self.name, self.pattern, text, to, self.when, self.once, self.tried)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"{self.pattern} => {self.to}" if isinstance(self.to, str) else self.pattern
+
+    def __repr__(self) -> str:
+        return f"<Rule {self.name or str(self)!r}>"
+
+
+class Spec(NamedTuple):
+    """A rule as the native part reads it."""
+
+    name: Optional[str]
+    pattern: str
+    text: Optional[str]
+    to: Optional[Replacement]
+    when: Optional[Condition]
+    once: bool
+    tried: bool
+
+
+class Pass:
+    """An edit of one graph, which :meth:`Model.run` makes in those of all bodies, innermost ones first, and in the model's own.
+
+    >>> import typelift
+    >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nr = Result(y)")
+    >>> @typelift.Pass
+    ... def soften(graph):
+    ...     for layer in [layer for layer in graph if layer.type == "ReLU"]:
+    ...         graph.morph(layer, "Elu", *layer.inputs, alpha=0.5)
+    >>> model.run(soften)
+    >>> model["y"].type
+    'Elu'
+    """
+
+    __slots__ = ("function", "name")
+
+    function: Callable[[Graph], object]
+    """What it does to a graph."""
+    name: str
+    """Its name, by default that of the function."""
+
+    def __init__(self, function: Callable[[Graph], object], *, name: Optional[str] = None) -> None:
+        self.function = function
+        self.name = name or getattr(function, "__name__", "pass")
+
+    def __call__(self, graph: Graph) -> None:
+        """Edits one graph."""
+        self.function(graph)
+
+    def __repr__(self) -> str:
+        return f"<Pass {self.name!r}>"
+
+
+def holds(when: Condition, record: _typelift._Match) -> Optional[str]:
+    """For the native part: why a condition does not hold; ``None`` if it does."""
+    answer = when(Match(record, None))
+    if isinstance(answer, str):
+        return answer
+    return None if answer else "its condition does not hold"
+
+
+def replacement(to: Replacement, record: _typelift._Match, native: _typelift.Graph) -> list[tuple[int, int]]:
+    """For the native part: the tensors that take the place of a match."""
+    graph = Graph(None, native)
+    made = to(Match(record, graph), graph)
+    if isinstance(made, (str, GraphTensor, GraphLayer)):
+        return [graph._tensor(made)]
+    if made is None or not isinstance(made, Iterable):
+        raise TypeError(f"`to=` returns the tensors that take the place of the match, or `match.root`, and not {made!r}")
+    return graph._tensors(made)

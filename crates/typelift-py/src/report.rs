@@ -1,0 +1,49 @@
+//! What a conversion did, in words that are made when somebody reads them.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use typelift::Severity;
+use typelift::convert::Converted;
+use typelift_cli::report::{self, ReportError};
+
+use crate::failure::Failure;
+use crate::state::State;
+
+/// What a conversion did to a model.
+#[pyclass(frozen, module = "typelift._typelift")]
+pub(crate) struct Report {
+    converted: Converted,
+    /// The model as it was afterwards.
+    state: Arc<State>,
+}
+
+fn fault(error: ReportError) -> Failure {
+    Failure::Fault(error.message)
+}
+
+impl Report {
+    pub(crate) fn new(converted: Converted, state: Arc<State>) -> Self {
+        Self { converted, state }
+    }
+}
+
+#[pymethods]
+impl Report {
+    /// What `convert --dry-run` prints, and what `convert --report` writes.
+    fn print(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        py.detach(|| report::conversion(&self.state.file, &self.converted, &self.state.model))
+            .map_err(|error| fault(error).raise(py))
+    }
+
+    /// What is lost, as JSON.
+    fn warnings(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| {
+            let mut found = self.converted.found.clone();
+            found.retain(|diagnostic| diagnostic.severity == Severity::Warning);
+            found.extend(report::losses(&self.converted, &self.state.model));
+            report::findings_json(&self.state.diagnostics(found), None).map_err(fault)
+        })
+        .map_err(|failure| failure.raise(py))
+    }
+}

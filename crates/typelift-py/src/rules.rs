@@ -1,0 +1,164 @@
+//! Rules whose conditions and right sides are Python's.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use typelift::graph::EditError;
+use typelift::rewrite::{Match, New, Pattern, Replacement, Rule};
+
+use crate::failure::Failure;
+use crate::graph::{Graph, Task, Tensor, output, tensor};
+use crate::work::Caller;
+
+/// A rule as the package has it.
+#[derive(FromPyObject)]
+pub(crate) struct Spec {
+    name: Option<String>,
+    pattern: String,
+    /// The right side in the notation.
+    text: Option<String>,
+    /// What makes the right side.
+    to: Option<Py<PyAny>>,
+    /// What must hold of a match.
+    when: Option<Py<PyAny>>,
+    once: bool,
+    tried: bool,
+}
+
+/// What a pattern found: the layer, the tensors by name, the values of variables.
+type Record = (
+    (u64, String, String, String, Vec<(String, String)>),
+    Vec<(String, Option<Tensor>, Option<(&'static str, String)>, Option<Vec<f64>>)>,
+    Vec<(String, String)>,
+);
+
+fn record(matched: &Match) -> Record {
+    let root = matched.root();
+    let attributes = root.attributes().iter().map(|of| (of.name().to_owned(), of.value().to_owned())).collect();
+    let root = (root.id().0, root.name().to_owned(), root.ty().to_owned(), root.version().to_owned(), attributes);
+    let names = matched.names().map(|name| {
+        let ty = matched.element_type(name).zip(matched.shape(name)).map(|(ty, shape)| (ty.name(), shape.to_string()));
+        (name.to_owned(), matched.tensor(name).ok().map(tensor), ty, matched.constant(name).map(<[f64]>::to_vec))
+    });
+    let variables = matched.attributes().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    (root, names.collect(), variables.collect())
+}
+
+/// The first exception of what is Python's in rules. After it nothing of Python's is called.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn is_some(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn set(&self, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// What became of the work, which an exception ends.
+    pub(crate) fn or<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+        let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raised.map_or(done, |error| Err(Failure::Raised(error)))
+    }
+}
+
+/// What the exception says goes to whoever asked for the work, instead of this.
+const RAISED: &str = "it raised an exception";
+
+impl Spec {
+    /// Whether the rule calls something of Python's.
+    pub(crate) fn calls_python(&self) -> bool {
+        self.to.is_some() || self.when.is_some()
+    }
+
+    /// Reads it, and nothing more.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match &self.text {
+            Some(text) => format!("{} => {text}", self.pattern).parse::<Rule>().map(drop)?,
+            None => self.pattern.parse::<Pattern>().map(drop)?,
+        }
+        Ok(())
+    }
+
+    /// Reads the rule.
+    pub(crate) fn rule(self, caller: &Caller, raised: &Raised) -> Result<Rule, Failure> {
+        let mut rule = match (self.text, self.to) {
+            (Some(text), _) => format!("{} => {text}", self.pattern).parse::<Rule>()?,
+            (None, Some(to)) => {
+                let (caller, raised, to) = (caller.clone(), raised.clone(), Arc::new(to));
+                self.pattern.parse::<Pattern>()?.to(move |matched, new| replace(&caller, &raised, &to, matched, new))
+            }
+            (None, None) => return Err(Failure::Value("a rule has nothing to put in the place of a match".to_owned())),
+        };
+        if let Some(when) = self.when {
+            let (caller, raised, when) = (caller.clone(), raised.clone(), Arc::new(when));
+            rule = rule.when(move |matched| holds(&caller, &raised, &when, matched));
+        }
+        rule = if self.once { rule.once() } else { rule };
+        rule = if self.tried { rule.tried() } else { rule };
+        Ok(self.name.iter().fold(rule, |rule, name| rule.named(name)))
+    }
+}
+
+/// Whether a condition of Python's holds, or the reason why not.
+fn holds(caller: &Caller, raised: &Raised, when: &Arc<Py<PyAny>>, matched: &Match) -> Result<(), String> {
+    if raised.is_some() {
+        return Err(RAISED.to_owned());
+    }
+    let (when, record) = (when.clone(), record(matched));
+    let called = caller.call(move |py| {
+        let reason = py.import("typelift._rules")?.getattr("holds")?.call1((when.bind(py), record))?;
+        reason.extract::<Option<String>>()
+    });
+    match called {
+        Some(Ok(None)) => Ok(()),
+        Some(Ok(Some(reason))) => Err(reason),
+        Some(Err(error)) => {
+            raised.set(error);
+            Err(RAISED.to_owned())
+        }
+        None => Err(RAISED.to_owned()),
+    }
+}
+
+/// Has Python make what takes the place of a match, while this thread makes the edits that it asks for.
+fn replace(
+    caller: &Caller,
+    raised: &Raised,
+    to: &Arc<Py<PyAny>>,
+    matched: &Match,
+    new: &mut New<'_, '_>,
+) -> Result<Replacement, EditError> {
+    let raised_one = || EditError::Other(RAISED.to_owned());
+    if raised.is_some() {
+        return Err(raised_one());
+    }
+    let (tasks, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::sync_channel(1);
+    let (to, record) = (to.clone(), record(matched));
+    caller.ask(move |py| {
+        let call = || -> PyResult<Vec<Tensor>> {
+            let graph = Bound::new(py, Graph::lent(tasks.clone()))?;
+            py.import("typelift._rules")?.getattr("replacement")?.call1((to.bind(py), record, graph))?.extract()
+        };
+        let _given_up = answer.send(call());
+        let _given_up = tasks.send(Task::End);
+    });
+    while let Ok(Task::Edit(edit)) = asked.recv() {
+        edit(new);
+    }
+    match answered.recv() {
+        Ok(Ok(tensors)) => Ok(match tensors[..] {
+            [tensor] => Replacement::Tensor(output(tensor)),
+            _ => Replacement::Tensors(tensors.into_iter().map(output).collect()),
+        }),
+        Ok(Err(error)) => {
+            raised.set(error);
+            Err(raised_one())
+        }
+        Err(_) => Err(raised_one()),
+    }
+}
