@@ -10,6 +10,7 @@ use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
 use typelift::mend;
+use typelift::ops::{LayerKind, kind};
 use typelift::passes::Align;
 use typelift::precision::{Like, Storage, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
@@ -480,7 +481,17 @@ impl Model {
 
     fn set_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
         let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
-        self.set_input(py, name, Some(element_type), None)
+        let state = self.state();
+        let found = state.names().find(&state.model, &name).ok();
+        let found = found.and_then(|(place, id)| state.model.graph_at(&place)?.layer(id));
+        if found.is_none_or(|layer| kind(layer) != LayerKind::Constant) {
+            return self.set_input(py, name, Some(element_type), None);
+        }
+        self.edit(py, move |state| {
+            state.model.convert_constant(&name, element_type).map_err(|error| refused(state, &name, error))?;
+            state.refresh_ports = true;
+            state.infer(&[])
+        })
     }
 
     fn set_shape(&self, py: Python<'_>, name: String, shape: &str) -> PyResult<()> {

@@ -75,7 +75,7 @@ class GraphTensor:
 
     def __eq__(self, other: object) -> bool:
         same = isinstance(other, GraphTensor) and (self._id, self._port) == (other._id, other._port)
-        return same and self._graph == other._graph  # type: ignore[attr-defined,no-any-return]
+        return same and self._graph == other._graph  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash((self._id, self._port))

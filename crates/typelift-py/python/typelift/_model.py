@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from typelift import _typelift
-from typelift._arrays import constant_array, element_type
+from typelift._arrays import constant_array
+from typelift._arrays import element_type as _type_name
 from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
+TypeLike = Any
+"""An element type: ``"f16"``, or one of NumPy, ml_dtypes or OpenVINO."""
 PathOrStr = Union[str, "os.PathLike[str]"]
 Statements = Union[str, "os.PathLike[str]", Rule]
 """Text with a statement a line, a file of it, or a rule."""
@@ -466,12 +469,12 @@ class Model:
         self,
         align: str = "declared",
         *,
-        set_types: Optional[Mapping[str, str]] = None,
+        set_types: Optional[Mapping[str, TypeLike]] = None,
         set_shapes: Optional[Mapping[str, ShapeLike]] = None,
-        input_types: Optional[Mapping[str, str]] = None,
-        output_types: Optional[Mapping[str, str]] = None,
-        types: Optional[Mapping[str, str]] = None,
-        compress: Optional[str] = None,
+        input_types: Optional[Mapping[str, TypeLike]] = None,
+        output_types: Optional[Mapping[str, TypeLike]] = None,
+        types: Optional[Mapping[str, TypeLike]] = None,
+        compress: Optional[TypeLike] = None,
         decompress: Union[bool, str, Iterable[str]] = False,
         like: str = "2026.4",
         max_error: Optional[float] = None,
@@ -530,22 +533,22 @@ class Model:
         unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
         shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
         given = (list((given or {}).items()) for given in (set_types, input_types, output_types))
-        set_list, input_list, output_list = ([(name, element_type(ty)) for name, ty in pairs] for pairs in given)
+        set_list, input_list, output_list = ([(name, _type_name(ty)) for name, ty in pairs] for pairs in given)
         if isinstance(decompress, bool):
             decompressed = ["f16", "bf16"] if decompress else None
         else:
-            decompressed = [element_type(ty) for ty in ([decompress] if isinstance(decompress, str) else decompress)]
+            decompressed = [_type_name(ty) for ty in ([decompress] if isinstance(decompress, str) else decompress)]
         if compress is not None and decompressed is not None:
             raise ValueError("compress and decompress exclude each other")
-        settings = {
+        settings: dict[str, object] = {
             "align": align,
             "unneeded": unneeded,
             "set_types": set_list,
             "set_shapes": shapes,
             "input_types": input_list,
             "output_types": output_list,
-            "types": ",".join(f"{element_type(old)}={element_type(new)}" for old, new in types.items()) if types else None,
-            "compress": None if compress is None else element_type(compress),
+            "types": ",".join(f"{_type_name(old)}={_type_name(new)}" for old, new in types.items()) if types else None,
+            "compress": None if compress is None else _type_name(compress),
             "decompress": decompressed,
             "like": like,
             "max_error": max_error,
@@ -554,20 +557,43 @@ class Model:
             "mark_keeps": mark_keeps,
             "promote_unsafe": promote_unsafe,
             "pytorch_scalar_promotion": pytorch_scalar_promotion,
-            "u64_integer_promotion_target": element_type(u64_integer_promotion_target),
+            "u64_integer_promotion_target": _type_name(u64_integer_promotion_target),
             "target": target,
         }
         return Conversions.of_report(self._native.convert(settings))
 
-    def set_type(self, name: str, element_type: str) -> None:
-        """Gives an input another element type, which the computation follows.
+    def set_type(self, name: str, element_type: TypeLike) -> None:
+        """Gives an input another element type, which the computation follows, or a constant, whose values are converted.
+
+        >>> import typelift
+        >>> model = typelift.from_text("c = Const([0.5, 1]) : f32[2]\\ny = Relu(c)\\nr = Result(y)")
+        >>> model.set_type("c", "f16")
+        >>> model["y"].outputs[0].element_type
+        'f16'
 
         Raises:
             ModelError: The model would have errors that it does not have.
-            KeyError: There is no such input.
-            ValueError: There is no such element type.
+            KeyError: There is no such input or constant.
+            ValueError: There is no such element type, or it does not hold the values of a constant.
         """
-        self._native.set_type(name, element_type)
+        self._native.set_type(name, _type_name(element_type))
+
+    def set_constant(self, name: str, values: Any, *, type: Any = None) -> None:
+        """Gives a constant other values, and their shape: :meth:`Graph.set_constant`, as an edit of its own.
+
+        >>> import typelift
+        >>> model = typelift.from_text("c = Const([1, 2]) : f16[2]\\nr = Result(c)")
+        >>> model.set_constant("c", [3.5, 4])
+        >>> model["c"].numbers(), model["c"].outputs[0].element_type
+        ([3.5, 4.0], 'f16')
+
+        Raises:
+            ModelError: The model would have errors that it does not have.
+            KeyError: There is no such layer.
+            ValueError: The layer is not a constant.
+        """
+        with self.edit() as graph:
+            graph.set_constant(name, values, type=type)
 
     def set_shape(self, name: str, shape: ShapeLike) -> None:
         """Gives an input another shape.
@@ -585,7 +611,7 @@ class Model:
         """
         self._native.set_shape(name, _shape_text(shape))
 
-    def set_input_type(self, name: str, element_type: str) -> None:
+    def set_input_type(self, name: str, element_type: TypeLike) -> None:
         """Lets the model take another element type and compute what it did, by a Convert after the input.
 
         >>> import typelift
@@ -601,16 +627,16 @@ class Model:
             KeyError: There is no such input.
             ValueError: There is no such element type, or no conversion from it.
         """
-        self._native.set_input_type(name, element_type)
+        self._native.set_input_type(name, _type_name(element_type))
 
-    def set_output_type(self, name: str, element_type: str) -> None:
+    def set_output_type(self, name: str, element_type: TypeLike) -> None:
         """Lets the model give another element type and compute what it did, by a Convert before the output.
 
         Raises:
             KeyError: There is no such output.
             ValueError: There is no such element type, or no conversion to it.
         """
-        self._native.set_output_type(name, element_type)
+        self._native.set_output_type(name, _type_name(element_type))
 
     def rewrite(
         self, rules: Union[Statements, Iterable[Statements]] = (), *, use: Iterable[str] = ()

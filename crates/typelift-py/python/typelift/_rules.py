@@ -17,13 +17,26 @@ Replacement = Callable[["Match", Graph], Union[TensorLike, Iterable[TensorLike]]
 """Makes the tensors that take the place of a match, one for each output of its layer."""
 
 
-class _NoGraph(Graph):
-    """What the parts of a match belong to before there is something to take its place."""
+_Layer = tuple[int, str, str, str, list[tuple[str, str]]]
+"""A layer by its id, name, operation, operation set and attributes."""
 
-    __slots__ = ()
 
-    @property
-    def _native(self) -> _typelift.Graph:
+class _Known:
+    """What is known of the layer of a match before there is a graph to edit."""
+
+    def __init__(self, layer: _Layer) -> None:
+        self._layer = layer
+
+    def name(self, _id: int) -> str:
+        return self._layer[1]
+
+    def operation(self, _id: int) -> tuple[str, str]:
+        return self._layer[2], self._layer[3]
+
+    def attributes(self, _id: int) -> list[tuple[str, str]]:
+        return self._layer[4]
+
+    def __getattr__(self, verb: str) -> Any:
         raise ValueError("a condition sees the types, shapes and values of a match; `to=` gets the graph besides")
 
 
@@ -69,32 +82,6 @@ class MatchTensor(GraphTensor):
         return f"<MatchTensor {self.name!r}: {self.element_type}{self.shape}>"
 
 
-class _Root(GraphLayer):
-    """The layer of a match as it was."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self, graph: Graph, known: tuple[int, str, str, str, list[tuple[str, str]]]) -> None:
-        super().__init__(graph, known[0])
-        self._known = known
-
-    @property
-    def name(self) -> str:
-        return self._known[1]
-
-    @property
-    def type(self) -> str:
-        return self._known[2]
-
-    @property
-    def version(self) -> str:
-        return self._known[3]
-
-    @property
-    def attributes(self) -> dict[str, Any]:  # type: ignore[override]
-        return dict(self._known[4])
-
-
 class Match:
     """A place where a pattern matches: ``match["x"]`` is the tensor that it calls ``x``."""
 
@@ -110,9 +97,10 @@ class Match:
     def __init__(self, record: _typelift._Match, graph: Optional[Graph]) -> None:
         """For rules."""
         root, names, variables = record
-        own = _NoGraph() if graph is None else graph
-        self.root = _Root(own, root) if graph is None else GraphLayer(graph, root[0])
-        self.tensors = {name: MatchTensor(own, name, *rest) for name, *rest in names}
+        known: Any = _Known(root)
+        own = Graph(None, known) if graph is None else graph
+        self.root = GraphLayer(own, root[0])
+        self.tensors = {name: MatchTensor(own, name, of, type, values) for name, of, type, values in names}
         self.attributes = dict(variables)
 
     def __getitem__(self, name: str) -> MatchTensor:
@@ -196,7 +184,7 @@ class Rule:
         self.pattern = pattern
         self.to = to
         self.when = when
-        own = None if isinstance(to, str) else getattr(to, "__name__", None)
+        own: Optional[str] = None if isinstance(to, str) else getattr(to, "__name__", None)
         self.name = name or (own if own != "<lambda>" else None)
         self.once = once
         self.tried = tried
@@ -248,8 +236,9 @@ class Pass:
     """Its name, by default that of the function."""
 
     def __init__(self, function: Callable[[Graph], object], *, name: Optional[str] = None) -> None:
+        own: str = getattr(function, "__name__", "pass")
         self.function = function
-        self.name = name or getattr(function, "__name__", "pass")
+        self.name = name or own
 
     def __call__(self, graph: Graph) -> None:
         """Edits one graph."""
