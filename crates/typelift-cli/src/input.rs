@@ -1,7 +1,7 @@
 //! Reading models: files, standard input, and what is given instead of them.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,16 +148,15 @@ impl Input {
         let diagnostics = Diagnostics::new(name, Arc::default());
         let mut loaded = Loaded { model: None, diagnostics, is_last: self.member.is_none() };
         let diagnostics = &mut loaded.diagnostics;
-        let stamp = Stamp::at(&self.file).ok().filter(|_| !self.is_stdin());
-        match xml::decode_utf8(self.bytes()?) {
+        let (bytes, stamp) = self.bytes()?;
+        match xml::decode_utf8(bytes) {
             Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
                 diagnostics.list.push(*refusal);
                 return Ok(loaded);
             }
         }
-        let parse = if self.on_one_thread { xml::parse_alone } else { xml::parse };
-        let reading = parse(diagnostics.source.clone());
+        let reading = xml::parse(diagnostics.source.clone());
         diagnostics.list = reading.diagnostics;
         loaded.model = reading.model;
         match &mut loaded.model {
@@ -204,14 +203,16 @@ impl Input {
         }
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, Failure> {
+    /// The bytes of the file, and what it was like when they were read; standard input has no such thing.
+    fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), Failure> {
         let path = &self.file;
         let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display()));
         if self.is_stdin() {
-            return xml::read_bytes(std::io::stdin().lock(), 0).map_err(|error| match error.kind() {
+            let bytes = xml::read_bytes(io::stdin().lock(), 0).map_err(|error| match error.kind() {
                 ErrorKind::FileTooLarge => too_long(),
                 _ => Failure::io("read", Path::new("standard input"), &error),
             });
+            return Ok((bytes?, None));
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             let xml = path.with_extension("xml");
@@ -224,24 +225,25 @@ impl Input {
         }
         let read = || {
             let file = File::open(path)?;
-            if self.on_one_thread { xml::read_bytes(&file, file.metadata()?.len()) } else { xml::read_file(&file) }
+            let stamp = Stamp::of(&file)?;
+            Ok((xml::read_bytes(&file, stamp.length())?, Some(stamp)))
         };
-        let mut bytes = read();
+        let mut found = read();
         // A pair that another run is replacing at this moment has no .xml until that is done.
-        if bytes.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        if found.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             if save::is_half_written(path).unwrap_or(false) {
                 return Err(half_written(path));
             }
-            bytes = read();
+            found = read();
         }
-        bytes.map_err(|error| match error.kind() {
+        found.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
             _ => self.refused(&error),
         })
     }
 
     /// The file could not be read, and perhaps another was meant.
-    fn refused(&self, error: &std::io::Error) -> Failure {
+    fn refused(&self, error: &io::Error) -> Failure {
         let path = &self.file;
         if path.is_dir() {
             let failure = Failure::new(format!("`{}` is a directory", path.display()));

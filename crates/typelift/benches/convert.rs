@@ -17,7 +17,7 @@ use criterion::{BatchSize, Criterion};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
-use typelift::xml::{WriteOptions, parse_alone, write};
+use typelift::xml::{WriteOptions, parse, write};
 use typelift::{Model, Weights, infer};
 
 /// A graph to measure on: its name, its text, and where its weights are.
@@ -62,9 +62,9 @@ fn measure(criterion: &mut Criterion, subject: &Subject) {
     let mut group = criterion.benchmark_group(subject.name);
     let text = &subject.text;
     group.bench_function("bare pass", |b| b.iter(|| bare_pass(black_box(text))));
-    group.bench_function("read", |b| b.iter_with_large_drop(|| parse_alone(black_box(text.clone()))));
+    group.bench_function("read", |b| b.iter_with_large_drop(|| parse(black_box(text.clone()))));
     let open = || {
-        let mut model = parse_alone(text.clone()).model.expect("the graph is valid");
+        let mut model = parse(text.clone()).model.expect("the graph is valid");
         model.set_weights(subject.weights.clone());
         model
     };

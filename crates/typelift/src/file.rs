@@ -88,6 +88,12 @@ impl Stamp {
         fs::metadata(path).map(|found| Self::new(&found))
     }
 
+    /// How many bytes the file has.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Whether `path` leads to this file, and nobody has written to it.
     #[must_use]
     pub fn holds_at(&self, path: &Path) -> bool {

@@ -40,7 +40,7 @@ fn data(found: &Diagnostic) -> String {
 }
 
 fn findings(text: &Arc<String>, bin: Option<&[u8]>) -> Vec<Diagnostic> {
-    let reading = xml::parse_alone(text.clone());
+    let reading = xml::parse(text.clone());
     let mut found = reading.diagnostics;
     let Some(mut model) = reading.model else { return found };
     model.set_weights(bin.map_or_else(Weights::none, |bytes| Weights::from_bytes(bytes.to_vec())));

@@ -34,7 +34,7 @@ pub(super) struct Soundness {
 
 /// What reading, inference and checks find in a text.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
-    let reading = xml::parse_alone(source.clone());
+    let reading = xml::parse(source.clone());
     let mut found = reading.diagnostics;
     let Some(mut model) = reading.model else { return (None, found) };
     model.set_weights(weights.clone());

@@ -25,8 +25,7 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(root)) = tokens.child(None) else { return span };
     let find = |tokens: &Tokens, tag: &Element| {
-        let written = Tokens::attributes(tag).flatten().find(|(name, _)| *name == attribute);
-        written.map_or(tag.tag_span, |(_, value)| tokens.span_of(value))
+        Tokens::attribute(tag, attribute).map_or(tag.tag_span, |value| tokens.span_of(value))
     };
     if root.name() == element {
         return find(&tokens, &root);
@@ -84,51 +83,56 @@ pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     }
 }
 
+/// What `find` gives for an element two levels below the root at `span`, as far as that is well-formed: those in the elements
+/// whose name `is_list`. It gets each with its position there. Also gives the tag of the root.
+fn find_below<T>(
+    source: &str,
+    span: Span,
+    is_list: impl Fn(&str) -> bool,
+    mut find: impl FnMut(&Element, usize) -> Option<T>,
+) -> (Span, Option<T>) {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return (span, None) };
+    let mut look = || {
+        while let Some(list) = tokens.child(Some(&root)).ok()? {
+            if !is_list(list.name()) {
+                tokens.skip(&list).ok()?;
+                continue;
+            }
+            let mut position = 0;
+            while let Some(entry) = tokens.child(Some(&list)).ok()? {
+                if let Some(found) = find(&entry, position) {
+                    return Some(found);
+                }
+                position += 1;
+                tokens.skip(&entry).ok()?;
+            }
+        }
+        None
+    };
+    let found = look();
+    (root.tag_span, found)
+}
+
 /// The tag of a port of the layer at `span`, or the layer's if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
-    let mut tokens = Tokens::new(source, span);
-    let Ok(Some(layer)) = tokens.child(None) else { return span };
-    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
-        let mut ports = 0;
-        while child.name() == list {
-            let Ok(Some(port)) = tokens.child(Some(&child)) else { return layer.tag_span };
-            if port.name() == "port" && ports == position {
-                return port.tag_span;
-            }
-            ports += usize::from(port.name() == "port");
-            if tokens.skip(&port).is_err() {
-                return layer.tag_span;
-            }
-        }
-        if tokens.skip(&child).is_err() {
-            break;
-        }
-    }
-    layer.tag_span
+    let mut others = 0;
+    let find = |entry: &Element, at: usize| {
+        others = if at == 0 { 0 } else { others };
+        let is_port = entry.name() == "port";
+        others += usize::from(!is_port);
+        (is_port && at - others == position).then_some(entry.tag_span)
+    };
+    let (layer, port) = find_below(source, span, |name| name == list, find);
+    port.unwrap_or(layer)
 }
 
 /// The tag of a back edge of the layer at `span`, by position, or the layer's if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
-    let mut tokens = Tokens::new(source, span);
-    let Ok(Some(layer)) = tokens.child(None) else { return span };
-    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
-        let mut edges = 0;
-        while child.name() == "back_edges" {
-            let Ok(Some(edge)) = tokens.child(Some(&child)) else { return layer.tag_span };
-            if edges == position {
-                return edge.tag_span;
-            }
-            edges += 1;
-            if tokens.skip(&edge).is_err() {
-                return layer.tag_span;
-            }
-        }
-        if tokens.skip(&child).is_err() {
-            break;
-        }
-    }
-    layer.tag_span
+    let find = |edge: &Element, at| (at == position).then_some(edge.tag_span);
+    let (layer, edge) = find_below(source, span, |name| name == "back_edges", find);
+    edge.unwrap_or(layer)
 }
 
 /// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
@@ -141,21 +145,9 @@ pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span
 /// The entry of a port map, or the back edge, of the layer at `span` with such an attribute.
 #[cold]
 pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
-    let mut tokens = Tokens::new(source, span);
-    let layer = tokens.child(None).ok()??;
-    while let Ok(Some(child)) = tokens.child(Some(&layer)) {
-        if !child.name().contains("port_map") && child.name() != "back_edges" {
-            tokens.skip(&child).ok()?;
-            continue;
-        }
-        while let Some(entry) = tokens.child(Some(&child)).ok()? {
-            if Tokens::attributes(&entry).flatten().any(|(name, value)| is_it(name, value)) {
-                return Some(entry.tag_span);
-            }
-            tokens.skip(&entry).ok()?;
-        }
-    }
-    None
+    let is_list = |name: &str| name.contains("port_map") || name == "back_edges";
+    let is_it = |entry: &Element| Tokens::attributes(entry).flatten().any(|(name, value)| is_it(name, value));
+    find_below(source, span, is_list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
 }
 
 /// Whether a port with these dims says this shape.
@@ -217,22 +209,14 @@ pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
 
 /// The bytes of the weights that the means in a `<pre-process>` at `span` take.
 pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
-    let mut tokens = Tokens::new(source, span);
     let mut found = Vec::new();
-    let Ok(Some(root)) = tokens.child(None) else { return found };
-    while let Ok(Some(channel)) = tokens.child(Some(&root)) {
-        while let Ok(Some(mean)) = tokens.child(Some(&channel)) {
-            let number = |wanted: &str| {
-                let written = Tokens::attributes(&mean).flatten().find(|(name, _)| *name == wanted);
-                written.and_then(|(_, value)| value.trim().parse::<u64>().ok())
-            };
-            if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
-                found.push(start..start.saturating_add(size));
-            }
-            if tokens.skip(&mean).is_err() {
-                return found;
-            }
+    let add = |mean: &Element, _| {
+        let number = |name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok();
+        if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
+            found.push(start..start.saturating_add(size));
         }
-    }
+        None::<()>
+    };
+    find_below(source, span, |_| true, add);
     found
 }

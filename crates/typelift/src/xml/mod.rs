@@ -26,7 +26,7 @@ pub(crate) use metadata::{
     Entry, entries, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
 };
 pub(crate) use read::metadata_attribute;
-pub use read::{Reading, parse, parse_alone};
+pub use read::{Reading, parse};
 
 use thiserror::Error;
 
@@ -112,7 +112,7 @@ impl Model {
 /// # Errors
 /// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
 pub fn load(path: &Path) -> Result<String, ReadError> {
-    let read = File::open(path).and_then(|file| read_file(&file));
+    let read = File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
     let bytes = read.map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
         let mut diagnostics = Diagnostics::new(path, Arc::default());
@@ -131,21 +131,18 @@ const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
 /// # Errors
 /// Those of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
 pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(START);
     source.by_ref().take(START as u64).read_to_end(&mut bytes)?;
     if begins_as_xml(&bytes) && expected <= MAX_LENGTH {
-        bytes.reserve_exact(usize::try_from(expected).map_or(0, |expected| expected.saturating_sub(bytes.len()) + 1));
-        source.take(MAX_LENGTH - bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
+        // What is as long as expected is read at once.
+        let mut whole = vec![0; usize::try_from(expected).unwrap_or(0).max(bytes.len())];
+        let (start, rest) = whole.split_at_mut(bytes.len());
+        start.copy_from_slice(&bytes);
+        source.read_exact(rest)?;
+        source.take(MAX_LENGTH - whole.len() as u64 + 1).read_to_end(&mut whole)?;
+        bytes = whole;
     }
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
-}
-
-/// Reads the bytes of a file of which nothing was read yet, as [`read_bytes`] does.
-///
-/// # Errors
-/// Those of [`read_bytes`].
-pub fn read_file(file: &File) -> io::Result<Vec<u8>> {
-    read_bytes(file, file.metadata()?.len())
 }
 
 /// By how many bytes at its start a text is recognized.
@@ -169,16 +166,6 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
         "a Python pickle, such as a PyTorch checkpoint",
         "convert the model with `openvino.convert_model` first",
     ),
-    (0, b"\x08\x03", "an ONNX model", ONNX),
-    (0, b"\x08\x04", "an ONNX model", ONNX),
-    (0, b"\x08\x05", "an ONNX model", ONNX),
-    (0, b"\x08\x06", "an ONNX model", ONNX),
-    (0, b"\x08\x07", "an ONNX model", ONNX),
-    (0, b"\x08\x08", "an ONNX model", ONNX),
-    (0, b"\x08\x09", "an ONNX model", ONNX),
-    (0, b"\x08\x0a", "an ONNX model", ONNX),
-    (0, b"\x08\x0b", "an ONNX model", ONNX),
-    (0, b"\x08\x0c", "an ONNX model", ONNX),
     (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
     (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
     (
@@ -190,10 +177,13 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"GGUF", "a GGUF file", "convert the model with `optimum-cli export openvino` first"),
     (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
 ];
-const ONNX: &str = "convert it first: `ovc model.onnx` writes the .xml and the .bin";
 
 /// What a file of another kind is and what to do with it, by how it begins.
 pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    if let [8, 3..=12, ..] = bytes {
+        // The version of its format comes first.
+        return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
+    }
     let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
     FORMATS.iter().find(|(at, magic, ..)| begins(*at, magic)).map(|&(.., name, help)| (name, help))
 }
@@ -301,7 +291,7 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
 /// What a second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
 const STACK: usize = 8 << 20;
 
-/// Whether a text of as many bytes is read and written by two threads, where they are wanted.
+/// Whether a text of as many bytes is written by two threads, where they are wanted.
 fn is_worth_two_threads(length: usize) -> bool {
     const LONG: usize = 4 << 20;
     length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
@@ -336,7 +326,7 @@ mod tests {
         let read = |bytes: &[u8]| {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(bytes).unwrap();
-            read_file(&File::open(file.path()).unwrap()).unwrap()
+            read_bytes(File::open(file.path()).unwrap(), bytes.len() as u64).unwrap()
         };
         let mut bytes: Vec<u8> = (0..(5 << 20) + 1).map(|at| (at / 4096 % 251) as u8).collect();
         assert_eq!(read(&bytes).len(), START);

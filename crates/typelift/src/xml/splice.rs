@@ -256,8 +256,7 @@ impl<'a> Splice<'a> {
         let number = model.version.number();
         let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
         let Ok(Some(root)) = tokens.child(None) else { return };
-        let written = Tokens::attributes(&root).flatten().find(|(name, _)| *name == "version");
-        let Some((_, written)) = written else { return };
+        let Some(written) = Tokens::attribute(&root, "version") else { return };
         if integer_prefix(written).is_some_and(|(written, _)| written != i64::from(number)) {
             self.edit(tokens.span_of(written), Layout::INLINE, |printer| printer.out.push_str(&number.to_string()));
         }
@@ -600,8 +599,7 @@ impl<'a> Splice<'a> {
         output: &OutputPort,
         mut metadata: Option<Option<&str>>,
     ) -> Result<(), Fatal> {
-        let written = Tokens::attributes(port).flatten().find(|(name, _)| *name == "precision").map(|(_, value)| value);
-        if written.and_then(ElementType::from_port_name) != Some(output.element_type) {
+        if Tokens::attribute(port, "precision").and_then(ElementType::from_port_name) != Some(output.element_type) {
             let name = output.element_type.port_name();
             self.attribute(tokens, port, "precision", name)?;
         }

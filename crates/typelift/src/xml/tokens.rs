@@ -191,17 +191,6 @@ impl<'a> Tokens<'a> {
         self.child(Some(element)).map(|_| ())
     }
 
-    /// Whether this is what follows, white space left out.
-    pub(super) fn is_before(&self, text: &str) -> bool {
-        self.text[self.position() - self.base..].trim_ascii_start().starts_with(text)
-    }
-
-    /// Passes over what comes before a byte of the source, which is whole elements.
-    pub(super) fn pass_to(&mut self, byte: u32) {
-        let ahead = (byte as usize).saturating_sub(self.position());
-        self.reader.stream().consume(ahead);
-    }
-
     /// Passes over `element` and gives the span of all of it.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Fatal> {
         element.check_name(element.name())?;
@@ -219,6 +208,11 @@ impl<'a> Tokens<'a> {
             }
         }
         Ok(self.span_since(element))
+    }
+
+    /// The first attribute of `element` with this name, as written.
+    pub(super) fn attribute<'e>(element: &'e Element<'a>, wanted: &str) -> Option<&'e str> {
+        Self::attributes(element).flatten().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
     /// The attributes of `element`, values as written, duplicates included.

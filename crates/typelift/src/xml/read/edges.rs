@@ -55,10 +55,7 @@ impl<'a> Read<'a> {
         let values = self.known_attributes(element, EDGE_ATTRIBUTES, |_, _| {})?;
         let mut numbers = [None; 4];
         for ((name, value), number) in EDGE_ATTRIBUTES.into_iter().zip(values).zip(&mut numbers) {
-            match value {
-                Some(text) => *number = self.unsigned(name, text),
-                None => self.missing_attribute(element, name),
-            }
+            *number = self.required(element, name, value);
         }
         self.no_children(element)?;
         let span = self.tokens.span_since(element);

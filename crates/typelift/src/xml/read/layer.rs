@@ -67,13 +67,7 @@ impl<'a> Read<'a> {
         let last = self.last_of(ty.unwrap_or_default(), version.unwrap_or_default());
         let mut layer = Layer::of(self.last[last].operation_name.clone(), self.text(name.unwrap_or_default()));
         layer.output_names = output_names.map(|names| self.text(names).into());
-        let id = match id {
-            Some(text) => self.unsigned("id", text),
-            None => {
-                self.missing_attribute(element, "id");
-                None
-            }
-        };
+        let id = self.required(element, "id", id);
         layer.id = id.map_or(NO_ID, LayerId);
         // An attribute that is missing is said to be misspelt so.
         let missing = |name: &str| {
@@ -279,15 +273,12 @@ impl<'a> Read<'a> {
         }
         let [id, precision] = self.known_attributes(element, ["id", "precision"], |_, _| {})?;
         let id = self.port_id(element, id, previous.map(|port| port.id));
-        let declared = precision.and_then(|text| {
-            let found = ElementType::from_port_name(text);
-            if found.is_none() {
-                let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
-                let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
-                self.report_of(layer, lint);
-            }
-            found
-        });
+        let declared = precision.and_then(ElementType::from_port_name);
+        if let Some(text) = precision.filter(|_| declared.is_none()) {
+            let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
+            let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
+            self.report_of(layer, lint);
+        }
         self.port_content(element)?;
         Ok(Some(InputPort { id, declared, content: self.tokens.content_of(element) }))
     }
@@ -306,27 +297,20 @@ impl<'a> Read<'a> {
         }
         let [id, precision, names] = self.known_attributes(element, ["id", "precision", "names"], |_, _| {})?;
         let id = self.port_id(element, id, layer.outputs.last().map(|port| port.id));
-        let element_type = match precision {
-            None => {
-                self.missing_attribute(element, "precision");
-                None
-            }
-            Some(text) => {
-                let found = ElementType::from_port_name(text);
-                if found.is_none() {
-                    let refusal =
-                        Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an element type of a port"));
-                    let mut refusal =
-                        refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
-                    let meant = ElementType::from_name(text).or_else(|| spelling::element_type(text));
-                    if let Some(meant) = meant.and_then(ElementType::port_name) {
-                        refusal = refusal.help(format!("write `{meant}`"));
-                    }
-                    self.report_of(layer, refusal);
+        let element_type = precision.and_then(ElementType::from_port_name);
+        match precision {
+            None => self.missing_attribute(element, "precision"),
+            Some(text) if element_type.is_none() => {
+                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an element type of a port"));
+                let mut refusal = refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
+                let meant = ElementType::from_name(text).or_else(|| spelling::element_type(text));
+                if let Some(meant) = meant.and_then(ElementType::port_name) {
+                    refusal = refusal.help(format!("write `{meant}`"));
                 }
-                found
+                self.report_of(layer, refusal);
             }
-        };
+            Some(_) => {}
+        }
         let (shape, rt_info) = self.port_content(element)?;
         if let Some(span) = rt_info {
             self.check_rt_info(span, layer);
@@ -388,11 +372,7 @@ impl<'a> Read<'a> {
 
     /// The id of a port, and a lint where it is that of the port before: the ones between are looked at with the edges.
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
-        let Some(text) = text else {
-            self.missing_attribute(element, "id");
-            return u64::MAX;
-        };
-        let id = self.unsigned("id", text).unwrap_or(u64::MAX);
+        let id = self.required(element, "id", text).unwrap_or(u64::MAX);
         if previous == Some(id) && id != u64::MAX {
             let lint = Diagnostic::new(Code::DuplicatePortId, format!("port id {id} is used twice"));
             self.report(lint.at(element.tag_span, "edges cannot name this port"));
@@ -445,14 +425,8 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(element))? {
             child.check_name(child.name())?;
             let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;
-            let mut id = |name, value: Option<&str>| match value {
-                Some(text) => self.unsigned(name, text),
-                None => {
-                    self.missing_attribute(&child, name);
-                    None
-                }
-            };
-            if let (Some(from), Some(to)) = (id("from-layer", from), id("to-layer", to)) {
+            let ends = (self.required(&child, "from-layer", from), self.required(&child, "to-layer", to));
+            if let (Some(from), Some(to)) = ends {
                 edges.push(BackEdge { from: LayerId(from), to: LayerId(to) });
             }
             self.no_children(&child)?;

@@ -76,10 +76,7 @@ impl<'a> Read<'a> {
 
 /// What is wrong with an `<attribute>`, of those that were `seen` before.
 fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
-    let written = |wanted| {
-        let mut attributes = Tokens::attributes(element).flatten();
-        attributes.find(|(name, _)| *name == wanted).map(|(_, value)| value)
-    };
+    let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
     let known = RT_INFO.iter().find(|(known, _)| *known == name && written("version") == Some("0"));
     let Some((known, reads)) = known else {

@@ -1,7 +1,6 @@
 //! From text to graph.
 
 mod edges;
-mod halves;
 mod layer;
 mod metadata;
 
@@ -14,9 +13,7 @@ use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use self::halves::{SecondHalf, parse_in_halves, second_half};
 pub(crate) use self::metadata::metadata_attribute;
-use super::is_worth_two_threads;
 use super::locate::locate;
 use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
 use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
@@ -49,33 +46,18 @@ pub struct Reading {
 
 /// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
 /// until [`infer`](crate::infer()) has run.
-///
-/// A text of several megabytes is read on two threads, where there are two cores.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
-    match is_worth_two_threads(source.len()).then(|| second_half(&source)).flatten() {
-        Some(half) => parse_in_halves(&source, half),
-        None => parse_alone(source),
-    }
-}
-
-/// As [`parse`], on this thread alone.
-#[must_use]
-pub fn parse_alone(source: Arc<String>) -> Reading {
-    parse_with(&source, None)
-}
-
-fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
         let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
         return Reading { model: None, diagnostics: vec![refusal] };
     }
-    let mut read = Read { second_half, ..Read::new(source, whole) };
+    let mut read = Read::new(&source, whole);
     let model = read.model();
     let mut diagnostics = read.finish();
     match model {
-        Ok(model) => Reading { model: model.map(|model| Model { source: source.clone(), ..model }), diagnostics },
+        Ok(model) => Reading { model: model.map(|model| Model { source, ..model }), diagnostics },
         Err(fatal) => {
             // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
             diagnostics.retain(Diagnostic::is_error);
@@ -88,7 +70,6 @@ fn parse_with(source: &Arc<String>, second_half: Option<SecondHalf>) -> Reading 
 struct Read<'a> {
     source: &'a Arc<String>,
     tokens: Tokens<'a>,
-    second_half: Option<SecondHalf>,
     diagnostics: Vec<Diagnostic>,
     /// How often each code was reported.
     counts: FxHashMap<Code, usize>,
@@ -185,7 +166,6 @@ impl<'a> Read<'a> {
         Self {
             source,
             tokens: Tokens::new(source, span),
-            second_half: None,
             diagnostics: Vec::new(),
             counts: FxHashMap::default(),
             place: Place::default(),
@@ -326,9 +306,7 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
-                    loop {
-                        self.take_second_half(graph);
-                        let Some(element) = self.tokens.child(Some(&child))? else { break };
+                    while let Some(element) = self.tokens.child(Some(&child))? {
                         if element.name() == "layer" {
                             self.layer(&element, |layer| graph.append(layer))?;
                         } else {
@@ -427,6 +405,14 @@ impl<'a> Read<'a> {
         }
     }
 
+    /// The number that an attribute of `element` says, which must be there.
+    fn required(&mut self, element: &Element<'a>, name: &str, text: Option<&str>) -> Option<u64> {
+        if text.is_none() {
+            self.missing_attribute(element, name);
+        }
+        self.unsigned(name, text?)
+    }
+
     fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
         // Ids are plain digits; everything else takes the careful way.
         if let Some((number, "")) = plain_number(text) {
@@ -500,8 +486,7 @@ impl<'a> Read<'a> {
         let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
         let refusal = refusal.about(about);
         let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
-        let value =
-            |wanted| Tokens::attributes(element).flatten().find(|(it, _)| *it == wanted).map(|(_, value)| value);
+        let value = |name| Tokens::attribute(element, name);
         match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
             ("layer", Some(id), Some(layer)) => {
                 let layer = LayerRef::named(&self.place, LayerId(id), &decode(layer));
