@@ -258,6 +258,7 @@ impl Args {
         conversion.storage = self.storage.storage();
         conversion.max_error = self.storage.max_error;
         conversion.target = self.target;
+        conversion.with_details = self.report.is_some() || self.writes_nothing();
         conversion
     }
 

@@ -61,6 +61,9 @@ pub struct Conversion {
     pub max_error: Option<f64>,
     /// The release that is to read the model: [`Model::retarget`].
     pub target: Option<Release>,
+    /// Whether the changes say of each new Convert its name, its source and why it is there, which takes time and memory. Of one
+    /// after a constant that can lose values they always do; of others they have the id and the types otherwise.
+    pub with_details: bool,
 }
 
 /// Which Converts a conversion removes.
@@ -149,6 +152,7 @@ impl Default for Conversion {
             storage: None,
             max_error: None,
             target: None,
+            with_details: true,
         }
     }
 }
@@ -258,10 +262,10 @@ impl Conversion {
     /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.
     fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
         let (lower, tidy) = self.passes();
-        let mut changes = run(model, lower)?;
+        let mut changes = self.pass(model, lower)?;
         // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
         if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
-            changes.extend(run(model, tidy)?);
+            changes.extend(self.pass(model, tidy)?);
         }
         Ok(changes)
     }
@@ -321,7 +325,7 @@ impl Conversion {
             error => ConvertError::Pass { pass: "change-types", error },
         })?;
         if self.unneeded != Unneeded::Kept {
-            changes.extend(run(model, self.passes().1)?);
+            changes.extend(self.pass(model, self.passes().1)?);
         }
         Ok(changes)
     }
@@ -351,7 +355,13 @@ impl Conversion {
         if self.unneeded == Unneeded::Kept || done.applied.is_empty() {
             return Ok(Vec::new());
         }
-        run(model, self.passes().1)
+        self.pass(model, self.passes().1)
+    }
+
+    fn pass(&self, model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
+        let name = pass.name;
+        let done = passes::run_with(model, pass, self.with_details);
+        done.map_err(|error| ConvertError::Pass { pass: name, error })
     }
 
     /// How ConvertPromoteTypes are replaced, and what follows.
@@ -378,11 +388,6 @@ fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
         true => Err(refusal(found, Vec::new())),
         false => Ok(()),
     }
-}
-
-fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
-    let name = pass.name;
-    passes::run(model, pass).map_err(|error| ConvertError::Pass { pass: name, error })
 }
 
 /// Whether a change is that an input or output of the model itself has another type.

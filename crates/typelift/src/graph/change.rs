@@ -54,11 +54,9 @@ impl Graph {
 
     /// As [`feed`](Self::feed), for many inputs: the wires of a layer are looked through once.
     pub(crate) fn feed_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
-        let wires = wires.into_iter();
-        let mut ends = Vec::with_capacity(wires.size_hint().0);
-        for (from, to) in wires {
-            ends.push((to.layer, self.start_of(from)?, self.end_of(to)?));
-        }
+        // Where the wires come as a vector, their ends take its place.
+        let ends = wires.into_iter().map(|(from, to)| Ok((to.layer, self.start_of(from)?, self.end_of(to)?)));
+        let mut ends = ends.collect::<Result<Vec<_>, EditError>>()?;
         ends.sort_by_key(|(layer, ..)| *layer);
         for wires in ends.chunk_by(|one, next| one.0 == next.0) {
             self.feed_layer(wires.iter().map(|&(_, from, to)| (from, to)));
@@ -78,7 +76,7 @@ impl Graph {
         if output.port >= self.storage[node].outputs.len() {
             return Err(EditError::NoOutput(output));
         }
-        Ok((node, output.port))
+        Ok((node, output.port as u32))
     }
 
     fn end_of(&self, input: Input) -> Result<End, EditError> {
@@ -86,7 +84,7 @@ impl Graph {
         if input.port >= self.storage[node].inputs.len() {
             return Err(EditError::NoInput(input));
         }
-        Ok((node, input.port))
+        Ok((node, input.port as u32))
     }
 
     /// Adds a layer whose inputs nothing feeds yet.

@@ -80,7 +80,7 @@ impl Journal {
 }
 
 /// A layer, and the position of one of its inputs or outputs.
-pub(super) type End = (NodeIndex, usize);
+pub(super) type End = (NodeIndex, u32);
 
 /// Up to this many wires are removed or fed one by one. Beyond that, those that remain are rebuilt, and those of a layer
 /// looked up.
@@ -206,7 +206,7 @@ impl Graph {
 
     /// Feeds an input from an output, in place of what feeds it.
     pub(super) fn feed_one(&mut self, from: End, to: End) {
-        let old = self.live_edges(to.0).find(|edge| edge.weight().to_port as usize == to.1).map(|edge| edge.id());
+        let old = self.live_edges(to.0).find(|edge| edge.weight().to_port == to.1).map(|edge| edge.id());
         self.replace_wire(old, from, to);
     }
 
@@ -216,7 +216,7 @@ impl Graph {
             return None;
         }
         let span = old.and_then(|edge| self.hand_over(edge));
-        let wire = Wire { touched: true, ..Wire::new(from.1, to.1, span) };
+        let wire = Wire { touched: true, ..Wire::new(from.1 as usize, to.1 as usize, span) };
         let edge = self.storage.add_edge(from.0, to.0, wire);
         self.journal.records.push(Record::Wired(edge));
         // What nothing feeds, or feeds nothing, is on no cycle.
@@ -228,7 +228,7 @@ impl Graph {
 
     /// Where a wire starts.
     fn start(&self, edge: EdgeIndex) -> Option<End> {
-        Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port as usize))
+        Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port))
     }
 
     /// As [`feed_one`](Self::feed_one), for several inputs of one layer.
@@ -240,7 +240,7 @@ impl Graph {
         let mut old = FxHashMap::default();
         for (from, to) in wires {
             if old.is_empty() {
-                old.extend(self.live_edges(to.0).map(|edge| (edge.weight().to_port as usize, edge.id())));
+                old.extend(self.live_edges(to.0).map(|edge| (edge.weight().to_port, edge.id())));
             }
             let new = self.replace_wire(old.get(&to.1).copied(), from, to);
             old.extend(new.map(|new| (to.1, new)));

@@ -166,7 +166,8 @@ impl fmt::Debug for Graph {
 
 impl Graph {
     pub(crate) fn with_capacity(layers: usize) -> Self {
-        let storage = StableDiGraph::with_capacity(layers, 2 * layers);
+        // A wire that is moved has two places until the batch of edits ends.
+        let storage = StableDiGraph::with_capacity(layers, layers / 2 * 5);
         Self { storage, ..Self::default() }
     }
 

@@ -300,7 +300,7 @@ impl Converter {
         mark_decompression(graph, convert)?;
         let made = convert.output(0);
         self.conversions.add(graph, tensor, to, made);
-        changes.add_inserted(graph, convert, reason);
+        changes.add_inserted(graph, convert, || reason.to_owned());
         Ok(made)
     }
 

@@ -86,8 +86,7 @@ impl Lowering {
                     held
                 }
                 None => {
-                    let reason = self.rule.reason(graph, id, &ports);
-                    let made = self.add_convert(graph, source, output, ty, reason, changes)?;
+                    let made = self.add_convert(graph, source, (output, &ports), ty, changes)?;
                     if !self.with_noops && *shared.entry((source, ty)).or_insert(made) != made {
                         promotions.twins.push(made.layer);
                     }
@@ -100,14 +99,13 @@ impl Lowering {
         Ok(())
     }
 
-    /// Adds the Convert of `source` to `ty` that makes what the output `promoted` of a ConvertPromoteTypes was.
+    /// Adds the Convert of `source` to `ty` that makes what the output `promoted` of a ConvertPromoteTypes was, one of `both`.
     fn add_convert(
         &mut self,
         graph: &mut Edit<'_>,
         source: Output,
-        promoted: Output,
+        (promoted, both): (Output, &[Promoted; 2]),
         ty: ElementType,
-        reason: String,
         changes: &mut Changes,
     ) -> Result<Output, EditError> {
         let Output { layer: id, port } = promoted;
@@ -121,7 +119,7 @@ impl Lowering {
             mark_decompression(graph, convert)?;
         }
         graph.copy_tensor_metadata(promoted, convert.output(0))?;
-        changes.add_inserted(graph, convert, reason);
+        changes.add_inserted(graph, convert, || self.rule.reason(graph, id, both));
         Ok(convert.output(0))
     }
 }
@@ -279,10 +277,12 @@ impl Promotions {
             }
         }
         wires.sort_unstable_by_key(|&(_, to)| to);
-        let mut moved = std::mem::take(&mut self.twins);
+        let (mut moved, gone) = (self.twins, self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>());
         moved.extend(wires.iter().map(|(_, to)| to.layer).filter(|&id| is_convert(graph, id)));
+        // Wires take their memory.
+        (self.list, self.places) = Default::default();
         graph.connect_all(wires)?;
-        changes.remove(graph, &self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>())?;
+        changes.remove(graph, &gone)?;
         changes.reveals = true;
         remove_unused(graph, unused, changes)?;
         Ok(moved)

@@ -23,7 +23,7 @@ use self::eliminate_converts::Elimination;
 use self::lower_promote_types::Lowering;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, LayerId, Model, OutputPort, Place, Violation};
+use crate::graph::{EditError, Graph, Layer, LayerId, Model, Place, Violation};
 use crate::kernel::Audit;
 use crate::ops::{self, LayerKind, kind};
 use crate::span::Span;
@@ -58,6 +58,14 @@ struct Constant {
     audit: Audit,
 }
 
+impl Constant {
+    /// Counts what becomes of the values of a layer, if it is a constant that can lose some.
+    fn converted(layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
+        let audit = ops::is_constant(layer).then(|| Audit::of(layer, weights, to)).flatten()?;
+        Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
+    }
+}
+
 impl Change {
     /// What a value can lose in the conversion, by the two types alone; `None` where one of them has no numbers.
     #[must_use]
@@ -76,13 +84,6 @@ impl Change {
         let Some(layer) = producer else { return };
         self.span = layer.span;
         self.source = Some(LayerRef::of(&self.layer.place, layer));
-    }
-
-    /// Counts what becomes of the values of the constant that is converted.
-    fn look_at(&mut self, constant: &Layer, weights: &Weights) {
-        let layer = LayerRef::of(&self.layer.place, constant);
-        let span = constant.span.unwrap_or_default();
-        self.constant = Audit::of(constant, weights, self.to).map(|audit| Constant { layer, span, audit }.into());
     }
 
     /// The bytes of the file that are about the layer, or about its source if it is new.
@@ -298,7 +299,12 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
-    let mut changes = Changes::of(&model.weights);
+    run_with(model, pass, true)
+}
+
+/// As [`run`]; without details, a new Convert that loses nothing is no more than its id.
+pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Result<Vec<Change>, PassError> {
+    let mut changes = Changes { without_details: !with_details, ..Changes::of(&model.weights) };
     let edited = model.edit(|graph| {
         match &pass.rewrite {
             Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
@@ -349,6 +355,8 @@ pub(crate) struct Changes {
     /// The graph that it is at.
     place: Place,
     weights: Weights,
+    /// Whether a new Convert that loses nothing is no more than its id.
+    without_details: bool,
     /// Whether values pass where they were withheld.
     reveals: bool,
     /// Whether Parameters of bodies have other types, by which they must be inferred.
@@ -427,16 +435,22 @@ impl Changes {
     }
 
     /// Records that a Convert is new, and counts what it does to the values of a constant.
-    fn add_inserted(&mut self, graph: &Graph, convert: LayerId, reason: impl Into<String>) {
+    fn add_inserted(&mut self, graph: &Graph, convert: LayerId, reason: impl FnOnce() -> String) {
         let source = graph.producer(convert.input(0));
         let Some((layer, to)) = graph.layer(convert).zip(graph.output(convert.output(0))) else { return };
         let Some((source, from)) = source.and_then(|it| graph.layer(it.layer).zip(graph.output(it))) else { return };
-        self.add(Action::Inserted, layer, [from, to].map(OutputPort::element_type), reason);
-        let Some(change) = self.list.last_mut() else { return };
-        change.come_from(Some(source));
-        if ops::is_constant(source) {
-            change.look_at(source, &self.weights);
-        }
+        let constant = Constant::converted(source, &self.place, to.element_type(), &self.weights);
+        let has_details = !self.without_details || constant.is_some();
+        self.list.push(Change {
+            action: Action::Inserted,
+            layer: LayerRef::named(&self.place, convert, if has_details { layer.name() } else { "" }),
+            from: from.element_type(),
+            to: to.element_type(),
+            reason: if has_details { reason() } else { String::new() },
+            source: has_details.then(|| LayerRef::of(&self.place, source)),
+            span: source.span,
+            constant,
+        });
     }
 
     /// Records that a Convert is new, between layers whose types change.
@@ -453,7 +467,7 @@ impl Changes {
     pub(crate) fn add_converted(&mut self, constant: &Layer, types: [ElementType; 2], reason: String) {
         self.add(Action::Converted, constant, types, reason);
         if let Some(change) = self.list.last_mut() {
-            change.look_at(constant, &self.weights);
+            change.constant = Constant::converted(constant, &self.place, types[1], &self.weights);
         }
     }
 
