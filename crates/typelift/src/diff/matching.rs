@@ -2,7 +2,8 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::side::{Side, hash_of};
 
@@ -80,6 +81,9 @@ impl Matching<'_, '_> {
         self.labels = Some((before, labels(self.after, &self.pairs.of_after)));
         // Each round follows from new anchors; real models need two or three.
         for _ in 0..8 {
+            if !self.has_alike() {
+                break;
+            }
             let count = self.count();
             self.by_hash(true, true, Among::All);
             self.by_hash(true, false, Among::One);
@@ -92,14 +96,26 @@ impl Matching<'_, '_> {
             }
         }
         self.spread(false);
-        self.by_hash(true, false, Among::All);
-        self.spread(false);
+        if self.has_alike() {
+            self.by_hash(true, false, Among::All);
+            self.spread(false);
+        }
         // What is left takes another's place, whatever it does.
         let place =
             |side: &Side<'_>, at: usize| if side.feeds[at].is_empty() { hash_of(&side.operation(at)) } else { 0 };
         let places = |side: &Side<'_>| (0..side.len()).map(|at| place(side, at)).collect();
         self.labels = Some((places(self.before), places(self.after)));
         self.by_hash(true, true, Among::One);
+    }
+
+    /// Whether layers of both graphs that are not matched have the same label.
+    fn has_alike(&self) -> bool {
+        let Some((before, after)) = &self.labels else { return false };
+        let free = |labels: &[u64], pairs: &[Option<usize>]| {
+            let free = labels.iter().zip(pairs).filter(|(_, pair)| pair.is_none());
+            free.map(|(label, _)| *label).collect::<FxHashSet<_>>()
+        };
+        !free(before, &self.pairs.of_before).is_disjoint(&free(after, &self.pairs.of_after))
     }
 
     /// Matches layers with the same label and the same hash of all that they compute from, or lead to.
@@ -213,7 +229,7 @@ fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usiz
     for at in 0..side.len() {
         let feeds =
             side.feeds[at].iter().map(|feed| feed.map(|(from, port)| neighbour(token(from), hashes[from], port)));
-        hashes[at] = hash_of(&(labels[at], feeds.collect::<Vec<_>>()));
+        hashes[at] = hash_of(&(labels[at], feeds.collect::<SmallVec<[_; 4]>>()));
     }
     hashes
 }
@@ -224,7 +240,7 @@ fn backward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usi
     for at in (0..side.len()).rev() {
         let user =
             |use_: &super::side::Use| neighbour(token(use_.layer), hashes[use_.layer], (use_.output, use_.input));
-        let mut users: Vec<u64> = side.uses[at].iter().map(user).collect();
+        let mut users: SmallVec<[u64; 4]> = side.uses[at].iter().map(user).collect();
         users.sort_unstable();
         hashes[at] = hash_of(&(labels[at], users));
     }
