@@ -10,7 +10,7 @@ use typelift::save::FileId;
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
-use crate::output::{Destination, OutputArgs, Target, directory, refused, same_file};
+use crate::output::{Destination, OutputArgs, Target, directory, refused};
 
 /// Every file that a verb names.
 #[derive(Default)]
@@ -92,7 +92,8 @@ impl Files {
             return Ok(());
         }
         let weights = path.with_extension("bin");
-        let own = input.weights().filter(|own| same_file(own, &weights));
+        let id = FileId::of(&weights);
+        let own = input.weights().filter(|own| FileId::of(own) == id);
         // Where constants come or go, other weights take the place of those that this model is read with. Another name of the file
         // keeps them.
         let is_place =
@@ -101,12 +102,22 @@ impl Files {
             return Err(taken(&weights, "the weights", WEIGHTS)
                 .help("give another file, or --weights none, and it stays as it is"));
         }
-        self.add(&weights, "the weights", own.is_some().then_some(WEIGHTS), made)
+        self.add_as(id, &weights, "the weights", own.is_some().then_some(WEIGHTS), made)
     }
 
     /// Something to be written, to a file from which nothing is read, or only what is its `own`.
     fn add(&mut self, path: &Path, what: &'static str, own: Option<&'static str>, made: bool) -> Result<(), Failure> {
-        let id = FileId::of(path);
+        self.add_as(FileId::of(path), path, what, own, made)
+    }
+
+    fn add_as(
+        &mut self,
+        id: FileId,
+        path: &Path,
+        what: &'static str,
+        own: Option<&'static str>,
+        made: bool,
+    ) -> Result<(), Failure> {
         if let Some(read) = self.read.get(&id).filter(|read| Some(**read) != own) {
             return Err(taken(path, what, read).help(ANOTHER));
         }
@@ -149,7 +160,7 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
         }
     };
     let mut directory = directory(resolved.as_deref().unwrap_or(path));
-    if !made && !directory.exists() {
+    if !made && !known.contains(directory) && !directory.exists() {
         return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
     }
     while known.insert(directory.to_owned()) {

@@ -2,36 +2,89 @@
 
 use crate::failure::Failure;
 
-/// Removes unfinished files before Ctrl-C or a request to terminate ends the process, and lets a file that grows beyond the
-/// limit of the shell be an error like any other. To be called before the first file is written: what reads and infers is faster
-/// in a process of one thread.
-#[cfg(unix)]
-pub(crate) fn clean_up_on_signals() -> Result<(), Failure> {
-    use std::sync::OnceLock;
+/// Writes files so that neither Ctrl-C nor a request to terminate leaves one unfinished, and a file that grows beyond the limit of
+/// the shell is an error like any other. What is `short` is written to its end before a signal counts; for anything else a thread
+/// removes what is unfinished at once. Without that thread, a process starts and ends sooner.
+pub(crate) fn uninterrupted<T>(short: bool, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    #[cfg(unix)]
+    signals::hold(short).map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
+    let written = write();
+    #[cfg(unix)]
+    signals::release();
+    written
+}
 
-    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
-    let started = STARTED.get_or_init(|| start_cleaner().map_err(|error| format!("cannot handle signals: {error}")));
-    started.clone().map_err(Failure::new)
+/// To be called before this process waits for another one, so that what was short is not any more.
+pub(crate) fn expect_to_wait() {
+    // Without the thread, a signal counts once the wait is over.
+    #[cfg(unix)]
+    let _started = signals::start_cleaner();
 }
 
 #[cfg(unix)]
-fn start_cleaner() -> std::io::Result<()> {
+mod signals {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+    use std::sync::{Arc, LazyLock, OnceLock};
+    use std::thread;
+
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
-    use signal_hook::low_level::emulate_default_handler;
+    use signal_hook::low_level::{emulate_default_handler, raise};
 
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
-    let handle = move || {
-        for signal in signals.forever().filter(|signal| *signal != SIGXFSZ) {
-            typelift::save::interrupt();
-            // The signal ends the process, and whoever started it sees that.
-            let _ended = emulate_default_handler(signal);
+    /// Those that ask the process to end.
+    const REQUESTS: [i32; 2] = [SIGINT, SIGTERM];
+
+    /// Whether such a signal ends the process where it meets it, as if nobody handled it.
+    static COUNTS: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    /// The last one that came.
+    static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+    static CLEANER: OnceLock<Result<(), io::ErrorKind>> = OnceLock::new();
+
+    pub(super) fn hold(short: bool) -> io::Result<()> {
+        static HANDLED: OnceLock<Result<(), io::ErrorKind>> = OnceLock::new();
+        COUNTS.store(false, SeqCst);
+        (*HANDLED.get_or_init(|| handle().map_err(|error| error.kind())))?;
+        if short { Ok(()) } else { start_cleaner() }
+    }
+
+    fn handle() -> io::Result<()> {
+        for signal in REQUESTS {
+            flag::register_conditional_default(signal, COUNTS.clone())?;
+            flag::register_usize(signal, CAME.clone(), signal as usize)?;
         }
-    };
-    std::thread::Builder::new().spawn(handle).map(drop)
-}
+        flag::register(SIGXFSZ, Arc::<AtomicBool>::default()).map(drop)
+    }
 
-#[cfg(not(unix))]
-pub(crate) fn clean_up_on_signals() -> Result<(), Failure> {
-    Ok(())
+    pub(super) fn release() {
+        if CLEANER.get().is_none() {
+            COUNTS.store(true, SeqCst);
+            end_if_asked(|signal| drop(emulate_default_handler(signal)));
+        }
+    }
+
+    fn end_if_asked(end: impl Fn(i32)) {
+        let came = CAME.load(SeqCst);
+        REQUESTS.into_iter().filter(|&signal| signal as usize == came).for_each(end);
+    }
+
+    /// Starts the thread that removes what is unfinished and ends the process, if there is none.
+    pub(super) fn start_cleaner() -> io::Result<()> {
+        let start = || {
+            let mut signals = Signals::new(REQUESTS)?;
+            let clean = move || {
+                for signal in signals.forever() {
+                    typelift::save::interrupt();
+                    // The signal ends the process, and whoever started it sees that.
+                    let _ended = emulate_default_handler(signal);
+                }
+            };
+            thread::Builder::new().spawn(clean)?;
+            // One that came before is for the thread too.
+            end_if_asked(|signal| drop(raise(signal)));
+            Ok(())
+        };
+        Ok((*CLEANER.get_or_init(|| start().map_err(|error: io::Error| error.kind())))?)
+    }
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use typelift::diagnostic::Diagnostic;
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
@@ -12,7 +13,7 @@ use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
-use crate::interrupt::clean_up_on_signals;
+use crate::interrupt::uninterrupted;
 use crate::terminal::{Page, Terminal};
 
 /// Where the model goes.
@@ -32,6 +33,9 @@ pub(crate) struct OutputArgs {
     /// How OUT gets its .bin
     #[arg(long, value_enum, default_value_t = Weights::Copy)]
     weights: Weights,
+    /// Whether `output` is a directory, once somebody asked.
+    #[arg(skip)]
+    is_directory: OnceLock<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -54,6 +58,9 @@ impl From<Weights> for WeightsMode {
     }
 }
 
+/// What has fewer bytes is written in milliseconds.
+const SHORT: u64 = 1 << 20;
+
 /// A place to write to.
 pub(crate) enum Target {
     Stdout,
@@ -69,8 +76,10 @@ pub(crate) struct Destination {
     pub(crate) weights: WeightsMode,
     /// The weights of the input.
     bin: Option<PathBuf>,
-    /// The file of the input, and what it is like before it is read; `None` for standard input.
+    /// The file of the input, and what it is like before it is read; `None` for standard input, and where nothing is read.
     source: Option<(PathBuf, Stamp)>,
+    /// Whether it is one of several models.
+    is_member: bool,
 }
 
 impl OutputArgs {
@@ -85,7 +94,7 @@ impl OutputArgs {
 
     /// The directory that models go to; `None` where they go to a file or stay in place.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| is_directory(path))
+        self.output.as_deref().filter(|path| *self.is_directory.get_or_init(|| is_directory(path)))
     }
 
     /// How the text of a model is written.
@@ -97,7 +106,7 @@ impl OutputArgs {
     fn path(&self, input: &Input) -> Option<PathBuf> {
         match (&self.output, &input.member) {
             (Some(directory), Some(member)) => Some(directory.join(&member.place)),
-            (Some(path), None) if is_directory(path) => {
+            (Some(path), None) if self.directory().is_some() => {
                 let name = input.file.file_name().filter(|_| !input.is_stdin());
                 Some(path.join(name.unwrap_or("model.xml".as_ref())))
             }
@@ -118,14 +127,19 @@ fn is_directory(path: &Path) -> bool {
 impl Target {
     /// Where the model goes. One that is written over is completed first, where a killed run has left it half written.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
-        let target = Self::plan(args, input)?;
-        match &target {
-            Some(Self::File(place)) if place.in_place && !place.path.exists() => {
-                save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
-                Self::plan(args, input)
-            }
-            _ => Ok(target),
+        let mut target = Self::plan(args, input)?;
+        if let Some(Self::File(place)) = &target
+            && place.in_place
+            && !place.path.exists()
+        {
+            save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
+            target = Self::plan(args, input)?;
         }
+        if let Some(Self::File(place)) = &mut target {
+            let stamp = Stamp::at(&input.file).ok().filter(|_| !input.is_stdin());
+            place.source = stamp.map(|stamp| (input.file.clone(), stamp));
+        }
+        Ok(target)
     }
 
     /// Where the model will go.
@@ -146,11 +160,18 @@ impl Target {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             return Err(refused(&path, "that is the name of weights").help("give the graph a name that ends in .xml"));
         }
-        let source = (!input.is_stdin()).then(|| Some((input.file.clone(), Stamp::at(&input.file).ok()?))).flatten();
-        // A file that is not there is not one that is.
-        let may_be_one = !input.is_stdin() && (exists || source.is_none());
+        // Where neither is there, a killed run may have left the one file half written.
+        let is_lost = || path.file_name() == input.file.file_name() && !input.file.exists();
+        let may_be_one = !input.is_stdin() && (exists || is_lost());
         let in_place = args.in_place || may_be_one && same_file(&path, &input.file);
-        Ok(Some(Self::File(Destination { path, in_place, weights: args.weights.into(), bin: input.weights(), source })))
+        Ok(Some(Self::File(Destination {
+            path,
+            in_place,
+            weights: args.weights.into(),
+            bin: input.weights(),
+            source: None,
+            is_member: input.member.is_some(),
+        })))
     }
 
     /// What keeps the model from being written: weights that are needed and missing.
@@ -217,16 +238,23 @@ impl Destination {
             return Err(Failure::new(message).help("nothing was written; run it again"));
         }
         let path = &self.path;
-        clean_up_on_signals()?;
-        // To make a directory that is there locks out all others who write beside it.
-        if !directory(path).is_dir() {
-            fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
-        }
         let mut options = SaveOptions::default();
         options.text = text;
         options.weights = self.weights;
         options.in_place = self.in_place;
-        model.save_with(path, options).map_err(|error| match &error {
+        let weights = if self.weights == WeightsMode::Copy { model.weights().len().unwrap_or(0) } else { 0 };
+        let short = !self.is_member && model.source().len() as u64 + weights < SHORT;
+        uninterrupted(short, || {
+            // To make a directory that is there locks out all others who write beside it.
+            if !directory(path).is_dir() {
+                fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
+            }
+            model.save_with(path, options).map_err(|error| self.failure(&error))
+        })
+    }
+
+    fn failure(&self, error: &SaveError) -> Failure {
+        match error {
             SaveError::Io { path, source } => Failure::io("write", path, source),
             SaveError::WeightsChanged(_) => Failure::new(error.to_string()).help("nothing was written; run it again"),
             SaveError::AddedConstants => {
@@ -236,7 +264,7 @@ impl Destination {
                 Failure::new(error.to_string()).help(format!("give `{}`", graph.display()))
             }
             _ => Failure::new(error.to_string()),
-        })
+        }
     }
 }
 
@@ -253,11 +281,16 @@ pub(crate) fn write_reports(
 
 /// Writes a report that takes the place of an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
-    clean_up_on_signals()?;
     let written = match fs::metadata(path) {
+        // A pipe takes as long as its reader.
         Ok(found) if !found.is_file() => fs::write(path, report),
-        _ => save::replace(path, |file| file.write_all(report.as_bytes())),
+        _ => return uninterrupted((report.len() as u64) < SHORT, || replace(path, report)),
     };
+    written.map_err(|error| Failure::io("write", path, &error))
+}
+
+fn replace(path: &Path, report: &str) -> Result<(), Failure> {
+    let written = save::replace(path, |file| file.write_all(report.as_bytes()));
     written.map_err(|error| Failure::io("write", path, &error))
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::document;
 use crate::failure::Failure;
+use crate::interrupt::expect_to_wait;
 
 /// How a verb prints its answer.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -106,6 +107,7 @@ impl Terminal {
 
 /// Says what a run waits for, so that it does not seem to hang.
 pub(crate) fn say_waiting(file: &Path) {
+    expect_to_wait();
     let _ = writeln!(io::stderr(), "waiting for another run, which is writing `{}`", file.display());
 }
 
