@@ -1,8 +1,10 @@
-//! What a conversion costs beside OpenVINO's own, phase by phase, on the same graphs.
+//! What a conversion costs beside OpenVINO's own, phase by phase, on the same graphs, and what the whole process costs beside
+//! others and beside what no program can do without.
 //!
 //! `openvino.sh` builds the program of OpenVINO's side and runs this with `OPENVINO_PHASES` naming it, and `TYPELIFT` the
-//! program whose whole process is measured. Each side is a process of its own for every graph, so that its peak memory can be
-//! told; the side of this library is this program called with a model and a number of runs.
+//! program whose whole process is measured; `PYTHON` is one that may have what `peers.py` imports. Each side is a process of
+//! its own for every graph, so that its peak memory can be told; the side of this library is this program called with a model
+//! and a number of runs.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -25,11 +27,17 @@ const WHOLE_PROCESS: &str = "whole process";
 /// The same beside the first conversion in an OpenVINO process, its start not counted.
 const BOTH_COLD: &str = "whole process, both cold";
 
+/// A model of `testdata/models` that stands for the small ones.
+const SMALL: &str = "bert.promote.xml";
+
 /// Real graphs are measured from this many bytes on.
 const SMALLEST: u64 = 100_000;
 
 fn main() {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if arguments.first().is_some_and(|argument| argument == NOTHING) {
+        return;
+    }
     if let [model, runs] = &arguments[..]
         && let Some(runs) = runs.to_str().and_then(|runs| runs.parse().ok())
     {
@@ -51,6 +59,11 @@ fn main() {
         their.insert(BOTH_COLD.to_owned(), their["first conversion"]);
         [our, their]
     };
+    let small = models().join(SMALL);
+    let mut beside = Beside { theirs: &theirs, ours: &ours, scratch: scratch.path(), missing: Vec::new() };
+    let columns = [beside.column(&large, 9), beside.column(&small, 25)];
+    let peers = peers_table(&columns, &beside.missing);
+    println!("{peers}\n");
     let large = measured(&large, 9);
     let real: Vec<_> = real_models().iter().map(|model| measured(model, 25)).collect();
     let system = std::env::var("FILE_SYSTEM").unwrap_or_else(|_| "an unknown file system".to_owned());
@@ -58,6 +71,7 @@ fn main() {
     println!("{table}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         update_document("beside OpenVINO", &table);
+        update_document("beside others", &peers);
     }
 }
 
@@ -96,14 +110,153 @@ fn phases(model: &Path, runs: usize) -> Phases {
 fn whole_process(program: &OsStr, model: &Path, out: &Path, runs: usize) -> f64 {
     median((0..runs).map(|_| {
         let _ = std::fs::remove_file(out);
-        let begin = Instant::now();
-        let command = &mut Command::new(program);
-        let command = command.args(["convert", "--weights", "none"]).arg(model).arg("-o").arg(out);
-        let output = command.output().expect("the program runs");
-        let taken = begin.elapsed().as_secs_f64() * 1e3;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        taken
+        time(&mut convert(program, model, out))
     }))
+}
+
+fn convert(program: &OsStr, model: &Path, out: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["convert", "--weights", "none"]).arg(model).arg("-o").arg(out);
+    command
+}
+
+/// How long a process takes, in milliseconds.
+fn time(command: &mut Command) -> f64 {
+    let begin = Instant::now();
+    let output = command.output().expect("the program runs");
+    let taken = begin.elapsed().as_secs_f64() * 1e3;
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    taken
+}
+
+/// The argument with which this program does nothing.
+const NOTHING: &str = "nothing";
+
+/// Whole processes beside `typelift convert`.
+struct Beside<'a> {
+    theirs: &'a OsStr,
+    ours: &'a OsStr,
+    scratch: &'a Path,
+    /// What is not here, and so not measured.
+    missing: Vec<String>,
+}
+
+/// What each row takes for one model in milliseconds, ours first.
+struct Column {
+    model: String,
+    rows: Vec<(&'static str, f64)>,
+}
+
+impl Beside<'_> {
+    fn column(&mut self, model: &Path, runs: usize) -> Column {
+        let bytes = std::fs::read(model).expect("the model can be read");
+        let out = self.scratch.join("out");
+        let mut rows = self.processes(model, &out, bytes.len(), runs);
+        let mut copy = vec![0; bytes.len()];
+        let mut row = |name, work: &mut dyn FnMut()| {
+            let times = (0..runs).map(|_| {
+                let _ = std::fs::remove_file(&out);
+                let begin = Instant::now();
+                work();
+                begin.elapsed().as_secs_f64() * 1e3
+            });
+            rows.push((name, median(times)));
+        };
+        row("to read the file", &mut || drop(black_box(std::fs::read(model))));
+        row("to look at each byte once (memchr)", &mut || drop(black_box(memchr::memchr(0, black_box(&bytes)))));
+        row("to copy its bytes (memcpy)", &mut || copy.copy_from_slice(black_box(&bytes)));
+        row("to write them to a new file", &mut || std::fs::write(&out, &bytes).expect("a file can be written"));
+        let name = model.file_stem().unwrap_or_default().to_string_lossy();
+        Column { model: format!("{name}, {:.1} MB", bytes.len() as f64 / 1e6), rows }
+    }
+
+    /// Whole processes in turn, so that a machine that slows down slows all of them.
+    fn processes(&mut self, model: &Path, out: &Path, length: usize, runs: usize) -> Vec<(&'static str, f64)> {
+        let own = std::env::current_exe().expect("the program has a path");
+        let command = |program: &OsStr, arguments: &[&OsStr]| {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        };
+        let mut commands = vec![
+            ("typelift convert", convert(self.ours, model, &out.with_extension("xml"))),
+            ("a process that does nothing", command(own.as_os_str(), &[NOTHING.as_ref()])),
+            ("cp", command("cp".as_ref(), &[model.as_ref(), out.as_ref()])),
+            ("OpenVINO, one conversion", command(self.theirs, &[model.as_ref(), "1".as_ref()])),
+        ];
+        if let Some(other) = std::env::var_os("OTHER") {
+            commands.push(("another build of it", convert(&other, model, &out.with_extension("xml"))));
+        }
+        let xmllint = command("xmllint".as_ref(), &["--stream".as_ref(), "--noout".as_ref(), model.as_ref()]);
+        if self.has("xmllint", &mut command("xmllint".as_ref(), &["--version".as_ref()])) {
+            commands.push(("xmllint --stream", xmllint));
+        }
+        let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers.py");
+        // A layer of the chain takes as many bytes.
+        let (onnx, count) = (out.with_extension("onnx"), (length / 672).to_string());
+        let mut made = false;
+        for (name, module, verb) in [
+            ("Python, OpenVINO", "openvino", "openvino"),
+            ("Python, onnx-ir", "onnx_ir", "onnx-ir"),
+            ("Python, onnxscript", "onnxscript", "onnxscript"),
+        ] {
+            let import = format!("import {module}");
+            if !self.has(name, &mut command(&python, &["-c".as_ref(), import.as_ref()])) {
+                continue;
+            }
+            if verb != "openvino" && !std::mem::replace(&mut made, true) {
+                time(&mut command(&python, &[script.as_ref(), "make".as_ref(), count.as_ref(), onnx.as_ref()]));
+            }
+            let (from, to) = if verb == "openvino" { (model, "py.xml") } else { (onnx.as_path(), "py.onnx") };
+            let to = self.scratch.join(to);
+            commands.push((name, command(&python, &[script.as_ref(), verb.as_ref(), from.as_ref(), to.as_ref()])));
+        }
+        let mut times = vec![Vec::new(); commands.len()];
+        // The first turn only warms the file system.
+        for turn in 0..=runs {
+            for ((_, command), times) in commands.iter_mut().zip(&mut times) {
+                for file in
+                    ["", "xml", "onnx"].map(|ending| out.with_extension(ending)).iter().filter(|it| **it != onnx)
+                {
+                    let _ = std::fs::remove_file(file);
+                }
+                let taken = time(command);
+                times.extend((turn > 0).then_some(taken));
+            }
+        }
+        let names = commands.iter().map(|(name, _)| *name);
+        names.zip(times).map(|(name, times)| (name, median(times.into_iter()))).collect()
+    }
+
+    /// Whether a process runs; otherwise it is one of those that are missing.
+    fn has(&mut self, name: &str, command: &mut Command) -> bool {
+        let has = command.output().is_ok_and(|output| output.status.success());
+        if !has && !self.missing.iter().any(|missing| missing == name) {
+            self.missing.push(name.to_owned());
+        }
+        has
+    }
+}
+
+/// A row for each process and each floor: what it takes, and how many times ours.
+fn peers_table(columns: &[Column], missing: &[String]) -> String {
+    let mut table = String::from("| |");
+    for column in columns {
+        table += &format!(" {} | times ours |", column.model);
+    }
+    table += &format!("\n|---|{}", "---:|---:|".repeat(columns.len()));
+    for (at, (name, _)) in columns[0].rows.iter().enumerate() {
+        table += &format!("\n| {name} |");
+        for column in columns {
+            let (ours, taken) = (column.rows[0].1, column.rows[at].1);
+            table += &format!(" {taken:.2} ms | {:.2} |", taken / ours);
+        }
+    }
+    if !missing.is_empty() {
+        table += &format!("\n\nNot here, and not measured: {}.", missing.join(", "));
+    }
+    table
 }
 
 fn median(times: impl Iterator<Item = f64>) -> f64 {
@@ -129,10 +282,13 @@ fn both(program: &OsStr, model: &Path, runs: usize) -> [Phases; 2] {
     })
 }
 
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models")
+}
+
 /// Every model of `testdata/models`, or of the folder `MODELS`, that is not small and has something to lower.
 fn real_models() -> Vec<PathBuf> {
-    let folder = std::env::var_os("MODELS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models"), PathBuf::from);
+    let folder = std::env::var_os("MODELS").map_or_else(models, PathBuf::from);
     let entries = std::fs::read_dir(folder).expect("the folder has models");
     let mut models: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     models.retain(|path| {
