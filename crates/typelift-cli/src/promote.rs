@@ -300,31 +300,46 @@ pub(crate) fn json(
     operation: &str,
     settings: &[(String, String)],
 ) -> Result<String, Failure> {
-    if RuleSet::from_name(rules).is_none() {
-        let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(format!("`{rules}` is not a rule set")).help(format!("the rule sets are {known}")));
-    }
-    let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
-    let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {
-        Some(name) => Ok((name, value.clone())),
-        None => Err(Failure::new(format!("--{name} is not an option of any rules"))),
-    });
-    let args = Args {
-        operands: Vec::new(),
-        rules: rules.to_owned(),
-        op: operation.to_owned(),
-        explain: true,
-        table: false,
-        compare: false,
-        format: Format::Json,
-        settings: Settings(named.collect::<Result<_, _>>()?),
-    };
+    let args = Args::asked(rules, operation, settings)?;
     let rules = args.rule_set()?;
     let question = args.question(&rules, operands)?;
     crate::terminal::json(&args.record(&rules, operands, &question))
 }
 
+/// The common types of all pairs of types, or the results of all types, as tables with their titles.
+pub(crate) fn tables(
+    rules: &str,
+    operation: &str,
+    settings: &[(String, String)],
+) -> Result<Vec<(String, Vec<Vec<String>>)>, Failure> {
+    let rules = Args::asked(rules, operation, settings)?.rule_set()?;
+    Ok(table(&rules, operation).into_iter().map(|matrix| (matrix.title, matrix.rows)).collect())
+}
+
 impl Args {
+    /// A question about these rules, with their options by name.
+    fn asked(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Self, Failure> {
+        if RuleSet::from_name(rules).is_none() {
+            let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
+            return Err(Failure::new(format!("`{rules}` is not a rule set")).help(format!("the rule sets are {known}")));
+        }
+        let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
+        let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {
+            Some(name) => Ok((name, value.clone())),
+            None => Err(Failure::new(format!("--{name} is not an option of any rules"))),
+        });
+        Ok(Self {
+            operands: Vec::new(),
+            rules: rules.to_owned(),
+            op: operation.to_owned(),
+            explain: true,
+            table: false,
+            compare: false,
+            format: Format::Json,
+            settings: Settings(named.collect::<Result<_, _>>()?),
+        })
+    }
+
     /// The rule set asked for, with its settings. It has the operation, unless all are compared.
     fn rule_set(&self) -> Result<RuleSet, Failure> {
         let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Options::default()));

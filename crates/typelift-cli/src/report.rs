@@ -112,6 +112,19 @@ pub fn promotion(
     Ok(promote::json(operands, rules, operation, settings)?)
 }
 
+/// The common types of all pairs of types, as `promote --table` prints them: tables with their titles, whose first row and
+/// column name the types. Settings are those of [`promotion`].
+///
+/// # Errors
+/// [`ReportError`] if the rule set, the operation or a setting are not known.
+pub fn promotion_tables(
+    rules: &str,
+    operation: &str,
+    settings: &[(String, String)],
+) -> Result<Vec<(String, Vec<Vec<String>>)>, ReportError> {
+    Ok(promote::tables(rules, operation, settings)?)
+}
+
 /// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and, with the name of
 /// another model, how it differs from that one. A model that was not read from a file goes by its name.
 ///

@@ -28,7 +28,9 @@ use crate::rules::Spec;
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
-    use super::{Graph, Layer, Model, Report, begin, check_rule, diff, explain, fix, promote, run};
+    use super::{
+        Graph, Layer, Model, Report, begin, check_rule, diff, explain, fix, promote, promotion_tables, rule_sets, run,
+    };
 
     use pyo3::prelude::*;
 
@@ -70,6 +72,26 @@ fn promote(
     let operands: Vec<_> = operands.iter().map(String::as_str).collect();
     typelift_cli::report::promotion(&operands, rules, operation, &settings)
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
+}
+
+/// The tables of a rule set: their titles and rows.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
+fn promotion_tables(
+    py: Python<'_>,
+    rules: &str,
+    operation: &str,
+    settings: Vec<(String, String)>,
+) -> PyResult<Vec<(String, Vec<Vec<String>>)>> {
+    typelift_cli::report::promotion_tables(rules, operation, &settings)
+        .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
+}
+
+/// The names of the rule sets that have an operation.
+#[pyfunction]
+fn rule_sets(operation: &str) -> Vec<&'static str> {
+    let all = typelift::promote::RuleSet::all();
+    all.filter(|rules| rules.operation(operation).is_some()).map(|rules| rules.name()).collect()
 }
 
 /// What a finding means or, without its code, a line on each.

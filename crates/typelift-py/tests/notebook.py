@@ -14,6 +14,9 @@ from nbclient import NotebookClient
 notebook = jupytext.read(sys.argv[1])
 NotebookClient(notebook, timeout=300).execute()
 shown = sum(len(cell.get("outputs", ())) for cell in notebook.cells)
+size = len(nbformat.writes(notebook).encode())  # type: ignore[no-untyped-call,unused-ignore]
+if size > 1_000_000:
+    sys.exit(f"{sys.argv[1]}: {size} bytes with what its cells show, more than a megabyte")
 print(f"{sys.argv[1]}: {len(notebook.cells)} cells, {shown} outputs")
 if len(sys.argv) > 2:
     nbformat.write(notebook, sys.argv[2])  # type: ignore[no-untyped-call,unused-ignore]

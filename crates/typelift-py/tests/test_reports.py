@@ -105,3 +105,27 @@ def test_columns_stay_columns_in_exported_notebooks() -> None:
     model = chain(3)
     for report in (model.stats(), model.why("l2")):
         assert "font-family:monospace" in report._repr_html_()
+
+
+def test_messages_name_arguments_and_not_options() -> None:
+    with pytest.raises(typelift.RuleError) as caught:
+        typelift.promote("u64", "i32")
+    assert "`promote_unsafe`" in caught.value.diagnostics[0].help
+    model = typelift.from_text("x = Parameter : f16[2]\nc = Const([1, 2]) : f32[2]\ny = Add(x, c)\nr = Result(y)")
+    with pytest.raises(ValueError, match="`head` matches no layer"):
+        model.convert("pytorch", compress="f16", keep=["head"])
+    texts = [text for found in model.check() for text in (found.message, found.help, *found.notes)]
+    assert texts and not [text for text in texts if "--" in text]
+
+
+def test_promotions_as_a_table_and_by_all_rules() -> None:
+    table = typelift.promotion_table("pytorch")
+    for (first, second), common in table.items():
+        try:
+            assert typelift.promote(first, second, rules="pytorch") == common
+        except typelift.RuleError:
+            assert common is None
+    found = typelift.compare_promotions("u64", "i32")
+    assert found["numpy"] == "f64" and isinstance(found["openvino"], typelift.RuleError)
+    with pytest.raises(ValueError):
+        typelift.compare_promotions("u64", "i32", op="none")

@@ -51,6 +51,7 @@ from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
 from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, fix, from_text, loads, open
 from typelift._rules import Match, MatchTensor, Pass, Rule
+from typelift._words import for_python as _for_python
 
 __version__ = _typelift.__version__
 
@@ -94,6 +95,7 @@ __all__ = [
     "WeightStats",
     "__version__",
     "check",
+    "compare_promotions",
     "diff",
     "element_type",
     "explain",
@@ -102,6 +104,7 @@ __all__ = [
     "loads",
     "open",
     "promote",
+    "promotion_table",
 ]
 
 
@@ -139,10 +142,67 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
         RuleError: The operands have no common type.
         ValueError: An operand, the rules, the operation or a setting are not known.
     """
-    given = [(name.replace("_", "-"), "" if value is True else str(value)) for name, value in settings.items() if value is not False]
-    record = _json.loads(_typelift.promote(list(operands), rules, op, given))
+    record = _json.loads(_typelift.promote(list(operands), rules, op, _options(settings)))
     if "code" in record:
-        help = record.get("help") or ""
-        diagnostic = Diagnostic(record["code"], "error", record["message"], notes=tuple(record.get("steps", ())), help=help)
-        raise RuleError(record["message"], (diagnostic,))
+        message, help = _for_python(record["message"]), _for_python(record.get("help") or "")
+        diagnostic = Diagnostic(record["code"], "error", message, notes=tuple(record.get("steps", ())), help=help)
+        raise RuleError(message, (diagnostic,))
     return Promotion.from_record(record)
+
+
+def promotion_table(
+    rules: str = "openvino", *, op: str = "add", **settings: _Union[str, bool]
+) -> dict[tuple[str, ...], _Optional[str]]:
+    """The common type of every two types; ``None`` where they have none. An operation of one operand has one type as key.
+
+    >>> import typelift
+    >>> table = typelift.promotion_table("pytorch")
+    >>> table["f16", "i64"], table["u8", "i8"]
+    ('f16', 'i16')
+
+    Args:
+        rules: The name of a rule set.
+        op: The operation, where the rules have several.
+        settings: Options of the rules.
+
+    Raises:
+        ValueError: The rules, the operation or a setting are not known.
+    """
+    found: dict[tuple[str, ...], _Optional[str]] = {}
+    for _, ((_, *columns), *rows) in _typelift.promotion_tables(rules, op, _options(settings)):
+        for name, *cells in rows:
+            for column, cell in zip(columns, cells):
+                key = (name,) if columns == ["result"] else (name, column)
+                found.setdefault(key, cell if cell not in ("", "-") else None)
+    return found
+
+
+def compare_promotions(*operands: str, op: str = "add") -> dict[str, _Union[Promotion, RuleError]]:
+    """The common type of operands by every rule set that has the operation, or why there is none.
+
+    >>> import typelift
+    >>> found = typelift.compare_promotions("u8", "i8")
+    >>> found["pytorch"], found["numpy"]
+    ('i16', 'i16')
+
+    Raises:
+        ValueError: No rule set has such operands or such an operation.
+    """
+    found: dict[str, _Union[Promotion, RuleError]] = {}
+    refusal: _Optional[ValueError] = None
+    for rules in _typelift.rule_sets(op):
+        try:
+            found[rules] = promote(*operands, rules=rules, op=op)
+        except RuleError as error:
+            found[rules] = error
+        except ValueError as error:
+            # Rule sets have types of their own.
+            refusal = error
+    if not found:
+        raise refusal or ValueError(f"no rule set has the operation `{op}`")
+    return found
+
+
+def _options(settings: dict[str, _Union[str, bool]]) -> list[tuple[str, str]]:
+    given = ((name.replace("_", "-"), value) for name, value in settings.items() if value is not False)
+    return [(name, "" if value is True else str(value)) for name, value in given]
