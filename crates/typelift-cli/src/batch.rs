@@ -346,12 +346,13 @@ mod tests {
                     name => Ok(name.to_owned()),
                 }
             };
-            let outcomes = batch.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never), work).unwrap();
+            let outcomes = batch.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never, false), work).unwrap();
             assert_eq!(outcomes.done, ["a.xml", "b.xml", "c.xml"]);
             assert_eq!(outcomes.summary(&[(3, "checked")]), "5 files: 3 checked, 2 failed");
             assert_eq!(outcomes.status(|_| false), Status::Faulty);
             let single = Batch { models: vec![Input { member: None, ..model("bad.xml") }], jobs: 1 };
-            let failure = single.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never), work).err().unwrap();
+            let failure =
+                single.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never, false), work).err().unwrap();
             assert_eq!(failure.status(), Status::Faulty);
             let text = anstream::adapter::strip_str(&failure.text()).to_string();
             let (version, at) = (env!("CARGO_PKG_VERSION"), format!("{}:", file!()));

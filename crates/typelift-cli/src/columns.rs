@@ -4,8 +4,13 @@ use anstyle::Style;
 use typelift::diagnostic::grouped;
 use unicode_width::UnicodeWidthStr;
 
+use crate::fit;
+
 /// The space between two columns.
 const GAP: usize = 2;
+
+/// The least width of a column whose words go to the next line.
+const LEAST: usize = 12;
 
 /// Which side of its column a text is at.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,22 +37,53 @@ impl<const N: usize> Columns<N> {
 
     /// The lines, each with an end of line.
     pub(crate) fn print(&self) -> String {
-        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
-        let widths: [usize; N] = std::array::from_fn(width);
-        let mut text = String::new();
-        for (style, row) in &self.rows {
-            let mut line = String::new();
-            for ((side, cell), width) in self.sides.iter().zip(row).zip(widths) {
-                let room = " ".repeat(width - cell.width());
-                line += &match side {
-                    Side::Left => format!("{cell}{room}"),
-                    Side::Right => format!("{room}{cell}"),
-                };
-                line += &" ".repeat(GAP);
+        self.lines().collect()
+    }
+
+    /// What [`Self::print`] gives, a row at a time. Where rows do not fit the terminal, their words go to the next line of their
+    /// column.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let widths = self.widths();
+        self.rows.iter().map(move |(style, row)| {
+            let cells: [String; N] = std::array::from_fn(|at| fit::broken(&row[at], widths[at], 0));
+            let height = cells.iter().map(|cell| cell.lines().count()).max().unwrap_or(0).max(1);
+            let mut text = style.to_string();
+            for number in 0..height {
+                let mut line = String::new();
+                for ((side, cell), width) in self.sides.iter().zip(&cells).zip(widths) {
+                    let cell = cell.lines().nth(number).unwrap_or("");
+                    let room = " ".repeat(width.saturating_sub(cell.width()));
+                    line += &match side {
+                        Side::Left => format!("{cell}{room}"),
+                        Side::Right => format!("{room}{cell}"),
+                    };
+                    line += &" ".repeat(GAP);
+                }
+                text += line.trim_end();
+                text += if number + 1 < height { "\n" } else { "" };
             }
-            text += &format!("{style}{}{style:#}\n", line.trim_end());
+            format!("{text}{style:#}\n")
+        })
+    }
+
+    /// How wide each column is. On a terminal that is too narrow the left-aligned ones after the first share what is left.
+    fn widths(&self) -> [usize; N] {
+        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
+        let mut widths: [usize; N] = std::array::from_fn(width);
+        let Some(columns) = fit::columns() else { return widths };
+        let room = columns.saturating_sub(GAP * N.saturating_sub(1));
+        let mut sharing: Vec<usize> = (1..N).filter(|&at| self.sides[at] == Side::Left).collect();
+        while widths.iter().sum::<usize>() > room && !sharing.is_empty() {
+            let others: usize = (0..N).filter(|at| !sharing.contains(at)).map(|at| widths[at]).sum();
+            let share = (room.saturating_sub(others) / sharing.len()).max(LEAST);
+            let before = sharing.len();
+            sharing.retain(|&at| widths[at] > share);
+            if sharing.len() == before {
+                sharing.iter().for_each(|&at| widths[at] = share);
+                break;
+            }
         }
-        text
+        widths
     }
 }
 

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use typelift::diff::{Change, ChangeKind, Consequence, Diff};
+use typelift::diagnostic::grouped;
+use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, alike};
 
 use crate::batch::STACK;
 use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
-use crate::groups;
+use crate::fit::{self, ShortNames};
 use crate::input::{self, Input, Loaded};
-use crate::listing::Clean;
+use crate::listing::{Clean, MOST_LINES};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -25,6 +26,8 @@ use crate::terminal::{self, Format, Page, Terminal};
 const NAMES_LISTED: usize = 8;
 /// How many kinds of consequences are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
+/// The fewest changes that are one line.
+const LEAST_ALIKE: usize = 3;
 
 /// Show what differs in meaning between two models
 ///
@@ -93,7 +96,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             let files = [&before.diagnostics.file, &after.diagnostics.file];
             terminal::json(&Document { files, diff: &diff })?
         }
-        Format::Text => text(&diff, &args.before, &args.after, args.all),
+        Format::Text => {
+            let names = ShortNames::of([first, second]);
+            names.fit(&text(&diff, &args.before, &args.after, args.all, &names))
+        }
     };
     terminal.show(&Page { said: String::new(), printed, styled: args.format == Format::Text })?;
     Ok(Status::of(!diff.is_same()))
@@ -116,26 +122,49 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 
-pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
+/// What differs: each change with what follows from it, those that are alike in one line; where that is more than a screen, what
+/// is added, removed and changed in which blocks.
+pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &ShortNames) -> String {
+    let mut head = String::new();
+    if !diff.is_same() {
+        let _ = writeln!(head, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
+        let _ = writeln!(head, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
+        let _ = writeln!(head, "{}", summary(diff));
+    }
+    let mut foot = String::new();
+    if diff.unread > 0 {
+        let constants = count(diff.unread, "constant");
+        let _ = writeln!(foot, "{constants} compared by type and shape only: the weights of a model are missing");
+    }
+    let lines = |text: &str| names.fit(text).lines().count();
+    let listed = listed(diff, all);
+    if all || lines(&head) + lines(&listed) + lines(&foot) <= MOST_LINES {
+        return head + &listed + &foot;
+    }
+    let room = MOST_LINES.saturating_sub(lines(&head) + lines(&foot));
+    head + &outlined(diff, room, names) + &foot
+}
+
+fn listed(diff: &Diff, all: bool) -> String {
     let mut text = String::new();
     let (renamed, changes): (Vec<_>, Vec<_>) =
         diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);
     let is_precision = |change: &&&Change| change.kind == ChangeKind::Constant && change.error.is_some() && !all;
     let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(is_precision);
-    if !diff.is_same() {
-        let _ = writeln!(text, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
-        let _ = writeln!(text, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
-        let _ = writeln!(text, "{}", summary(diff));
-    }
     text += &precision(&rounded);
-    let groups = if all { changes.iter().map(|&change| vec![change]).collect() } else { groups::groups(&changes) };
-    for group in &groups {
-        match group[..] {
-            [change] => {
-                let _ = writeln!(text, "{}", headline(change));
-                consequences(change, all, &mut text);
+    let single = |change: &Change, text: &mut String| {
+        let _ = writeln!(text, "{}", headline(change));
+        consequences(change, all, text);
+    };
+    if all {
+        changes.iter().for_each(|change| single(change, &mut text));
+    } else {
+        for alike in alike(changes.iter().copied()) {
+            if alike.changes.len() < LEAST_ALIKE {
+                alike.changes.iter().for_each(|change| single(change, &mut text));
+            } else {
+                text += &many_alike(&alike);
             }
-            _ => alike(group, &mut text),
         }
     }
     for change in renamed.iter().take(NAMES_LISTED) {
@@ -145,11 +174,81 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool) -> Strin
         let rest = count(renamed.len() - NAMES_LISTED, "more layer");
         let _ = writeln!(text, "{FAINT}  and {rest} with other names; --all lists them{FAINT:#}");
     }
-    if diff.unread > 0 {
-        let constants = count(diff.unread, "constant");
-        let _ = writeln!(text, "{constants} compared by type and shape only: the weights of a model are missing");
-    }
     text
+}
+
+/// What was added, removed and changed, a line for all that is in the same blocks: the places with the most changes, in as
+/// many lines as there is room for.
+fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
+    /// How many lines an entry may take.
+    const MOST: usize = 2;
+    let is_named = |change: &&Change| change.kind == ChangeKind::Names;
+    let is_stored = |change: &&Change| change.error.is_some();
+    let renamed = diff.changes.iter().filter(is_named).count();
+    let (stored, changes): (Vec<_>, Vec<_>) =
+        diff.changes.iter().filter(|change| !is_named(change)).partition(is_stored);
+    let mut foot = String::new();
+    let follows = diff.changes.iter().flat_map(|change| &change.follows).collect::<Vec<_>>();
+    if !follows.is_empty() {
+        let _ = writeln!(
+            foot,
+            "{FAINT}what follows from these changes concerns {}{FAINT:#}",
+            count(layers(&follows), "layer")
+        );
+    }
+    if renamed > 0 {
+        let _ = writeln!(foot, "{FAINT}{} other names{FAINT:#}", counted(renamed, "layer has", "layers have"));
+    }
+    // What is in the same blocks, with one sign.
+    let mut entries: Vec<(String, char, Style, Vec<Alike<'_>>)> = Vec::new();
+    for alike in alike(changes) {
+        let Some(first) = alike.changes.first() else { continue };
+        let (sign, style) = sign(first.kind);
+        let place = match (alike.range(), alike.in_each()) {
+            (range, _) if range.is_empty() => range,
+            (range, Some(_)) => format!(" in each of {range}:"),
+            (range, None) => format!(" in {range}:"),
+        };
+        match entries.iter_mut().find(|(known, its, ..)| *known == place && *its == sign) {
+            Some((.., kinds)) => kinds.push(alike),
+            None => entries.push((place, sign, style, vec![alike])),
+        }
+    }
+    let size = |kinds: &[Alike<'_>]| kinds.iter().map(|alike| alike.changes.len()).sum::<usize>();
+    let mut text = precision(&stored);
+    let lines = |text: &str| names.fit(text).lines().count();
+    let mut by_size: Vec<usize> = (0..entries.len()).collect();
+    by_size.sort_by_key(|&at| std::cmp::Reverse(size(&entries[at].3)));
+    // One line is for what is left out.
+    let most = room.saturating_sub(lines(&text) + lines(&foot) + 1) / if fit::columns().is_some() { MOST } else { 1 };
+    let left_out: usize = by_size.iter().skip(most).map(|&at| size(&entries[at].3)).sum();
+    let mut shown: Vec<usize> = by_size.into_iter().take(most).collect();
+    shown.sort_unstable();
+    for (place, sign, style, kinds) in shown.into_iter().map(|at| &entries[at]) {
+        let place = Clean(place);
+        let mut kinds: Vec<&Alike<'_>> = kinds.iter().collect();
+        kinds.sort_by_key(|alike| std::cmp::Reverse(alike.changes.len()));
+        let kind =
+            |alike: &&Alike<'_>| format!("{} × {}", alike.in_each().unwrap_or(alike.changes.len()), Clean(&alike.what));
+        let parts: Vec<String> = kinds.iter().map(kind).collect();
+        let line = |shown: usize| {
+            let rest: usize = kinds.iter().skip(shown).map(|alike| alike.changes.len()).sum();
+            let rest = if rest > 0 { format!(", {FAINT}and {rest} more{FAINT:#}") } else { String::new() };
+            format!("{style}{sign}{place}{style:#} {}{rest}\n", parts[..shown].join(", "))
+        };
+        let fits = |shown: &usize| {
+            fit::shown_width(&line(*shown)) <= fit::width() || lines(&line(*shown)) <= MOST && fit::columns().is_some()
+        };
+        text += &line((1..=parts.len()).rev().find(fits).unwrap_or(1));
+    }
+    let rest =
+        if left_out > 0 { format!("{} in other places; ", count(left_out, "more change")) } else { String::new() };
+    text + &foot + &format!("{FAINT}{rest}`--all` lists every change{FAINT:#}\n")
+}
+
+/// `1 layer has`, `2 layers have`
+fn counted(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number as u64)) }
 }
 
 /// A line for all constants that are stored in another type: `~ 41 constants are f16 of f32, worst relative 4.88e-4 in w`.
@@ -173,15 +272,16 @@ fn precision(changes: &[&Change]) -> String {
 }
 
 /// `+ Convert {destination_type=f16} : f16, 2 in each of layers.0–31: the first is layers.0.mlp/Convert_1`
-fn alike(group: &[&Change], text: &mut String) {
-    let Some(first) = group.first() else { return };
+fn many_alike(alike: &Alike<'_>) -> String {
+    let Some(first) = alike.changes.first() else { return String::new() };
     let (sign, style) = sign(first.kind);
-    let (what, places, path) = (groups::what(first), groups::places(group), Clean(&first.path));
-    let _ = writeln!(text, "{style}{sign} {what}{style:#}, {places}: {FAINT}the first is {path}{FAINT:#}");
-    let after = groups::after(group);
-    if !after.is_empty() {
-        let _ = writeln!(text, "{FAINT}    {after}{FAINT:#}");
+    let (what, places, path) = (Clean(&alike.what), alike.places(), Clean(&first.path));
+    let mut text = format!("{style}{sign} {what}{style:#}, {}: {FAINT}the first is {path}{FAINT:#}\n", Clean(&places));
+    let follows: Vec<&Consequence> = alike.changes.iter().flat_map(|change| &change.follows).collect();
+    if !follows.is_empty() {
+        let _ = writeln!(text, "{FAINT}    and {} with them{FAINT:#}", count(layers(&follows), "layer"));
     }
+    text
 }
 
 fn sign(kind: ChangeKind) -> (char, Style) {

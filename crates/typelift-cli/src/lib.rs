@@ -15,7 +15,7 @@ mod explain;
 mod failure;
 mod files;
 mod findings;
-mod groups;
+mod fit;
 mod infer;
 mod input;
 mod interrupt;
@@ -64,6 +64,9 @@ struct Cli<const WHOLE: bool> {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
+    /// Print names whole where they do not fit the terminal, instead of `…layers.0.self_attn/cat/Concat_2`
+    #[arg(long, global = true, display_order = 101)]
+    full_names: bool,
 }
 
 #[derive(Subcommand)]
@@ -121,7 +124,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return explain_usage(error, arguments),
     };
-    let mut terminal = Terminal::new(cli.color);
+    let mut terminal = Terminal::new(cli.color, cli.full_names);
     typelift::save::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {

@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 use typelift::diagnostic::LayerRef;
 use typelift::graph::OutputPort;
 use typelift::ops;
-use typelift::promote::ElementType;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::selection::Selection;
@@ -199,7 +198,6 @@ pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<
 pub(crate) struct Conversion {
     /// The types of its inputs, each once: `f16`, `f16, f64`.
     pub(crate) from: String,
-    pub(crate) to: ElementType,
     /// What it can lose; empty if it keeps every value.
     pub(crate) lost: String,
 }
@@ -209,5 +207,5 @@ pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let found = ops::conversion(graph, layer)?;
     let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
     let from = found.from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
-    Some(Conversion { from, to: found.to, lost })
+    Some(Conversion { from, lost })
 }

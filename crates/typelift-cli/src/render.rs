@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::fit::{self, ShortNames};
 use crate::remedy::{self, Fix, Fixes};
 
 /// How many errors of one kind are shown before the others are folded.
@@ -24,42 +23,9 @@ const LISTED: usize = 8;
 /// Source lines up to this many bytes are shown whole, of longer ones the part around what is pointed at.
 const WHOLE_LINE: usize = 200;
 const BEFORE_SPAN: usize = 60;
-/// What lines are fitted to at least, and the columns before notes and source text.
-const NARROWEST: usize = 60;
+/// The columns before notes and source text.
 const BEFORE_TEXT: usize = 15;
 const AFTER_START: usize = 120;
-
-/// The columns of the terminal that findings are read on; none where they go elsewhere.
-static COLUMNS: OnceLock<usize> = OnceLock::new();
-
-/// Fits what is printed from now on to a terminal with this many columns.
-pub(crate) fn fit_to(columns: usize) {
-    // Set once, by the terminal.
-    let _set = COLUMNS.set(columns.max(NARROWEST));
-}
-
-/// How many columns a line may have.
-pub(crate) fn width() -> usize {
-    COLUMNS.get().copied().unwrap_or(DEFAULT_TERM_WIDTH)
-}
-
-/// A message in lines that fit after `indent` columns, broken between words only.
-fn fitted(text: &str, indent: usize) -> String {
-    let Some(room) = COLUMNS.get().map(|columns| columns.saturating_sub(indent)) else { return text.to_owned() };
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else { continue };
-        if line.is_empty() {
-            word.clone_into(line);
-        } else if line.width() + 1 + word.width() <= room {
-            *line += " ";
-            *line += word;
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines.join("\n")
-}
 
 /// Which diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +55,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, fixes: &Fixes, show: Show) -> Stri
         of_each.entry(diagnostic.code).or_default().push(diagnostic);
     }
     let lines = Lines::new(diagnostics.source.clone());
+    let names = if shown.is_empty() { ShortNames::default() } else { ShortNames::in_source(&diagnostics.source) };
     let mut seen = BTreeMap::<Code, usize>::new();
     for &(at, diagnostic) in &shown {
         let seen = seen.entry(diagnostic.code).or_default();
@@ -99,7 +66,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, fixes: &Fixes, show: Show) -> Stri
             continue;
         }
         let folded = (*seen == room).then(|| fold(&alike[room..], &diagnostics.file)).flatten();
-        text += &render(&diagnostics.file, &lines, diagnostic, fixes.get(at), folded);
+        text += &render((&diagnostics.file, &lines, &names), diagnostic, fixes.get(at), folded);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
         let hidden = diagnostics.list.iter().filter(|it| it.severity == Severity::Warning && !is_shown(it)).count();
@@ -140,31 +107,36 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
 }
 
 /// One diagnostic with the source it points at, and an empty line.
-fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>, folded: Option<String>) -> String {
+fn render(
+    (file, lines, names): (&str, &Lines, &ShortNames),
+    diagnostic: &Diagnostic,
+    fix: Option<&Fix>,
+    folded: Option<String>,
+) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
     let title = level
-        .primary_title(fitted(&diagnostic.message, BEFORE_TEXT + diagnostic.code.name().len()))
+        .primary_title(names.message(&diagnostic.message, BEFORE_TEXT + diagnostic.code.name().len()))
         .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
         group = group.elements(excerpt.elements(file));
     }
     let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
-    let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer))));
+    let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer), names)));
     let related = diagnostic.related.iter().map(|related| {
         let (line, _) = lines.line_column(related.span.start);
-        Level::NOTE.message(told(&format!("{related} (line {line})")))
+        Level::NOTE.message(told(&format!("{related} (line {line})"), names))
     });
-    let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note)));
+    let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names)));
     let help = remedy::advice(diagnostic, fix).help.into_iter();
-    let help = help.map(|help| Level::HELP.message(told(&help)));
-    let folded = folded.map(|folded| Level::NOTE.message(told(&folded)));
+    let help = help.map(|help| Level::HELP.message(told(&help, names)));
+    let folded = folded.map(|folded| Level::NOTE.message(told(&folded, names)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
-    let renderer = COLUMNS.get().map_or(Renderer::styled(), |&columns| Renderer::styled().term_width(columns));
+    let renderer = fit::columns().map_or(Renderer::styled(), |columns| Renderer::styled().term_width(columns));
     let text = renderer.render(&[group]);
     // The renderer puts an empty "::: " above a source whose path it was given apart from the text.
     let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
@@ -173,8 +145,8 @@ fn render(file: &str, lines: &Lines, diagnostic: &Diagnostic, fix: Option<&Fix>,
 }
 
 /// A note or a help as it is printed.
-fn told(text: &str) -> String {
-    fitted(&normalize_untrusted_str(text), BEFORE_TEXT)
+fn told(text: &str, names: &ShortNames) -> String {
+    names.message(&normalize_untrusted_str(text), BEFORE_TEXT)
 }
 
 /// Whether the line that is pointed at says which layer it is.
@@ -182,7 +154,7 @@ fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_column(label.span.start).0);
     let text = line.text(lines.source()).trim_start();
-    let room = width().saturating_sub(BEFORE_TEXT);
+    let room = fit::width().saturating_sub(BEFORE_TEXT);
     text.width() <= room
         && text.starts_with("<layer ")
         && text.contains(&format!(" id=\"{}\"", layer.id))

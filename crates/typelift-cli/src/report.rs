@@ -15,11 +15,14 @@ use typelift::{Diagnostic, Diagnostics, Model};
 
 use crate::failure::Failure;
 use crate::findings;
+use crate::fit::ShortNames;
 use crate::input;
 use crate::plan::Plan;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::{diff, dot, explain, promote, show, stats, view, why};
+
+pub use typelift_view::Before;
 
 pub use crate::selection::SelectionArgs;
 
@@ -70,13 +73,13 @@ pub fn findings_text(diagnostics: &Diagnostics) -> String {
 /// What differs between two models, as `diff` prints it.
 #[must_use]
 pub fn diff_text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
-    strip_str(&diff::text(diff, before, after, all)).to_string()
+    strip_str(&diff::text(diff, before, after, all, &ShortNames::default())).to_string()
 }
 
 /// How an element type came to be, as `why` prints it.
 #[must_use]
 pub fn why_text(derivation: &Derivation, all: bool) -> String {
-    why::text(derivation, all)
+    why::text(derivation, all, &ShortNames::default())
 }
 
 /// What a conversion did to a model: as `convert --dry-run` prints it, and as `convert --report` writes it.
@@ -125,15 +128,15 @@ pub fn promotion_tables(
     Ok(promote::tables(rules, operation, settings)?)
 }
 
-/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and, with the name of
-/// another model, how it differs from that one. A model that was not read from a file goes by its name.
+/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and how it differs from
+/// another one. A model that was not read from a file goes by its name.
 ///
 /// # Errors
 /// [`ReportError`] if the model cannot be printed as JSON.
 pub fn page(
     model: &Model,
     file: Option<&Path>,
-    before: Option<(String, Diff)>,
+    before: Option<Before<'_>>,
     found: &[Diagnostic],
 ) -> Result<String, ReportError> {
     Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found)?)

@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 use crate::findings;
+use crate::fit::{self, ShortNames};
 use crate::input::Input;
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
@@ -18,8 +19,10 @@ use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::{dot, listing};
 
-/// Columns are at most this wide; what is longer pushes the rest of its line.
+/// Columns are at most this wide; what is longer pushes the rest of its line. Where a line goes to a terminal that is narrower
+/// than that, they share it.
 const WIDEST: usize = 48;
+const LEAST: usize = 20;
 
 /// Print the graph for reading
 ///
@@ -73,7 +76,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             terminal.print(&model.to_string())?;
         }
         (Some((model, selection)), Format::Text) => {
-            let rows = Rows::new(model, selection);
+            let mut rows = Rows::new(model, selection);
             if rows.rows.is_empty() && !selection.is_all() {
                 terminal.say("note: no layer of the model is shown by these options\n");
             }
@@ -141,13 +144,24 @@ impl<'a> Rows<'a> {
     }
 
     /// For people: names, operations and types in columns, with colours.
-    fn columns(&self) -> String {
+    fn columns(&mut self) -> String {
+        let most = fit::columns().map_or(WIDEST, |columns| (columns * 2 / 5).clamp(LEAST, WIDEST));
+        let is_wide =
+            |row: &Row| matches!(row, Row::Layer(indent, line, ..) if indent + line_width(line) > fit::width());
+        if fit::columns().is_some() && self.rows.iter().any(is_wide) {
+            let names = ShortNames::of([self.model]);
+            for row in &mut self.rows {
+                if let Row::Layer(_, line, ..) = row {
+                    line.name = names.within(&line.name, most);
+                }
+            }
+        }
         let widest = |of: fn(usize, &Line) -> usize| {
             let widths = self.rows.iter().filter_map(|row| match row {
                 Row::Layer(indent, line, ..) => Some(of(*indent, line)),
                 Row::Body(..) => None,
             });
-            widths.filter(|&width| width <= WIDEST).max().unwrap_or(0)
+            widths.filter(|&width| width <= most).max().unwrap_or(0)
         };
         let ids = widest(|indent, line| indent + line.id.to_string().len());
         let names = widest(|_, line| line.name.width());
@@ -169,7 +183,9 @@ impl<'a> Rows<'a> {
                         outputs => format!("{after_call} : {color}{outputs}{color:#}"),
                     };
                     let call = format!("{emphasis}{}{emphasis:#}{}", line.operation, line.arguments);
-                    writeln!(text, "{FAINT}{id:<ids$}{FAINT:#} {}{after_name} = {call}{attributes}{outputs}", line.name)
+                    let line =
+                        format!("{FAINT}{id:<ids$}{FAINT:#} {}{after_name} = {call}{attributes}{outputs}", line.name);
+                    writeln!(text, "{}", fit::hanging(&line, ids + 1 + names + 3))
                 }
             };
         }
@@ -181,6 +197,11 @@ impl<'a> Rows<'a> {
 fn call_width(line: &Line) -> usize {
     let gap = usize::from(!line.attributes.is_empty());
     line.operation.width() + line.arguments.width() + gap + line.attributes.width()
+}
+
+/// The width of the whole line.
+fn line_width(line: &Line) -> usize {
+    line.id.to_string().len() + line.name.width() + call_width(line) + line.outputs.width() + 7
 }
 
 const FAINT: Style = Style::new().dimmed();

@@ -10,6 +10,7 @@ use crate::batch::{Frame, Inputs};
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::findings;
+use crate::fit;
 use crate::input::Input;
 use crate::listing::Clean;
 use crate::remedy::Fixes;
@@ -107,19 +108,21 @@ const NAME: usize = 34;
 fn precision(map: &[Row]) -> String {
     let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
     columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
-    for row in map {
+    let names = map.iter().map(|row| {
         let path = if row.path.is_empty() { String::new() } else { format!("{}/", row.path) };
-        let name = elided(&Clean(&format!("{path}{}", row.name)).to_string(), NAME);
+        Clean(&format!("{path}{}", row.name)).to_string()
+    });
+    for (row, name) in map.iter().zip(fit::blocks(names.collect())) {
+        let name = elided(&name, NAME);
         let stored = row.weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
         let stored = stored.collect::<Vec<_>>().join(", ");
         columns.push(PLAIN, [name, grouped(row.layers as u64), stored, types(&row.computed)]);
     }
-    let lines = columns.print();
     let mut text = String::from("\n");
-    for (at, line) in lines.lines().enumerate() {
-        text += &format!("{line}\n");
+    for (at, line) in columns.lines().enumerate() {
+        text += &line;
         for note in at.checked_sub(1).and_then(|at| map.get(at)).map(notes).unwrap_or_default() {
-            text += &format!("{FAINT}    {note}{FAINT:#}\n");
+            text += &format!("{FAINT}{}{FAINT:#}\n", fit::hanging(&format!("    {note}"), 8));
         }
     }
     text
@@ -148,7 +151,9 @@ fn notes(row: &Row) -> Vec<String> {
         _ => count(number, what),
     });
     notes.extend(counted);
-    notes.extend(row.differs.iter().map(|what| format!("unlike its sisters: {what}")));
+    if !row.differs.is_empty() {
+        notes.push(format!("unlike its sisters: {}", row.differs.join("; ")));
+    }
     notes
 }
 

@@ -6,37 +6,57 @@ use typelift::map::{ValuePath, ValueStep};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;
+use crate::fit::{self, ShortNames};
 use crate::listing::{Clean, MOST_LINES, at};
-use crate::render;
 
 /// One line where it fits, else a line a step, of which the first and the last are on a screen; then what can be lost.
-pub(crate) fn text(path: &ValuePath, all: bool) -> String {
+pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
     let strip = strip(path);
-    let mut lines = if all || strip.width() > render::width() { steps(path) } else { vec![strip] };
+    let mut lines = if all || strip.width() > fit::width() { steps(path) } else { vec![strip] };
+    lines.iter_mut().for_each(|line| *line = names.fit(line));
     // A screen has the losses, the other uses, and what is left out.
     let most = MOST_LINES - 3;
-    if !all && lines.len() > most {
-        let left_out = lines.len() - most;
-        let note = format!("… {}: `--all` shows them", count(left_out, "more step"));
-        lines.splice(most / 2..most / 2 + left_out, [note]);
+    let length = |lines: &[String]| lines.iter().map(|line| line.lines().count()).sum::<usize>();
+    if !all && length(&lines) > most {
+        let (mut start, mut end) = (lines.len() / 2, lines.len() / 2);
+        while length(&lines[..start]) + length(&lines[end..]) > most {
+            (start, end) =
+                if length(&lines[..start]) >= length(&lines[end..]) { (start - 1, end) } else { (start, end + 1) };
+        }
+        let note = format!("… {}: `--all` shows them", count(end - start, "more step"));
+        lines.splice(start..end, [note]);
     }
-    let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
-    match (&losses[..], path.steps.iter().any(|step| step.loses.is_some())) {
-        ([], false) => lines.push("no Convert on the way".to_owned()),
-        ([], true) => lines.push("the Converts lose nothing".to_owned()),
-        _ => lines.push(format!("the Converts can lose: {}", losses.join(", "))),
-    }
+    lines.push(losses(path));
     if path.other_uses > 0 {
         lines.push(format!("and {} not on this way", count(path.other_uses, "use")));
     }
     lines.join("\n") + "\n"
 }
 
+/// What the Converts on the way can lose, all together.
+fn losses(path: &ValuePath) -> String {
+    let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
+    let converts = || path.steps.iter().filter(|step| step.converts);
+    // Between types of which one is not known.
+    let unknown = converts().filter(|step| step.loses.is_none()).count();
+    let known = match &losses[..] {
+        [] if converts().count() == 0 => return "no Convert on the way".to_owned(),
+        [] if unknown > 0 => String::new(),
+        [] => "the Converts lose nothing".to_owned(),
+        losses => format!("the Converts can lose: {}", losses.join(", ")),
+    };
+    match unknown {
+        0 => known,
+        _ if known.is_empty() => "what the Converts can lose is not known".to_owned(),
+        _ => format!("{known}; what those of unknown types lose is not known"),
+    }
+}
+
 /// `` f16[2,2] `w` → Convert f32 (exact) → MatMul f32[?,2] `mm` ``
 fn strip(path: &ValuePath) -> String {
     let mut text = String::new();
     for (at, step) in path.steps.iter().enumerate() {
-        let is_end = at == 0 || at + 1 == path.steps.len();
+        let is_end = at == 0 || at == path.asked || at + 1 == path.steps.len();
         let changes = at.checked_sub(1).is_none_or(|before| path.steps[before].element_type != step.element_type);
         if at > 0 {
             let _ = write!(text, " → {}", Clean(&step.operation));
@@ -47,9 +67,15 @@ fn strip(path: &ValuePath) -> String {
             (_, true) => write!(text, "{}", step.element_type),
             _ => Ok(()),
         };
-        let _ = step.loses.map_or(Ok(()), |loses| write!(text, " ({loses})"));
+        text += &lost(step).map_or(String::new(), |lost| format!(" ({lost})"));
     }
     text
+}
+
+/// What a Convert loses; `None` of another layer.
+fn lost(step: &ValueStep) -> Option<String> {
+    let known = || step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
+    step.converts.then(known)
 }
 
 /// `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``
@@ -57,7 +83,7 @@ fn steps(path: &ValuePath) -> Vec<String> {
     let line = |(number, step): (usize, &ValueStep)| {
         let arrow = if number == 0 { "" } else { "→ " };
         let place = at(&step.layer, &step.operation, step.output, step.line);
-        let loses = step.loses.map_or(String::new(), |loses| format!(": {loses}"));
+        let loses = lost(step).map_or(String::new(), |lost| format!(": {lost}"));
         format!("{arrow}{}{} {place}{loses}", step.element_type, step.shape)
     };
     path.steps.iter().enumerate().map(line).collect()

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::document;
 use crate::failure::Failure;
+use crate::fit;
 use crate::interrupt::expect_to_wait;
 
 /// How a verb prints its answer.
@@ -33,7 +34,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn new(color: ColorChoice) -> Self {
+    pub(crate) fn new(color: ColorChoice, full_names: bool) -> Self {
         let choice = match color {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
@@ -43,11 +44,7 @@ impl Terminal {
             anstream::ColorChoice::Auto => AutoStream::choice(&io::stdout()),
             choice => choice,
         };
-        if io::stdout().is_terminal()
-            && let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size()
-        {
-            crate::render::fit_to(columns.into());
-        }
+        fit::lay_out(columns(), full_names);
         Self {
             out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
             err: AutoStream::new(io::stderr(), choice),
@@ -103,6 +100,13 @@ impl Terminal {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
     }
+}
+
+/// How wide text is to be: as COLUMNS says, else as the terminal is that it goes to.
+fn columns() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&columns| columns > 0);
+    let terminal = || terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+    set.or_else(|| terminal().map(|(terminal_size::Width(columns), _)| columns.into()))
 }
 
 /// Says what a run waits for, so that it does not seem to hang.

@@ -9,8 +9,10 @@ use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
 
+use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
+use crate::fit::ShortNames;
 use crate::input::{self, Input};
 use crate::listing::{Clean, MOST_LINES, at};
 use crate::remedy::Fixes;
@@ -77,14 +79,15 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         return Ok(Status::Faulty);
     };
+    let names = ShortNames::of([model]);
     let unnamed = |error| unnamed(model, &args.name, &error);
     let file = &diagnostics.file;
     let printed = if args.path {
         let path = ValuePath::new(model, &args.name).map_err(unnamed)?;
-        answer(args.format, file, &path, |path| strip::text(path, args.all))?
+        answer(args.format, file, &path, |path| strip::text(path, args.all, &names))?
     } else {
         let derivation = typelift::why(model, &args.name).map_err(unnamed)?;
-        answer(args.format, file, &derivation, |derivation| text(derivation, args.all))?
+        answer(args.format, file, &derivation, |derivation| text(derivation, args.all, &names))?
     };
     terminal.print(&printed)?;
     Ok(Status::of(diagnostics.has_errors()))
@@ -118,23 +121,23 @@ fn unnamed(model: &Model, name: &str, error: &NameError) -> Failure {
 }
 
 /// The tensor with its rule, the sources that decide, and the way to them as a tree, a line a step.
-pub(crate) fn text(derivation: &Derivation, all: bool) -> String {
+pub(crate) fn text(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     let Some(asked) = derivation.steps.first() else { return String::new() };
-    let mut lines = vec![explained(asked)];
+    let mut text = names.fit(&(explained(asked) + "\n"));
     if derivation.steps.len() > 1 {
-        lines.extend(summary(derivation, all));
+        text += &summary(derivation, all, names);
     }
     if derivation.steps.len() > 2 {
-        lines.push("by way of:".to_owned());
-        let most = if all { usize::MAX } else { MOST_LINES.saturating_sub(lines.len() + 1) };
-        lines.extend(tree(derivation, most));
+        text += "by way of:\n";
+        let most = if all { usize::MAX } else { MOST_LINES.saturating_sub(text.lines().count() + 1) };
+        text += &tree(derivation, most, names);
     }
-    lines.join("\n") + "\n"
+    text
 }
 
 /// What the tensor comes from, and what that does, each step explained once; as many lines as asked for, and one on the rest.
-fn tree(derivation: &Derivation, most: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+fn tree(derivation: &Derivation, most: usize, names: &ShortNames) -> String {
+    let (mut text, mut lines) = (String::new(), 0);
     let mut shown = HashSet::from([0]);
     // Steps still to print, with their depth and whether the step above comes from several, last one first.
     let below = |depth: usize, step: &Step| {
@@ -146,28 +149,30 @@ fn tree(derivation: &Derivation, most: usize) -> Vec<String> {
     let mut pending = derivation.steps.first().map(|step| below(0, step)).unwrap_or_default();
     while let Some((depth, source, branching)) = pending.pop() {
         let Some(step) = derivation.steps.get(source.step) else { continue };
-        if lines.len() >= most {
-            let more = derivation.steps.len() - shown.len();
-            lines.push(match more {
-                0 => "… and ways to tensors that are above: `--all` shows them".to_owned(),
-                _ => format!("… and {more} more tensors: `--all` shows them"),
-            });
-            break;
-        }
         let mut line = "  ".repeat(depth.min(MOST_INDENT));
         match (branching, source.input) {
             (true, Some(input)) => drop(write!(line, "input {input}: ")),
             _ => line.push_str("from "),
         }
-        if shown.insert(source.step) {
-            line.push_str(&explained(step));
-            pending.extend(below(depth, step));
-        } else {
-            let _ = write!(line, "{}, as above", headline(step));
+        let is_new = !shown.contains(&source.step);
+        line += &if is_new { explained(step) } else { format!("{}, as above", headline(step)) };
+        let line = names.fit(&(line + "\n"));
+        lines += line.lines().count();
+        if lines > most {
+            let more = derivation.steps.len() - shown.len();
+            text += &match more {
+                0 => "… and ways to tensors that are above: `--all` shows them\n".to_owned(),
+                _ => format!("… and {}: `--all` shows them\n", count(more, "more tensor")),
+            };
+            break;
         }
-        lines.push(line);
+        if is_new {
+            shown.insert(source.step);
+            pending.extend(below(depth, step));
+        }
+        text += &line;
     }
-    lines
+    text
 }
 
 /// `f32[1,?] `sum` (Add 3, line 12): the common type of inputs 0 and 1`
@@ -197,16 +202,19 @@ fn decision(step: &Step) -> String {
 }
 
 /// Who decides in the end; for layers that refuse their inputs, who decides each of those.
-fn summary(derivation: &Derivation, all: bool) -> Vec<String> {
+fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     let refuses = |step: &&Step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty();
     let refused: Vec<&Step> = derivation.steps.iter().filter(refuses).collect();
     if refused.is_empty() {
         let count = derivation.sources().count();
         let sources = if count == 1 { "source" } else { "sources" };
-        let mut lines = vec![format!("decided by {count} {sources}:")];
-        let most = if all { usize::MAX } else { MOST_SOURCES };
-        lines.extend(first(derivation.sources(), most, decision).into_iter().map(|line| format!("  {line}")));
-        return lines;
+        let list = |most: usize| {
+            let lines = first(derivation.sources(), most, decision).into_iter().map(|line| format!("  {line}\n"));
+            names.fit(&lines.collect::<String>())
+        };
+        let is_short = |most: &usize| list(*most).lines().count() <= MOST_SOURCES + 1;
+        let most = if all { usize::MAX } else { (1..=MOST_SOURCES).rev().find(is_short).unwrap_or(1) };
+        return format!("decided by {count} {sources}:\n{}", list(most));
     }
     let mut lines = Vec::new();
     // Each walks over all that is after it, so that there must be few of them.
@@ -222,7 +230,7 @@ fn summary(derivation: &Derivation, all: bool) -> Vec<String> {
         let more = refused.len() - MOST_REFUSED;
         lines.push(format!("and {more} more layers that refuse their inputs"));
     }
-    lines
+    names.fit(&(lines.join("\n") + "\n"))
 }
 
 /// The first of some sources, attributes before inputs before constants: they are what one changes.

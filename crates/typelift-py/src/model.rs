@@ -586,7 +586,9 @@ impl Model {
     fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>) -> PyResult<String> {
         let before = before.map(|before| before.get().state());
         self.look(py, move |state| {
-            let before = before.map(|before| (before.file.clone(), typelift::diff(&before.model, &state.model)));
+            let diff = before.as_ref().map(|before| typelift::diff(&before.model, &state.model));
+            let before = before.as_ref().zip(diff.as_ref());
+            let before = before.map(|(before, diff)| report::Before { file: &before.file, model: &before.model, diff });
             report::page(&state.model, state.path.as_deref(), before, &state.check(None).list)
                 .map_err(|refusal| Failure::Fault(refusal.message))
         })

@@ -3,17 +3,22 @@ const by = (id) => document.getElementById(id);
 let session = null;
 let name = "model.xml";
 
-/** Shows rows as a table: its head, and for each row a class and cells. */
+/** Shows rows as a table: its head, in which what may go to the next line has a star, and for each row a class and cells. */
 function table(home, head, rows) {
   home.replaceChildren();
+  home.parentElement.hidden = !rows.length;
   if (!rows.length) return;
   const element = home.appendChild(document.createElement("table"));
   const line = (cells, tag) => {
     const row = element.appendChild(document.createElement("tr"));
-    for (const cell of cells) row.appendChild(document.createElement(tag)).textContent = cell ?? "";
+    for (const [at, text] of cells.entries()) {
+      const cell = row.appendChild(document.createElement(tag));
+      cell.textContent = text ?? "";
+      if (tag === "td" && head[at].endsWith("*")) cell.className = "text";
+    }
     return row;
   };
-  line(head, "th");
+  line(head.map((title) => title.replace("*", "")), "th");
   for (const [kind, cells] of rows) line(cells, "td").className = kind;
 }
 
@@ -24,13 +29,16 @@ function showFindings(findings) {
     const layer = [it.layer?.path, it.layer?.name].filter(Boolean).join("/");
     return [it.severity, [it.severity, it.code, layer, it.line, it.message, help]];
   });
-  table(by("findings"), ["", "code", "layer", "line", "finding", ""], rows);
+  table(by("findings"), ["severity", "code", "layer*", "line", "finding*", "more*"], rows);
 }
 
 function show() {
   by("summary").textContent = session.summary();
   by("listing").textContent = session.listing();
   showFindings(JSON.parse(session.check()));
+  const page = session.page(name);
+  by("view").hidden = by("text").hidden = page === "";
+  by("view").srcdoc = page;
 }
 
 /** Opens a model from the bytes of its files. */
@@ -38,7 +46,7 @@ function open(file, graph, weights) {
   session?.free();
   session = wasm_bindgen.Session.open(graph, weights);
   name = file;
-  by("changes").replaceChildren();
+  table(by("changes"), [], []);
   by("convert").disabled = by("save").disabled = session.listing() === "";
   show();
 }
@@ -47,12 +55,12 @@ function convert() {
   const { changes, findings } = JSON.parse(session.convert(by("align").value));
   show();
   const rows = changes.map((it) => ["", [it.action, it.layer.name, `${it.from} → ${it.to}`, it.reason]]);
-  table(by("changes"), ["change", "layer", "types", "why"], rows);
+  table(by("changes"), ["change", "layer*", "types", "why*"], rows);
   if (findings.some((it) => it.severity === "error")) showFindings(findings);
 }
 
-async function choose() {
-  const files = [...by("files").files];
+async function choose(chosen) {
+  const files = [...chosen];
   const graph = files.find((file) => !file.name.endsWith(".bin"));
   if (!graph) return;
   const weights = files.find((file) => file.name.endsWith(".bin"));
@@ -69,6 +77,13 @@ function save() {
 }
 
 wasm_bindgen.initSync({ module: Uint8Array.from(atob(by("wasm").textContent), (c) => c.charCodeAt(0)) });
-by("files").addEventListener("change", choose);
+by("files").addEventListener("change", () => choose(by("files").files));
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    by("drop").classList.toggle("over", kind === "dragover");
+    if (kind === "drop") choose(event.dataTransfer.files);
+  });
+}
 by("convert").addEventListener("click", convert);
 by("save").addEventListener("click", save);

@@ -10,6 +10,7 @@ use typelift::passes::Align;
 use typelift::promote::openvino;
 use typelift::xml::{self, WriteOptions};
 use typelift::{Conversion, Diagnostic, Diagnostics, Weights};
+use typelift_view::Page;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A model that somebody chose.
@@ -58,12 +59,17 @@ impl Session {
     /// The findings of `typelift check` as a JSON array, in their order.
     #[must_use]
     pub fn check(&self) -> String {
-        let found = self.read.iter().chain(&self.inferred).cloned().collect();
-        let found = match &self.model {
-            Some(model) => typelift::check_after(model, found),
-            None => found,
-        };
-        self.findings(&found).to_string()
+        self.findings(&self.found()).to_string()
+    }
+
+    /// The page that `typelift view` draws, with the precision map and the graph; empty without a model.
+    #[must_use]
+    pub fn page(&self, title: &str) -> String {
+        let Some(model) = &self.model else { return String::new() };
+        let found = self.found();
+        let mut page = Page::new(model, &found);
+        (page.title, page.file) = (title.strip_suffix(".xml").unwrap_or(title), title);
+        page.html().unwrap_or_else(|error| error.to_string())
     }
 
     /// Converts the model as `typelift convert --align` does: `{"changes": [...], "findings": [...]}`. A finding that is an error
@@ -114,6 +120,14 @@ impl Session {
 
     fn without_model(refusal: Diagnostic) -> Self {
         Self { read: vec![refusal], ..Self::empty() }
+    }
+
+    fn found(&self) -> Vec<Diagnostic> {
+        let found = self.read.iter().chain(&self.inferred).cloned().collect();
+        match &self.model {
+            Some(model) => typelift::check_after(model, found),
+            None => found,
+        }
     }
 
     fn findings(&self, found: &[Diagnostic]) -> Value {

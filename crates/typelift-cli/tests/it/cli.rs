@@ -19,7 +19,12 @@ pub(crate) struct Run {
 
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
-    command.args(arguments).current_dir(folder).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("COLUMNS");
     command
 }
 
@@ -607,7 +612,10 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
         (&["stats", "--json", "x.xml"][..], "write `--format json`"),
         (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
         (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, view"),
-        (&["diff", "--xyz", "a.xml", "b.xml"], "the options of `typelift diff` are --format, --ignore, --all, --color"),
+        (
+            &["diff", "--xyz", "a.xml", "b.xml"],
+            "the options of `typelift diff` are --format, --ignore, --all, --color, --full-names",
+        ),
         (&["convert", "--algin", "pytorch", "x.xml"], "a similar argument exists: '--align'"),
         (&["dif", "x.xml"], "a similar subcommand exists: 'diff'"),
         (&["lint", "x.xml"], "`typelift check` does that"),

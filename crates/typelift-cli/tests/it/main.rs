@@ -18,3 +18,4 @@ mod security;
 mod show;
 mod verbs;
 mod view;
+mod width;

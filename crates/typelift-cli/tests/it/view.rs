@@ -134,7 +134,7 @@ fn seen(code: &str) -> [f64; 3] {
 
 #[test]
 fn colours_of_any_two_element_types_are_apart_with_deuteranopia() {
-    let script = include_str!("../../src/view/page.js");
+    let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../typelift-view/src/page.js")).unwrap();
     let table = script.split_once("const COLORS = {").unwrap().1.split_once("};").unwrap().0;
     let colours: Vec<_> = table.split('"').skip(1).step_by(2).collect();
     assert!(colours.len() > 20, "{table}");

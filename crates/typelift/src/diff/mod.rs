@@ -1,5 +1,6 @@
 //! What differs in meaning between two models, as data.
 
+mod alike;
 mod compare;
 mod matching;
 mod side;
@@ -16,6 +17,7 @@ use crate::infer::infer;
 use crate::ops::{LayerKind, kind};
 use crate::xml::{self, WriteOptions};
 
+pub use alike::{Alike, alike};
 pub use values::{ValueChange, ValueError};
 
 /// What differs in meaning between two models.

@@ -31,7 +31,7 @@ pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub(crate) use model::Demands;
 pub use model::{IrVersion, Model, UnknownVersion};
-pub use names::Names;
+pub use names::{Names, numbered_prefix};
 pub use place::{ParsePlaceError, Place};
 pub(crate) use text::Text;
 pub use verify::Violation;

@@ -1,4 +1,4 @@
-//! Finding many layers by name.
+//! Finding many layers by name, and what names say.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
@@ -81,5 +81,39 @@ impl Names {
     /// [`FindError`] where there is none, or more than one.
     pub fn tensor(&self, model: &Model, name: &str) -> Result<Output, FindError> {
         model.graph().tensor_among(name, || self.candidates(model.graph(), name))
+    }
+}
+
+/// A name up to its first part that is a number, which is the name of a block where others begin alike: `model.layers.12` of
+/// `model.layers.12.mlp/Add_3`.
+///
+/// ```
+/// use typelift::graph::numbered_prefix;
+/// assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
+/// assert_eq!(numbered_prefix("Add_3"), None);
+/// ```
+#[must_use]
+pub fn numbered_prefix(name: &str) -> Option<&str> {
+    let mut start = 0;
+    for part in name.split_inclusive(['.', '/']) {
+        let word = part.trim_end_matches(['.', '/']);
+        let end = start + word.len();
+        if start > 0 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && end < name.len() {
+            return Some(&name[..end]);
+        }
+        start += part.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered_prefix;
+
+    #[test]
+    fn a_number_in_a_name_is_that_of_a_block() {
+        assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
+        assert_eq!(numbered_prefix("Add_3"), None);
+        assert_eq!(numbered_prefix("12"), None);
     }
 }

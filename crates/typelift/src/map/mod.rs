@@ -17,10 +17,10 @@ use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
 
-pub use parts::{Part, numbered_prefix};
+pub use parts::Part;
 pub use paths::WeightPath;
 pub use roles::{Role, roles};
-pub use value::{ValuePath, ValueStep};
+pub use value::{ValuePath, ValueStep, Ways};
 
 /// Where a model keeps which precision.
 #[derive(Clone, Debug, Serialize)]
@@ -302,6 +302,7 @@ impl Row {
             for name in names {
                 let [one, other] = [&own, &usual].map(|counts| counts.get(name).copied().unwrap_or(0));
                 if one != other {
+                    let what = if one == 1 { what.trim_end_matches('s') } else { what };
                     let [one, other] = [one, other].map(crate::diagnostic::grouped);
                     differences.push(format!("{name}: {one}{what}, not {other}"));
                 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::roles::{Role, in_order};
-use crate::graph::{Graph, Layer, LayerId};
+use crate::graph::{Graph, Layer, LayerId, numbered_prefix};
 use crate::ops::{self, LayerKind};
 
 /// The fewest layers that are a block, and of one that occurs only twice.
@@ -314,38 +314,9 @@ impl Repeat {
     }
 }
 
-/// A name up to its first part that is a number, which is the name of a block where others begin alike: `model.layers.12` of
-/// `model.layers.12.mlp/Add_3`.
-///
-/// ```
-/// use typelift::map::numbered_prefix;
-/// assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
-/// assert_eq!(numbered_prefix("Add_3"), None);
-/// ```
-#[must_use]
-pub fn numbered_prefix(name: &str) -> Option<&str> {
-    let mut start = 0;
-    for part in name.split_inclusive(['.', '/']) {
-        let word = part.trim_end_matches(['.', '/']);
-        let end = start + word.len();
-        if start > 0 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && end < name.len() {
-            return Some(&name[..end]);
-        }
-        start += part.len();
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_in_a_name_is_that_of_a_block() {
-        assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
-        assert_eq!(numbered_prefix("Add_3"), None);
-        assert_eq!(numbered_prefix("12"), None);
-    }
 
     #[test]
     fn what_repeats_is_found_with_its_period() {

@@ -94,6 +94,17 @@ impl<'a> Main<'a> {
         chain
     }
 
+    /// The layer before this one on the way from that constant.
+    pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
+        self.visit(layer);
+        self.sources.get(&layer.id())?.1
+    }
+
+    /// That constant.
+    pub(super) fn root(&mut self, layer: &'a Layer) -> Option<&'a Layer> {
+        self.chain(layer).into_iter().next()
+    }
+
     fn visit(&mut self, layer: &'a Layer) {
         let mut pending = vec![(layer, false)];
         while let Some((layer, is_done)) = pending.pop() {

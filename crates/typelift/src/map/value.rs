@@ -1,13 +1,13 @@
-//! The way of one value from where it is stored to where it is used.
+//! The ways of values from where they are stored to where they are used.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::paths::{Main, is_weight, values};
-use super::roles::{Role, roles};
+use super::roles::{Role, in_order, roles};
 use super::{losses, name_of};
 use crate::diagnostic::LayerRef;
 use crate::graph::{Graph, Layer, LayerId, Model, Output};
@@ -26,7 +26,9 @@ pub struct ValuePath {
     /// What the Converts on the way can lose, all together.
     #[serde(serialize_with = "names")]
     pub loses: Vec<Loss>,
-    /// How many other inputs take the stored value, or what is computed from it alone, and are not on the way.
+    /// Which of the steps is the tensor that was asked for.
+    pub asked: usize,
+    /// How many other inputs take the tensor that was asked for, or what is stored or converted on the way on from it.
     pub other_uses: usize,
 }
 
@@ -47,7 +49,9 @@ pub struct ValueStep {
     pub element_type: ElementType,
     /// The shape, as far as it is known.
     pub shape: Shape,
-    /// What the layer can lose of the value if it is a Convert between known types; `None` for any other.
+    /// Whether the layer is a Convert, ConvertLike or ConvertPromoteTypes.
+    pub converts: bool,
+    /// What it can lose of the value if it converts between types that are known.
     #[serde(serialize_with = "optional_losses")]
     pub loses: Option<Fidelity>,
 }
@@ -67,10 +71,10 @@ fn optional_losses<S: Serializer>(loses: &Option<Fidelity>, serializer: S) -> Re
 impl ValuePath {
     /// The way of a value in an inferred model. `name` is that of a layer or a tensor, as [`why`](crate::why()) takes it.
     ///
-    /// A weight, or what is computed from constants alone, comes from the largest of those constants and is followed to the
-    /// first layer that uses it with data, and through the Converts after that. Any other tensor is followed back on the
-    /// shortest way to the nearest matrix of weights; without one, to the largest vector of weights; without weights, to the
-    /// nearest Parameter. A way does not leave its body.
+    /// A weight, or what is computed from constants alone, comes from the largest of those constants. Any other tensor comes on
+    /// the shortest way from the nearest matrix of weights; without one, from the largest vector of weights; without weights,
+    /// from the nearest Parameter. From the tensor the way goes on to the first layer that computes with it, and through the
+    /// Converts after that. A way does not leave its body.
     ///
     /// # Errors
     /// [`NameError`] where nothing has that name, or several tensors have it.
@@ -83,6 +87,7 @@ impl ValuePath {
     /// let path = ValuePath::new(&model, "y")?;
     /// let operations: Vec<&str> = path.steps.iter().map(|step| step.operation.as_str()).collect();
     /// assert_eq!(operations, ["Parameter", "Multiply", "ReLU"]);
+    /// assert_eq!(path.steps[path.asked].layer.name, "y");
     /// assert!(path.loses.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -90,16 +95,22 @@ impl ValuePath {
         let unknown = || NameError::Unknown(name.to_owned());
         let (place, asked) = why::locate(model, name)?;
         let graph = model.graph_at(&place).ok_or_else(unknown)?;
-        let search = Search { graph, roles: roles(graph) };
-        let mut tensors = search.back(asked).ok_or_else(unknown)?;
-        let other_uses = search.onwards(&mut tensors);
+        let ways = Ways::new(graph);
+        let mut tensors: Vec<Output> = std::iter::successors(Some(asked), |&tensor| ways.before(tensor)).collect();
+        tensors.reverse();
+        let number = tensors.len() - 1;
+        let other_uses = ways.onwards(&mut tensors);
         let lines = Lines::new(model.source().clone());
         let mut steps: Vec<ValueStep> = Vec::with_capacity(tensors.len());
         for tensor in tensors {
-            let (Some(layer), Some(port)) = (graph.layer(tensor.layer), graph.output(tensor)) else { continue };
-            let before = steps.last().filter(|_| ops::conversion(graph, layer).is_some());
+            let (Some(layer), Some(port)) = (graph.layer(tensor.layer), graph.output(tensor)) else {
+                return Err(unknown());
+            };
+            let converts = ops::conversion(graph, layer).is_some();
+            let before = steps.last().filter(|_| converts);
             steps.push(ValueStep {
                 loses: before.and_then(|before| fidelity(before.element_type, port.element_type())),
+                converts,
                 layer: LayerRef::of(&place, layer),
                 operation: layer.ty().to_owned(),
                 output: tensor.port,
@@ -109,110 +120,149 @@ impl ValuePath {
             });
         }
         let loses: BTreeSet<Loss> = steps.iter().filter_map(|step| step.loses).flat_map(Fidelity::losses).collect();
-        Ok(Self { steps, loses: loses.into_iter().collect(), other_uses })
+        Ok(Self { steps, loses: loses.into_iter().collect(), asked: number, other_uses })
     }
 }
 
-/// Whether a weight has two dimensions or more that are not 1, and the number of its values.
-type Worth = (bool, u64);
-
-struct Search<'a> {
+/// The ways of all values of a graph, as [`ValuePath`] has that of one.
+///
+/// # Examples
+/// ```
+/// use typelift::map::Ways;
+/// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let graph = model.graph();
+/// let (scaled, y) = (graph.find("scaled")?.output(0), graph.find("y")?.output(0));
+/// let ways = Ways::new(graph);
+/// assert_eq!((ways.before(y), ways.next(scaled)), (Some(scaled), Some(y)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Ways<'a> {
     graph: &'a Graph,
     roles: HashMap<LayerId, Role>,
+    /// For each layer the tensor that the value of its outputs comes from.
+    before: FxHashMap<LayerId, Output>,
 }
 
-impl<'a> Search<'a> {
+/// What a value comes from, a better one first: the nearest matrix of weights, the largest vector, the nearest Parameter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Parameter { near: std::cmp::Reverse<usize> },
+    Vector { size: u64, near: std::cmp::Reverse<usize> },
+    Matrix { near: std::cmp::Reverse<usize>, size: u64 },
+}
+
+impl Source {
+    /// The same from a layer further on.
+    fn further(self) -> Self {
+        let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
+        match self {
+            Self::Parameter { near } => Self::Parameter { near: add(near) },
+            Self::Vector { size, near } => Self::Vector { size, near: add(near) },
+            Self::Matrix { near, size } => Self::Matrix { near: add(near), size },
+        }
+    }
+}
+
+impl<'a> Ways<'a> {
+    /// Finds them, in time that grows with the size of the graph.
+    #[must_use]
+    pub fn new(graph: &'a Graph) -> Self {
+        let mut ways = Self { graph, roles: roles(graph), before: FxHashMap::default() };
+        let mut main = Main { graph, sources: FxHashMap::default() };
+        let mut sources = FxHashMap::<LayerId, Source>::default();
+        for layer in in_order(graph) {
+            let role = ways.role(layer.id());
+            let feeds = graph.feeds(layer.id());
+            let feeds = feeds.into_iter().flatten().map(|(producer, port)| (producer, producer.id().output(port)));
+            let best = match role {
+                Some(Role::Stored) => {
+                    let before = main.before(layer);
+                    feeds.filter(|(producer, _)| before == Some(producer.id())).map(|(_, from)| (None, from)).next()
+                }
+                _ => {
+                    let known = feeds.filter_map(|(producer, from)| {
+                        let source = match ways.role(producer.id()) {
+                            Some(Role::Stored) => ways.worth(main.root(producer)?, from),
+                            Some(Role::Shape) if role != Some(Role::Shape) => None,
+                            _ => sources.get(&producer.id()).copied().map(Source::further),
+                        };
+                        Some((Some(source?), from))
+                    });
+                    // Of equal ones the first.
+                    known.rev().max_by_key(|(source, _)| *source)
+                }
+            };
+            let parameter = || Source::Parameter { near: std::cmp::Reverse(0) };
+            let own = (ops::kind(layer) == LayerKind::Parameter).then(parameter);
+            if let Some(source) = best.and_then(|(source, _)| source).or(own) {
+                sources.insert(layer.id(), source);
+            }
+            ways.before.extend(best.map(|(_, from)| (layer.id(), from)));
+        }
+        ways
+    }
+
     fn role(&self, layer: LayerId) -> Option<Role> {
         self.roles.get(&layer).copied()
     }
 
-    /// The tensors from where a value comes to this one.
-    fn back(&self, asked: Output) -> Option<Vec<Output>> {
-        let layer = self.graph.layer(asked.layer)?;
-        let mut main = Main { graph: self.graph, sources: FxHashMap::default() };
-        let layers = match self.role(asked.layer) {
-            Some(Role::Stored) => main.chain(layer),
-            _ => self.to_source(layer, &mut main),
-        };
-        let joints = layers.windows(2).filter_map(|pair| {
-            let mut feeds = self.graph.feeds(pair[1].id()).into_iter().flatten();
-            let (producer, port) = feeds.find(|(producer, _)| producer.id() == pair[0].id())?;
-            Some(producer.id().output(port))
-        });
-        Some(joints.chain([asked]).collect())
+    /// The tensor that the value of a tensor comes from; `None` where it begins.
+    #[must_use]
+    pub fn before(&self, tensor: Output) -> Option<Output> {
+        self.before.get(&tensor.layer).copied()
     }
 
-    /// The layers from the source of a value to a layer that computes it from data, on the shortest way.
-    fn to_source(&self, asked: &'a Layer, main: &mut Main<'a>) -> Vec<&'a Layer> {
-        let of_shapes = self.role(asked.id()) == Some(Role::Shape);
-        let mut after = FxHashMap::<LayerId, Option<&Layer>>::from_iter([(asked.id(), None)]);
-        let mut pending = VecDeque::from([asked]);
-        // The best weight so far with the layer that uses it, and the nearest Parameter.
-        let (mut weight, mut parameter) = (None::<(Worth, Vec<&Layer>, &Layer)>, None);
-        while let Some(layer) = pending.pop_front() {
-            if ops::kind(layer) == LayerKind::Parameter {
-                parameter.get_or_insert(layer);
-            }
-            for (producer, port) in self.graph.feeds(layer.id()).into_iter().flatten() {
-                match self.role(producer.id()) {
-                    Some(Role::Stored) => {
-                        let chain = main.chain(producer);
-                        let worth = self.worth(&chain, producer.id().output(port));
-                        if worth > weight.as_ref().map(|(best, ..)| *best) {
-                            weight = worth.map(|worth| (worth, chain, layer));
-                        }
-                    }
-                    Some(Role::Shape) if !of_shapes => {}
-                    _ if after.contains_key(&producer.id()) => {}
-                    _ => {
-                        after.insert(producer.id(), Some(layer));
-                        pending.push_back(producer);
-                    }
-                }
-            }
-            if weight.as_ref().is_some_and(|((is_matrix, _), ..)| *is_matrix) {
-                break;
-            }
-        }
-        let (mut way, first) = match (weight, parameter) {
-            (Some((_, chain, user)), _) => (chain, user),
-            (None, Some(parameter)) => (Vec::new(), parameter),
-            (None, None) => (Vec::new(), asked),
+    /// The first tensor that is computed from a tensor, one that a Convert makes before others; `None` if only Results take it.
+    #[must_use]
+    pub fn next(&self, tensor: Output) -> Option<Output> {
+        let users = || {
+            let users = self.graph.consumers(tensor).filter_map(|input| self.graph.layer(input.layer));
+            users.filter(|user| !user.outputs().is_empty())
         };
-        way.extend(std::iter::successors(Some(first), |layer| after.get(&layer.id()).copied().flatten()));
-        way
+        let converts = |user: &&Layer| ops::conversion(self.graph, user).is_some();
+        Some(users().find(converts).or_else(|| users().next())?.id().output(0))
     }
 
-    /// What the constant is worth that comes by this chain to the tensor that is used; `None` if it is a setting.
-    fn worth(&self, chain: &[&Layer], used: Output) -> Option<Worth> {
-        let constant = chain.first()?;
+    /// Whether a tensor is stored, or computed from constants alone.
+    #[must_use]
+    pub fn is_stored(&self, tensor: Output) -> bool {
+        self.role(tensor.layer) == Some(Role::Stored)
+    }
+
+    /// What a constant is worth that comes to this tensor, which is used; `None` if it is a setting.
+    fn worth(&self, constant: &Layer, used: Output) -> Option<Source> {
         let shape = constant.outputs().first()?.shape();
         let is_matrix =
             shape.to_static().is_some_and(|lengths| lengths.iter().filter(|&&length| length != 1).count() >= 2);
         let size = values(constant);
-        is_weight(size, self.graph.output(used)?.element_type()).then_some((is_matrix, size))
+        let near = std::cmp::Reverse(1);
+        is_weight(size, self.graph.output(used)?.element_type()).then_some(if is_matrix {
+            Source::Matrix { near, size }
+        } else {
+            Source::Vector { size, near }
+        })
     }
 
-    /// Follows what is stored to the first layer that uses it, and through the Converts after that. How many inputs take
-    /// it elsewhere.
+    /// Follows the last tensor to the first layer that computes with it, and through the Converts after that. How many inputs
+    /// take the value elsewhere.
     fn onwards(&self, tensors: &mut Vec<Output>) -> usize {
         let mut seen: HashSet<LayerId> = tensors.iter().map(|tensor| tensor.layer).collect();
-        let mut other_uses = 0;
+        let (mut other_uses, mut is_used) = (0, false);
         let Some(&(mut last)) = tensors.last() else { return 0 };
-        if self.role(last.layer) != Some(Role::Stored) {
-            return 0;
-        }
         loop {
-            let is_stored = self.role(last.layer) == Some(Role::Stored);
-            let mut users = self.graph.consumers(last).filter_map(|input| self.graph.layer(input.layer));
-            let next = users
-                .find(|user| !user.outputs().is_empty() && (is_stored || ops::conversion(self.graph, user).is_some()));
-            if is_stored {
-                other_uses += self.graph.consumers(last).count() - usize::from(next.is_some());
+            let next = self.next(last).filter(|next| seen.insert(next.layer));
+            if !is_used {
+                other_uses += self.graph.consumers(last).count().saturating_sub(1);
             }
-            let Some(next) = next.filter(|next| seen.insert(next.id())) else { return other_uses };
-            last = next.id().output(0);
-            tensors.push(last);
+            let Some(next) = next else { return other_uses };
+            let converts = self.graph.layer(next.layer).is_some_and(|it| ops::conversion(self.graph, it).is_some());
+            if is_used && !converts {
+                return other_uses;
+            }
+            is_used |= !converts && !self.is_stored(next);
+            tensors.push(next);
+            last = next;
         }
     }
 }

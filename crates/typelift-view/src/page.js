@@ -96,6 +96,9 @@ const short = (node) => node.layers ? node.name.split(/[./]/).slice(-2).join("."
 const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
 const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
 
+// The type that gives a box its colour: of what it makes, else of what it takes.
+const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
+
 function box(node) {
   const group = draw("g", { class: "node", transform: `translate(${node.x - node.w / 2} ${node.y - node.h / 2})`, "data-path": node.path });
   const findings = marks.get(node.path) || [];
@@ -108,7 +111,7 @@ function box(node) {
     group.classList.add("opens");
     group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx: 9 }));
   }
-  const type = node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1] ?? scene.next[node.number][0]?.type;
+  const type = typeOf(node);
   group.append(draw("rect", { class: "body", width: w, height: h, rx: 9 }));
   if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx: 9, fill: color(type) }), draw("path", { d: `M9 0V${h}A9 9 0 0 1 0 ${h - 9}V9A9 9 0 0 1 9 0Z`, fill: color(type) }));
   const convert = node.convert && `${node.convert[0]} → ${node.convert[1]}`;
@@ -193,6 +196,8 @@ function refresh() {
     }
   }
   minimap();
+  for (const [node, element] of shown) element.classList.toggle("off", path !== null && !path.boxes.has(node));
+  for (const [edge, line] of lines) line.classList.toggle("off", path !== null && !(path.boxes.has(scene.nodes[edge.from]) && path.boxes.has(scene.nodes[edge.to])));
   for (const [edge, line] of lines) line.classList.toggle("on", selected !== null && (scene.nodes[edge.from] === selected || scene.nodes[edge.to] === selected));
 }
 let waiting = false;
@@ -236,12 +241,21 @@ function minimap() {
   const place = (x, y) => turned ? [6 + (y - top) * across, 6 + (x - left) * along] : [6 + (x - left) * across, 6 + (y - top) * along];
   mini.place = { turned, left, top, across, along };
   const rectangle = (x, y, w, h) => { const [a, b] = place(x, y); return turned ? [a, b, Math.max(2, h * across), Math.max(2, w * along)] : [a, b, Math.max(2, w * across), Math.max(2, h * along)]; };
+  const style = getComputedStyle(document.documentElement), colorOf = (name) => style.getPropertyValue(name);
   for (const node of scene.nodes) {
-    const severity = (marks.get(node.path) ?? [])[0]?.severity;
-    context.fillStyle = severity === "error" ? "#e0002d" : node.outputs[0] ? color(node.outputs[0][0]) : "#8792a0";
-    context.fillRect(...rectangle(node.x - node.w / 2, node.y - node.h / 2, node.w, node.h));
+    const place = rectangle(node.x - node.w / 2, node.y - node.h / 2, node.w, node.h), type = typeOf(node);
+    context.fillStyle = type ? color(type) : colorOf("--edge");
+    context.fillRect(...place);
+    // A frame for what is wrong, lost or changed.
+    const severities = (marks.get(node.path) ?? []).map((finding) => finding.severity), within = inside.get(node) ?? {};
+    const frame = node.gone || severities.includes("error") || within.error ? "--bad" : node.convert?.[2] || severities.includes("warning") || within.warning ? "--warn" : changed.get(node.path) === "added" ? "--good" : changed.has(node.path) || within.changed ? "--accent" : null;
+    if (frame) {
+      context.strokeStyle = colorOf(frame);
+      context.lineWidth = 2;
+      context.strokeRect(...place);
+    }
   }
-  context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+  context.strokeStyle = colorOf("--accent");
   context.lineWidth = 2;
   context.strokeRect(...rectangle(-view.x / view.scale, -view.y / view.scale, canvas.clientWidth / view.scale, canvas.clientHeight / view.scale));
 }
@@ -261,9 +275,57 @@ function clear() {
 // The address says what is shown, so that links and the Back button work.
 let restoring = false;
 function remember(hash) {
-  if (!restoring && decoded(location.hash.slice(1)) !== hash) history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search);
+  if (restoring || decoded(location.hash.slice(1)) === hash) return;
+  // A page within another one, such as in a notebook, may have no address of its own.
+  try { history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search); } catch { }
 }
 const inScene = () => scene.parent === null ? "" : "in:" + scene.title;
+
+// The path of a value: its steps, and the boxes that they are in.
+let path = null;
+const stepName = (step) => step.output ? `${step.path}.${step.output}` : step.path;
+// It comes from where it is stored, goes on to the first layer that computes with it, and through the Converts after that.
+function pathOf(asked) {
+  const steps = [], seen = new Set([asked]);
+  const add = (step) => step && !seen.has(step) && seen.add(step);
+  for (let step = asked; (step = data.steps[step.before]) && add(step);) steps.unshift(step);
+  steps.push(asked);
+  for (let step = asked, used = false; (step = data.steps[step.next]) && add(step);) {
+    const passes = step.loses !== undefined || step.stored !== undefined;
+    if (used && step.loses === undefined) break;
+    used ||= !passes;
+    steps.push(step);
+  }
+  const boxes = new Set();
+  for (const step of steps) {
+    for (let node = find(step.path); node && !boxes.has(node); node = holding(node.scene)) boxes.add(node);
+  }
+  return { asked, steps, boxes };
+}
+// The box that a scene opens from.
+const holding = (at) => data.scenes[at].parent === null ? null : data.scenes[data.scenes[at].parent].nodes.find((node) => node.opens?.includes(at));
+
+function follow(asked) {
+  path = asked ? pathOf(asked) : null;
+  by("path").hidden = !path;
+  if (path) {
+    const lost = new Set(path.steps.flatMap((step) => (step.loses ?? "exact").split(", ")).filter((loss) => loss !== "exact"));
+    const items = path.steps.map((step, at) => {
+      const before = path.steps[at - 1], type = step.type + (step.stored !== undefined ? step.stored : "");
+      const label = step.loses !== undefined ? `Convert ${step.type}` : before?.type === step.type && step.stored === undefined ? step.op : at ? `${step.op} ${type}` : type;
+      const item = make("li", step === asked ? { "aria-current": "true" } : {}, link({ class: "mono", title: step.path }, step.path, () => { const node = find(step.path); if (node) go(node); }, label));
+      if (step.loses !== undefined) item.append(make("span", { class: step.loses === "exact" ? "faint" : "warning" }, ` (${step.loses})`));
+      return item;
+    });
+    by("path").replaceChildren(make("b", {}, "Path"), make("ol", {}, ...items), make("span", { class: lost.size ? "warning" : "faint" }, lost.size ? `loses: ${[...lost].join(", ")}` : "loses nothing"), make("button", { class: "close", "aria-label": "Close the path", onclick: () => { follow(null); canvas.focus(); } }, "×"));
+    remember("path:" + stepName(asked));
+  }
+  refresh();
+}
+const pathLink = (step, text) => step ? [link({ title: "From where it is stored to where it is used" }, "path:" + stepName(step), () => follow(step), text)] : [];
+// The first tensor of a layer, by its path.
+const stepsAt = new Map();
+for (const step of data.steps) if (!stepsAt.has(step.path)) stepsAt.set(step.path, step);
 
 function enter(at) {
   scene = data.scenes[at];
@@ -307,7 +369,11 @@ function select(node) {
 
 function restore() {
   restoring = true;
-  const hash = decoded(location.hash.slice(1)), node = find(hash);
+  let hash = decoded(location.hash.slice(1));
+  const asked = hash.startsWith("path:") ? data.steps.find((step) => stepName(step) === hash.slice(5)) : null;
+  if (asked || !find(hash)) follow(asked ?? null);
+  if (asked) hash = asked.path;
+  const node = find(hash);
   const at = hash.startsWith("in:") ? data.scenes.findIndex((scene) => scene.title === hash.slice(3)) : -1;
   if (node) go(node);
   else { enter(Math.max(at, 0)); fit(false); }
@@ -315,14 +381,19 @@ function restore() {
 }
 window.addEventListener("popstate", restore);
 
+// To what an address names, on this page.
+const link = ({ class: kind = "", ...attributes }, hash, action, text) => make("a", { class: ("link " + kind).trim(), href: "#" + encodeURIComponent(hash), ...attributes, onclick: (event) => { event.preventDefault(); action(); } }, text);
+
 function reach(path, at = path, text = path) {
   const node = find(path) ?? find(at);
-  return node ? make("button", { class: "link", title: path, onclick: () => go(node) }, text) : make("span", {}, text);
+  return node ? link({ title: path }, path, () => go(node), text) : make("span", {}, text);
 }
 
 function section(title, ...content) {
   return content.length ? [make("h3", {}, title), ...content] : [];
 }
+
+const listed = (title, items) => section(title, ...(items.length ? [make("ul", {}, ...items)] : []));
 
 function closing(aside) {
   return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); canvas.focus(); } }, "×");
@@ -333,8 +404,8 @@ function details(node) {
   panel.hidden = !node;
   if (!node) return;
   const where = [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
-  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant"), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
-  const outputs = node.outputs.map(([type, shape], port) => make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`)));
+  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant"), ...(input.held && !input.of ? [" ", ...pathLink(stepsAt.get(input.held[0]), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
+  const outputs = node.outputs.map(([type, shape], port) => make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path")));
   const findings = (marks.get(node.path) || []).map((finding) => make("li", {}, make("b", { class: finding.severity }, `${finding.severity}[${finding.code}] `), finding.message, ...finding.help.map((help) => make("div", { class: "faint" }, "help: " + help))));
   const changes = data.changes.filter((change) => change.at === node.path || change.path === node.path).map(changeItem);
   const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, last(path))));
@@ -343,8 +414,8 @@ function details(node) {
     closing(panel), make("h2", {}, node.name), make("div", { class: "faint" }, where),
     ...(node.opens || []).map((at) => make("p", {}, make("button", { onclick: () => open(at) }, `Open ${node.layers ? short(node) : last(data.scenes[at].title)}`))),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? "warning" : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
-    ...section("Changed", ...changes), ...section("Findings", ...findings),
-    ...section("Outputs", ...outputs), make("div", { id: "why" }), ...section("Inputs", ...inputs), ...section("Used by", ...used), ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
+    ...listed("Changed", changes), ...listed("Findings", findings),
+    ...listed("Outputs", outputs), make("div", { id: "why" }), ...listed("Inputs", inputs), ...listed("Used by", used), ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []));
   if (node.outputs.length) why(node, 0);
 }
@@ -368,10 +439,10 @@ function why(node, port) {
     ...(steps.length > sources.length + 1 ? section("By way of", list(steps.filter((step) => step.from.length && step !== start), MOST_STEPS)) : []));
 }
 
+const sign = (kind) => ({ added: "+", removed: "−" })[kind] ?? "~", signClass = (kind) => ({ added: "added", removed: "removed" })[kind] ?? "changed";
 function changeItem(change) {
-  const sign = { added: "+", removed: "−" }[change.kind] || "~";
   const follows = change.follows ? ` (and ${change.follows} that follow)` : "";
-  return make("li", {}, make("span", { class: "sign " + ({ added: "added", removed: "removed" }[change.kind] || "changed") }, sign), reach(change.path, change.at, last(change.path)), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
+  return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), reach(change.path, change.at, last(change.path)), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
 }
 
 const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${count} more: typelift prints them all`)] : [];
@@ -387,16 +458,15 @@ function together(items, key) {
   for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
   return [...groups.values()];
 }
-const numberless = (text) => text.replace(/\d+/g, "0");
 
 function changeList() {
   const changes = data.changes.filter((change) => change.kind !== "names"), names = data.changes.length - changes.length;
-  const groups = together(changes, (change) => `${change.kind} ${numberless(change.path)} ${numberless(change.text)}`);
-  const items = groups.map(([first, ...others]) => {
-    const item = changeItem(first);
-    if (others.length) item.append(make("details", {}, make("summary", {}, `${others.length + 1} ×, the others`), make("ul", {}, ...others.map(changeItem))));
-    return item;
-  });
+  const groups = together(changes, (change) => change.group);
+  const items = groups.map((same) => {
+    if (same.length < 3) return same.map(changeItem);
+    const { what, places } = data.groups[same[0].group], kind = same[0].kind;
+    return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), make("b", {}, what), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, `${grouped(same.length)} layers`), make("ul", {}, ...same.map(changeItem))))];
+  }).flat();
   return [make("p", {}, `${plural(changes.length + data.more_changes, "change")} since ${last(data.before)}`), make("ul", {}, ...items), ...more(data.more_changes), ...(names ? [make("div", { class: "faint" }, `and ${plural(names, "other name")}`)] : [])];
 }
 
@@ -418,8 +488,20 @@ function bar(weights) {
 }
 
 const SHOWN_PATHS = 3;
+const computes = (row) => Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
+// What a block stores and computes in.
+const facts = (row) => [...(row.weights.length ? [bar(row.weights), make("div", { class: "mono" }, "stored " + stores(row))] : []), ...(computes(row) ? [make("div", { class: "faint mono" }, "computes " + computes(row))] : [])];
+// In the graph it opens.
+function mapTitle(row, text) {
+  const node = row.at && find(row.at);
+  if (!node) return make("b", {}, text);
+  const inner = data.scenes[node.scene], isWhole = inner.parent === null;
+  return link({ title: isWhole ? "Show its first layer" : "Open it" }, isWhole ? node.path : "in:" + inner.title, () => isWhole ? go(node) : open(node.scene), text);
+}
+const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
+
 function mapRow(row) {
-  const computed = Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
   const ways = row.paths.filter((path) => path.types.length > 1);
   const notes = ways.slice(0, SHOWN_PATHS).map((path) => make("div", { class: "mono" }, `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`));
   if (ways.length > SHOWN_PATHS) notes.push(make("div", { class: "faint" }, `and ${ways.length - SHOWN_PATHS} more ways of weights`));
@@ -428,13 +510,25 @@ function mapRow(row) {
   if (row.errors) notes.push(make("div", { class: "error" }, plural(row.errors, "error")));
   if (row.warnings) notes.push(make("div", { class: "warning" }, plural(row.warnings, "warning")));
   if (row.differs.length) notes.push(make("div", { class: "warning" }, "unlike its sisters: " + row.differs.join("; ")));
-  const stored = row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
-  const name = (row.path ? row.path + "/" : "") + row.name, node = row.at && find(row.at);
-  const title = node ? make("button", { class: "link", title: "Show its first layer", onclick: () => data.scenes[node.scene].parent === null ? go(node) : open(node.scene) }, name) : make("b", {}, name);
-  return make("li", { class: "row" + (row.differs.length ? " differs" : "") }, title, make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${plural(row.layers, "layer")}`), ...(row.weights.length ? [bar(row.weights), make("div", { class: "mono" }, "stored " + stored)] : []), ...(computed ? [make("div", { class: "faint mono" }, "computes " + computed)] : []), ...notes);
+  return make("li", { class: "row" + (row.differs.length ? " differs" : "") }, mapTitle(row, rowName(row)), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${plural(row.layers, "layer")}`), ...facts(row), ...notes);
+}
+
+// The blocks of two models, side by side.
+function mapPairs() {
+  const before = new Map(data.map_before.map((row) => [rowName(row), row]));
+  const side = (row, other, label) => make("div", { role: "group", "aria-label": label }, ...(row ? [make("div", { class: "faint" }, plural(row.layers, "layer")), ...facts(row)] : [make("div", { class: "faint" }, "not there")]));
+  const text = (row) => row ? `${row.layers} ${stores(row)} ${computes(row)}` : "";
+  const item = (old, row) => make("li", { class: "row" + (text(old) === text(row) ? "" : " differs") }, mapTitle(row ?? old, rowName(row ?? old)), make("div", { class: "pair" }, side(old, row, "before"), side(row, old, "after")));
+  const rows = data.map.map((row) => {
+    const old = before.get(rowName(row));
+    before.delete(rowName(row));
+    return item(old, row);
+  });
+  return [make("div", { class: "pair" }, make("b", {}, last(data.before)), make("b", {}, last(data.file))), make("ul", {}, ...rows, ...[...before.values()].map((old) => item(old)))];
 }
 
 function mapList() {
+  if (data.before) return mapPairs();
   const stored = new Map();
   for (const weight of data.map.flatMap((row) => row.weights)) stored.set(weight.element_type, (stored.get(weight.element_type) ?? 0) + weight.bytes);
   const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
@@ -456,13 +550,13 @@ function convertList() {
 
 const SHOWN_BOXES = 3000;
 function boxList() {
-  const row = (node) => make("li", {}, make("button", { class: "link", onclick: () => go(node) }, `${node.op} ${node.name}`), " ", make("code", { class: "faint" }, cut(types(node), 60)));
+  const row = (node) => make("li", {}, link({}, node.path, () => go(node), `${node.op} ${node.name}`), " ", make("code", { class: "faint" }, cut(types(node), 60)));
   const count = scene.nodes.length, said = count > SHOWN_BOXES ? `${SHOWN_BOXES} of ${plural(count, "box")}`.replace("boxs", "boxes") : count === 1 ? "1 box" : `${count} boxes`;
   return [make("h2", {}, scene.title), make("div", { class: "faint" }, said), make("ol", { id: "outline" }, ...scene.nodes.slice(0, SHOWN_BOXES).map(row))];
 }
 
 // The panel: what it shows, and a tab for each.
-const TABS = { map: ["Map", mapList], findings: ["Findings", findingList], changes: ["Changes", changeList], converts: ["Converts", convertList], outline: ["List", boxList] };
+const TABS = { map: [data.before ? "Blocks" : "Map", mapList], findings: ["Findings", findingList], changes: ["Changes", changeList], converts: ["Converts", convertList], outline: ["List", boxList] };
 let tab = "map";
 function side() {
   const counts = { findings: data.findings.length + data.more_findings, changes: data.changes.length + data.more_changes };
@@ -506,7 +600,7 @@ const entries = [];
 for (const node of places.values()) entries.push({ node, path: node.path, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${node.gone ? "removed" : ""}`.toLowerCase() });
 for (const [path, node] of holders) {
   const text = node.inputs.find((input) => input.held?.includes(path)).text;
-  entries.push({ node, path, note: `in ${node.op} ${last(node.path)}`, text: `${path} constant ${text}`.toLowerCase() });
+  entries.push({ node, path, step: stepsAt.get(path), note: `in ${node.op} ${last(node.path)}`, text: `${path} constant ${text}`.toLowerCase() });
 }
 let hits = [], chosen = 0;
 function search() {
@@ -525,6 +619,7 @@ function search() {
 }
 function jump(at) {
   if (hits[at]) go(hits[at].node);
+  if (hits[at]?.step) follow(hits[at].step);
   by("hits").hidden = true;
   by("search").setAttribute("aria-expanded", "false");
 }

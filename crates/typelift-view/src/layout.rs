@@ -2,9 +2,9 @@
 //! arrows, and no recursion.
 
 /// Boxes with their sizes, and arrows between them.
-pub(super) struct Picture<'a> {
-    pub(super) sizes: &'a [(f64, f64)],
-    pub(super) arrows: &'a [(usize, usize)],
+pub(crate) struct Picture<'a> {
+    pub(crate) sizes: &'a [(f64, f64)],
+    pub(crate) arrows: &'a [(usize, usize)],
 }
 
 /// The space between boxes of a row, and between rows.
@@ -19,7 +19,7 @@ const LANE: f64 = 10.0;
 const ROUNDS: usize = 8;
 
 /// The middle of each box.
-pub(super) fn places(picture: &Picture<'_>) -> Vec<(f64, f64)> {
+pub(crate) fn places(picture: &Picture<'_>) -> Vec<(f64, f64)> {
     let mut places = vec![(0.0, 0.0); picture.sizes.len()];
     let mut parts: Vec<_> = parts(picture).iter().map(|(boxes, arrows)| Part::new(picture, boxes, arrows)).collect();
     // The largest part first, single boxes last.

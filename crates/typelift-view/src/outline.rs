@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};
 
-use super::scene::{self, Edge, Node, Scene};
+use crate::scene::{self, Edge, Node, Scene};
 
 /// Limit on the size of the data of a page that draws every layer, in bytes.
 const MOST_BYTES: usize = 10 << 20;
@@ -17,7 +17,7 @@ const SHOWN: usize = 12;
 const NAME: usize = 24;
 
 /// What the page says if the model is too large for it to draw all layers. That is decided before anything is drawn.
-pub(super) fn instead_of_drawing(model: &Model) -> Option<String> {
+pub(crate) fn instead_of_drawing(model: &Model) -> Option<String> {
     (size(model) > MOST_BYTES).then(|| {
         let layers = model.graph().len();
         let run = layers.div_ceil(RUNS);
@@ -37,7 +37,7 @@ fn size(model: &Model) -> usize {
             let (name, path) = (layer.name().len(), prefix + layer.name().len());
             let is_constant = ops::kind(layer) == LayerKind::Constant;
             // A constant is a line of what uses it, and a reason for its type.
-            bytes += if is_constant { 160 + name + path } else { 330 + name + 2 * path };
+            bytes += if is_constant { 230 + name + path } else { 370 + name + 2 * path };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
             bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 8).sum::<usize>();
             bytes += layer.inputs().len() * (130 + prefix);
@@ -54,7 +54,7 @@ fn size(model: &Model) -> usize {
 }
 
 /// The picture of a graph in runs of layers.
-pub(super) fn scene(graph: &Graph, title: String) -> Scene {
+pub(crate) fn scene(graph: &Graph, title: String) -> Scene {
     // Layers that form a circle have no order but that of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
     let length = order.len().div_ceil(RUNS).max(1);

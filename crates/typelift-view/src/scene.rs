@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
-use typelift::map::Role;
+use typelift::diagnostic::LayerRef;
+use typelift::graph::Place;
+use typelift::map::{PrecisionMap, Role, Ways};
 use typelift::ops::{self, LayerKind};
+use typelift::promote::fidelity;
 use typelift::span::Lines;
-use typelift::{Graph, Layer, LayerId, Model};
+use typelift::{Graph, Layer, LayerId, Model, Output};
 use unicode_width::UnicodeWidthStr;
 
-use super::block;
-use super::layout::{self, Picture};
-use crate::listing;
+use crate::layout::{self, Picture};
 
 /// An arrow across more ranks than this is drawn as two stubs; of a tensor that goes to many layers, across more than
 /// `NEAR`.
@@ -20,64 +21,66 @@ const FAR: usize = 10;
 const NEAR: usize = 2;
 /// How many layers are many.
 const MANY: usize = 6;
-/// In a picture of more boxes, what computes shapes is part of what uses it.
+/// In a picture of more boxes, what computes shapes is part of what uses it, and blocks are boxes.
 const MANY_BOXES: usize = 60;
+/// The fewest boxes in a block.
+const LEAST: usize = 4;
 /// A constant with at most this many values shows them.
 const FEW_VALUES: u64 = 6;
 
 /// One picture.
 #[derive(Serialize)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     /// What it shows: the model, `loop/body`, or a block.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// The scene that it opens from.
-    pub(super) parent: Option<usize>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+    pub(crate) parent: Option<usize>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Vec<Edge>,
 }
 
 /// A box.
 #[derive(Default, Serialize)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// `None` for a block.
-    pub(super) id: Option<LayerId>,
-    pub(super) name: String,
-    pub(super) path: String,
-    pub(super) op: String,
+    pub(crate) id: Option<LayerId>,
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) op: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<usize>,
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) w: f64,
-    pub(super) h: f64,
+    pub(crate) line: Option<usize>,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) w: f64,
+    pub(crate) h: f64,
     /// Element types and shapes of its outputs.
-    pub(super) outputs: Vec<(&'static str, String)>,
-    pub(super) inputs: Vec<Entry>,
+    pub(crate) outputs: Vec<(&'static str, String)>,
+    pub(crate) inputs: Vec<Entry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) attributes: Vec<(String, String)>,
+    pub(crate) attributes: Vec<(String, String)>,
     /// From and to which type it converts, and what that can lose; empty where it loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) convert: Option<(String, &'static str, String)>,
+    pub(crate) convert: Option<(String, &'static str, String)>,
     /// The scenes inside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) opens: Vec<usize>,
+    pub(crate) opens: Vec<usize>,
     /// How many layers a block has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) layers: Option<usize>,
+    pub(crate) layers: Option<usize>,
     /// The names of its tensors that are not its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tensors: Vec<String>,
+    pub(crate) tensors: Vec<String>,
     /// How its largest weight is stored: `u4 → f16 → f32 · 30 KB`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) weights: Option<String>,
+    pub(crate) weights: Option<String>,
     /// Whether it is a layer that the model does not have any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) gone: bool,
+    pub(crate) gone: bool,
 }
 
 /// What comes into a layer.
 #[derive(Clone, Serialize)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
     from: Option<String>,
     text: String,
@@ -93,38 +96,50 @@ pub(super) struct Entry {
 }
 
 /// A layer that was removed.
-pub(super) struct Removed {
-    pub(super) path: String,
-    pub(super) operation: String,
+pub(crate) struct Removed {
+    pub(crate) path: String,
+    pub(crate) operation: String,
     /// The names of what it used.
-    pub(super) operands: Vec<String>,
+    pub(crate) operands: Vec<String>,
     /// The path of a layer that used what it made.
-    pub(super) user: String,
+    pub(crate) user: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Edge {
-    pub(super) from: usize,
-    pub(super) to: usize,
+pub(crate) struct Edge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     #[serde(rename = "type")]
-    pub(super) element_type: &'static str,
-    pub(super) shape: String,
+    pub(crate) element_type: &'static str,
+    pub(crate) shape: String,
     /// The input of the layer that it leads to.
     #[serde(skip)]
-    pub(super) input: usize,
+    pub(crate) input: usize,
 }
 
-/// Why a tensor has its type: one step, which leads to others.
+/// A tensor: why it has its type, and the way of its value.
 #[derive(Serialize)]
-pub(super) struct Step {
+pub(crate) struct Step {
     id: LayerId,
     path: String,
+    op: String,
     output: usize,
     rule: String,
     #[serde(rename = "type")]
     element_type: &'static str,
     /// The inputs that affect it, each with its step.
     from: Vec<(Option<usize>, usize)>,
+    /// The step that its value comes from, and the one that uses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+    /// The shape of what is stored, or computed from constants alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<String>,
+    /// What a Convert loses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loses: Option<String>,
 }
 
 /// What boxes say of layers comes from here.
@@ -132,24 +147,40 @@ struct Source<'a> {
     model: &'a Model,
     lines: Lines,
     removed: &'a [Removed],
+    /// The names of the blocks that layers are in.
+    blocks: HashMap<&'a Place, HashMap<LayerId, &'a str>>,
+}
+
+/// The blocks of the map, by the layers in them.
+fn blocks(map: &PrecisionMap) -> HashMap<&Place, HashMap<LayerId, &str>> {
+    let mut blocks = HashMap::<_, HashMap<_, _>>::new();
+    for row in &map.rows {
+        for part in row.parts.iter().filter(|part| part.family.is_some()) {
+            let layers = part.layers.iter().map(|&id| (id, part.name.as_str()));
+            blocks.entry(&row.place).or_default().extend(layers);
+        }
+    }
+    blocks
 }
 
 /// A graph that is yet to be drawn.
 struct Pending<'a> {
     graph: &'a Graph,
+    place: Place,
     title: String,
-    prefix: String,
     /// The scene that it opens from, and the box there.
     parent: Option<(usize, usize)>,
 }
 
 /// The pictures of a model, that of its graph first.
-pub(super) fn scenes(model: &Model, title: String, removed: &[Removed]) -> Vec<Scene> {
+pub(crate) fn scenes(model: &Model, map: &PrecisionMap, title: String, removed: &[Removed]) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
-    let source = Source { model, lines: Lines::new(model.source().clone()), removed };
-    let mut pending = vec![Pending { graph: model.graph(), title, prefix: String::new(), parent: None }];
+    let source = Source { model, lines: Lines::new(model.source().clone()), removed, blocks: blocks(map) };
+    // With the names of what is around them.
+    let places: HashMap<Place, Place> = model.walk().map(|(place, _)| (place.clone(), place)).collect();
+    let mut pending = vec![Pending { graph: model.graph(), place: Place::default(), title, parent: None }];
     while let Some(next) = pending.pop() {
-        let boxes = Boxes::new(&source, next.graph, &next.prefix);
+        let boxes = Boxes::new(&source, next.graph, &next.place);
         let first = scenes.len();
         scenes.extend(boxes.draw(next.title, next.parent.map(|(scene, _)| scene), first));
         if let Some((scene, node)) = next.parent {
@@ -158,11 +189,12 @@ pub(super) fn scenes(model: &Model, title: String, removed: &[Removed]) -> Vec<S
         let holders = holders(&scenes[first..], first);
         let owners = next.graph.layers().filter(|layer| !layer.bodies().is_empty());
         for layer in owners {
-            let path = format!("{}{}", next.prefix, layer.name());
-            for body in layer.bodies() {
+            let path = next.place.path_to(layer.name());
+            for (at, body) in layer.bodies().iter().enumerate() {
                 let title = format!("{path}/{}", body.name());
                 let parent = holders.get(&path).copied();
-                pending.push(Pending { graph: body.graph(), prefix: format!("{title}/"), title, parent });
+                let Some(place) = places.get(&next.place.body(layer.id(), at)).cloned() else { continue };
+                pending.push(Pending { graph: body.graph(), place, title, parent });
             }
         }
     }
@@ -184,16 +216,23 @@ fn holders(scenes: &[Scene], first: usize) -> HashMap<String, (usize, usize)> {
 struct Boxes {
     nodes: Vec<Node>,
     arrows: Vec<Edge>,
+    /// The name of the block that each box is in.
+    blocks: Vec<Option<String>>,
+    /// What comes before the names of blocks: the bodies around them.
+    prefix: String,
 }
 
 impl Boxes {
-    fn new(source: &Source<'_>, graph: &Graph, prefix: &str) -> Self {
+    fn new(source: &Source<'_>, graph: &Graph, place: &Place) -> Self {
+        let prefix = place.path_to("");
         let mut folded = constants(graph);
         if graph.len() - folded.len() > MANY_BOXES {
             let roles = typelift::map::roles(graph);
             folded.extend(roles.into_iter().filter(|(_, role)| *role == Role::Shape).map(|(id, _)| id));
         }
-        let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new() };
+        let ways = Ways::new(graph);
+        let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new(), blocks: Vec::new(), prefix: prefix.clone() };
+        let blocks = source.blocks.get(place).filter(|_| graph.len() - folded.len() >= MANY_BOXES);
         let mut numbers = HashMap::<LayerId, usize>::new();
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !folded.contains(&layer.id())).collect();
         numbers.extend(shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)));
@@ -207,14 +246,14 @@ impl Boxes {
                     Some(&from) => {
                         let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
                         boxes.arrows.push(Edge { from, to: at, element_type, shape, input: inputs.len() });
-                        let from = Some(format!("{prefix}{}", producer.name()));
+                        let from = Some(place.path_to(producer.name()));
                         let text = format!("{} {port}", producer.name());
                         inputs.push(Entry { from, text, stub: false, held: Vec::new(), of: Vec::new() });
                     }
                     None => {
-                        let stored = Stored::new(graph, producer, &folded);
+                        let stored = Stored::new(&ways, graph, *feed, &folded);
                         let text = constant(source.model, producer, port, &stored);
-                        let path = |layer: &&Layer| format!("{prefix}{}", layer.name());
+                        let path = |layer: &&Layer| place.path_to(layer.name());
                         let (held, of) =
                             (stored.layers.iter().map(path).collect(), stored.shaped.iter().map(path).collect());
                         weights.push(stored.weights());
@@ -223,9 +262,15 @@ impl Boxes {
                 }
             }
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
-            boxes.nodes.push(node(source, graph, layer, prefix, inputs, largest.map(|(_, text)| text)));
+            boxes.nodes.push(node(source, graph, layer, place, inputs, largest.map(|(_, text)| text)));
+            boxes.blocks.push(blocks.and_then(|blocks| blocks.get(&layer.id())).map(|&name| name.to_owned()));
         }
-        boxes.add_removed(source.removed, prefix);
+        let mut sizes = HashMap::<String, usize>::new();
+        boxes.blocks.iter().flatten().for_each(|name| *sizes.entry(name.clone()).or_default() += 1);
+        for block in &mut boxes.blocks {
+            block.take_if(|name| sizes.get(name).is_none_or(|&size| size < LEAST));
+        }
+        boxes.add_removed(source.removed, &prefix);
         boxes
     }
 
@@ -247,15 +292,18 @@ impl Boxes {
             let name = short(&gone.path).to_owned();
             let w = box_width(name.width().max(gone.operation.width() + 10));
             let (op, path) = (gone.operation.clone(), gone.path.clone());
+            // It is in the block of what used it, or of what it used.
+            let beside = self.arrows.iter().filter(|arrow| arrow.from == at || arrow.to == at);
+            let beside = beside.map(|arrow| arrow.from.min(arrow.to)).max();
+            let block = beside.and_then(|beside| self.blocks.get(beside)).cloned().flatten();
             self.nodes.push(Node { op, name, path, w, h: HEIGHT, gone: true, ..Node::default() });
+            self.blocks.push(block);
         }
     }
 
     /// The scene, then one for each block in it.
     fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene> {
-        let pairs: Vec<(usize, usize)> = self.arrows.iter().map(|arrow| (arrow.from, arrow.to)).collect();
-        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-        let blocks = block::blocks(&names, &pairs);
+        let blocks = self.blocks;
         let mut order: Vec<&String> = Vec::new();
         let mut scene_of = HashMap::<&String, usize>::new();
         for block in blocks.iter().flatten() {
@@ -276,7 +324,7 @@ impl Boxes {
         for (at, name) in order.iter().enumerate() {
             let layers = parts[at + 1].0.len();
             let block = of_block(name, layers, first + at + 1);
-            parts[0].0.push(block);
+            parts[0].0.push(Node { path: format!("{}{name}", self.prefix), ..block });
         }
         let mut seen = HashSet::new();
         for arrow in self.arrows {
@@ -297,7 +345,11 @@ impl Boxes {
         }
         let mut scenes = Vec::new();
         for (at, (nodes, edges)) in parts.into_iter().enumerate() {
-            let (title, parent) = if at == 0 { (title.clone(), parent) } else { (order[at - 1].clone(), Some(first)) };
+            let (title, parent) = if at == 0 {
+                (title.clone(), parent)
+            } else {
+                (format!("{}{}", self.prefix, order[at - 1]), Some(first))
+            };
             scenes.push(placed(title, parent, nodes, edges));
         }
         scenes
@@ -340,22 +392,22 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    fn new(graph: &'a Graph, end: &'a Layer, folded: &HashSet<LayerId>) -> Self {
-        let (mut layers, mut shaped) = (vec![end], Vec::<&Layer>::new());
-        let mut used_by = HashMap::<LayerId, &Layer>::new();
+    fn new(ways: &Ways<'_>, graph: &'a Graph, end: Output, folded: &HashSet<LayerId>) -> Self {
+        let way = std::iter::successors(Some(end), |&tensor| ways.before(tensor));
+        let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
+        way.reverse();
+        let (mut layers, mut shaped) = (Vec::from_iter(graph.layer(end.layer)), Vec::<&Layer>::new());
+        let mut seen = HashSet::from([end.layer]);
         let mut next = 0;
         while let Some(&layer) = layers.get(next).filter(|_| next < MOST_STORED) {
             next += 1;
             for feed in graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.layer(feed.layer)) {
-                if feed.id() != end.id() && used_by.insert(feed.id(), layer).is_none() {
+                if seen.insert(feed.id()) {
                     let list = if folded.contains(&feed.id()) { &mut layers } else { &mut shaped };
                     list.push(feed);
                 }
             }
         }
-        let constants = layers.iter().filter(|layer| ops::kind(layer) == LayerKind::Constant);
-        let largest = constants.rev().max_by_key(|layer| values(layer));
-        let way = std::iter::successors(largest.copied(), |layer| used_by.get(&layer.id()).copied()).collect();
         Self { layers, way, shaped }
     }
 
@@ -401,8 +453,9 @@ fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, st
         format!(" = {}", values.join(", "))
     });
     if !stored.shaped.is_empty() {
-        let count = crate::columns::count(stored.layers.len(), "layer");
-        return format!("{} {port} (shape arithmetic, {count})", layer.name());
+        let count = stored.layers.len();
+        let layers = if count == 1 { "layer" } else { "layers" };
+        return format!("{} {port} (shape arithmetic, {count} {layers})", layer.name());
     }
     let way = stored.weights().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
     format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
@@ -421,14 +474,17 @@ fn node(
     source: &Source<'_>,
     graph: &Graph,
     layer: &Layer,
-    prefix: &str,
+    place: &Place,
     inputs: Vec<Entry>,
     weights: Option<String>,
 ) -> Node {
     let outputs: Vec<_> =
         layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
-    let convert =
-        listing::conversion(graph, layer).map(|conversion| (conversion.from, conversion.to.name(), conversion.lost));
+    let convert = ops::conversion(graph, layer).map(|found| {
+        let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
+        let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
+        (from.join(", "), found.to.name(), lost)
+    });
     let types = match &convert {
         Some((from, to, lost)) => from.len() + to.len() + lost.len() + 5,
         None => outputs.first().map_or(0, |(ty, shape)| ty.len() + shape.chars().count()),
@@ -439,7 +495,7 @@ fn node(
     Node {
         id: Some(layer.id()),
         name: layer.name().to_owned(),
-        path: format!("{prefix}{}", layer.name()),
+        path: place.path_to(layer.name()),
         op: layer.ty().to_owned(),
         line: layer.span().map(|span| source.lines.line_column(span.start).0),
         w: box_width(widest),
@@ -455,7 +511,7 @@ fn node(
 }
 
 /// A text of any length, as long as a person reads.
-pub(super) fn brief(text: &str) -> Cow<'_, str> {
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     const LONG: usize = 2000;
     match text.char_indices().nth(LONG) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
@@ -468,7 +524,7 @@ fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-pub(super) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
+pub(crate) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
     Node {
         name: name.to_owned(),
         path: name.to_owned(),
@@ -482,7 +538,7 @@ pub(super) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
 }
 
 /// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
-pub(super) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
+pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);
     let mut users = vec![0; nodes.len()];
@@ -540,18 +596,37 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     ranks
 }
 
-/// Why each tensor has its type.
-pub(super) fn steps(model: &Model) -> Vec<Step> {
+/// Why each tensor has its type, and the ways of values.
+pub(crate) fn steps(model: &Model) -> Vec<Step> {
     let derivation = typelift::why::why_all(model);
-    let path = |step: &typelift::why::Step| step.layer.full_name();
+    let number =
+        |(at, step): (usize, &typelift::why::Step)| ((step.layer.place.clone(), step.layer.id.output(step.output)), at);
+    let numbers: HashMap<(Place, Output), usize> = derivation.steps.iter().enumerate().map(number).collect();
+    let graphs: HashMap<Place, (&Graph, Ways<'_>)> =
+        model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect();
     let premise = |premise: &typelift::why::Premise| (premise.input, premise.step);
-    let steps = derivation.steps.iter().map(|step| Step {
-        id: step.layer.id,
-        path: path(step),
-        output: step.output,
-        rule: step.rule.to_string(),
-        element_type: step.element_type.name(),
-        from: step.from.iter().map(premise).collect(),
+    let steps = derivation.steps.iter().map(|step| {
+        let LayerRef { place, id, .. } = &step.layer;
+        let tensor = id.output(step.output);
+        let known = graphs.get(place);
+        let number = |tensor: Output| numbers.get(&(place.clone(), tensor)).copied();
+        let before = known.and_then(|(_, ways)| ways.before(tensor));
+        let converts = known.and_then(|(graph, _)| ops::conversion(graph, graph.layer(*id)?));
+        let from = before.and_then(|before| Some(known?.0.output(before)?.element_type()));
+        let loses = || from.and_then(|from| fidelity(from, step.element_type));
+        Step {
+            id: *id,
+            path: step.layer.full_name(),
+            op: step.operation.clone(),
+            output: step.output,
+            rule: step.rule.to_string(),
+            element_type: step.element_type.name(),
+            from: step.from.iter().map(premise).collect(),
+            before: before.and_then(number),
+            next: known.and_then(|(_, ways)| ways.next(tensor)).and_then(number),
+            stored: known.filter(|(_, ways)| ways.is_stored(tensor)).map(|_| step.shape.to_string()),
+            loses: converts.map(|_| loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string())),
+        }
     });
     steps.collect()
 }

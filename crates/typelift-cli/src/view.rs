@@ -1,0 +1,83 @@
+//! `typelift view`: a model as one page for a browser.
+
+use std::path::{Path, PathBuf};
+
+use typelift::{Diagnostic, Model};
+use typelift_view::{Before, Page};
+
+use crate::failure::Failure;
+use crate::files::Run;
+use crate::input::{self, Input, Loaded};
+use crate::output;
+use crate::remedy::{self, Fixes};
+use crate::render::{self, Show};
+use crate::status::Status;
+use crate::terminal::Terminal;
+
+/// Draw a model as a page for a browser
+///
+/// One self-contained HTML file: the graph with element types as colours, the Converts and what they can
+/// lose, the findings of `check` at their layers, a search, and for each tensor why it has its type. Constants are part of
+/// the layers that use them; bodies and repeated blocks open with a click. With a second model, the page shows that one
+/// with what `diff` finds.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift view model.xml -o model.html
+  typelift view old.xml new.xml -o changes.html")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// A second model, to show what differs from the first
+    #[arg(value_name = "B.xml")]
+    other: Option<PathBuf>,
+    /// The page to write, or - for standard output
+    #[arg(short, value_name = "OUT.html")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let other =
+        args.other.as_ref().map(|file| Input { file: file.clone(), bin: None, member: None, on_one_thread: false });
+    let models: Vec<_> = [args.input.clone()].into_iter().chain(other).collect();
+    Run { models: &models, document: Some((&args.output, "the page")), ..Run::default() }.check()?;
+    let (before, mut shown) = match &args.other {
+        Some(other) => {
+            let (before, after) = crate::diff::load_both(&args.input.file, other)?;
+            (Some(before), after)
+        }
+        None => (None, args.input.load()?),
+    };
+    terminal.say(&render::text(&shown.diagnostics, &Fixes::default(), Show::Briefly));
+    let Some(model) = &shown.model else { return Ok(Status::Faulty) };
+    let found = typelift::check_after(model, std::mem::take(&mut shown.diagnostics.list));
+    let faulty = found.iter().any(Diagnostic::is_error);
+    let before = match &before {
+        Some(Loaded { model: Some(before), .. }) => Some((before, typelift::diff(before, model))),
+        Some(_) => return Ok(Status::Faulty),
+        None => None,
+    };
+    let file = args.input.file.display().to_string();
+    let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
+    let page = draw(model, args.other.as_ref().unwrap_or(&args.input.file), before, &found)?;
+    if input::is_stdout(&args.output) {
+        terminal.print(&page)?;
+    } else {
+        output::write_report(&args.output, &page)?;
+    }
+    Ok(Status::of(faulty))
+}
+
+/// The page of an inferred model with what was found in it, and how it differs from the one of another file.
+pub(crate) fn draw(
+    model: &Model,
+    file: &Path,
+    before: Option<Before<'_>>,
+    found: &[Diagnostic],
+) -> Result<String, Failure> {
+    let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
+    let mut page = Page::new(model, found);
+    page.title = if input::is_dash(file) { model.name() } else { &title };
+    (page.file, page.before) = (&name, before);
+    page.advice = |diagnostic| remedy::advice(diagnostic, None).help;
+    page.html().map_err(|error| Failure::new(error.to_string()))
+}

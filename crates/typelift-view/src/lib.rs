@@ -1,0 +1,236 @@
+//! A model as one page for a browser, which needs nothing from elsewhere: what `typelift view` writes.
+//!
+//! ```
+//! let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nz = Result(y)\n")?;
+//! let found = typelift::infer(&mut model);
+//! let page = typelift_view::Page::new(&model, &found).html()?;
+//! assert!(page.starts_with("<!doctype html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod layout;
+mod outline;
+mod scene;
+
+use serde::Serialize;
+use typelift::diagnostic::LayerRef;
+use typelift::diff::{ChangeKind, Diff};
+use typelift::map::{PrecisionMap, Row};
+use typelift::{Diagnostic, Model, Severity};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What a page shows.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Page<'a> {
+    /// The inferred model.
+    pub model: &'a Model,
+    /// What was found in it, such as by [`typelift::check_after`].
+    pub found: &'a [Diagnostic],
+    /// What the page is called; the name of the model by default.
+    pub title: &'a str,
+    /// The file of the model, as commands name it.
+    pub file: &'a str,
+    /// What it is compared with.
+    pub before: Option<Before<'a>>,
+    /// What can be done about a finding: its own help by default.
+    pub advice: fn(&Diagnostic) -> Vec<String>,
+}
+
+/// An inferred model that another one is compared with.
+#[derive(Clone, Copy)]
+pub struct Before<'a> {
+    /// Its file.
+    pub file: &'a str,
+    /// The model.
+    pub model: &'a Model,
+    /// How the other one differs from it.
+    pub diff: &'a Diff,
+}
+
+/// All that the page shows.
+#[derive(Serialize)]
+struct Document {
+    title: String,
+    file: String,
+    /// The file that it is compared with.
+    before: Option<String>,
+    layers: usize,
+    /// Why the page shows an outline, if it does.
+    outline: Option<String>,
+    scenes: Vec<scene::Scene>,
+    /// Where the model keeps which precision.
+    map: Vec<MapRow>,
+    /// The same of what it is compared with.
+    map_before: Vec<Row>,
+    /// Every tensor.
+    steps: Vec<scene::Step>,
+    findings: Vec<Finding>,
+    /// How many more findings there are.
+    more_findings: usize,
+    changes: Vec<Change>,
+    groups: Vec<Group>,
+    more_changes: usize,
+}
+
+/// A row of the precision map.
+#[derive(Serialize)]
+struct MapRow {
+    #[serde(flatten)]
+    row: Row,
+    /// The path of a layer in its first block.
+    at: Option<String>,
+}
+
+fn map_row(model: &Model, row: Row) -> MapRow {
+    let graph = model.graph_at(&row.place);
+    let first = row.parts.first().and_then(|part| graph?.layer(*part.layers.first()?));
+    let at = first.map(|layer| match row.path.as_str() {
+        "" => layer.name().to_owned(),
+        path => format!("{path}/{}", layer.name()),
+    });
+    MapRow { row, at }
+}
+
+/// Limit on findings, and on changes, that are on the page.
+const MOST: usize = 2000;
+
+/// Something that `check` found.
+#[derive(Serialize)]
+struct Finding {
+    code: &'static str,
+    severity: Severity,
+    message: String,
+    help: Vec<String>,
+    /// The path of its layer, as scenes have it.
+    path: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Change {
+    kind: ChangeKind,
+    path: String,
+    /// The path of the layer to show for it: of one that was removed, what used it.
+    at: String,
+    text: String,
+    follows: usize,
+    /// Those that are alike have one number.
+    group: usize,
+}
+
+/// Changes that are alike.
+#[derive(Serialize)]
+struct Group {
+    what: String,
+    /// `2 in each of layers.0–31`
+    places: String,
+}
+
+impl<'a> Page<'a> {
+    /// The page of an inferred model with what was found in it.
+    #[must_use]
+    pub fn new(model: &'a Model, found: &'a [Diagnostic]) -> Self {
+        let advice = |diagnostic: &Diagnostic| diagnostic.help.iter().map(ToString::to_string).collect();
+        Self { model, found, title: model.name(), file: "model.xml", before: None, advice }
+    }
+
+    /// The text of the page.
+    ///
+    /// # Errors
+    /// Where what it shows cannot be written as JSON.
+    pub fn html(&self) -> Result<String, serde_json::Error> {
+        let (model, found) = (self.model, self.found);
+        let changes = self.before.map_or(&[][..], |before| &before.diff.changes);
+        let outline = outline::instead_of_drawing(model);
+        let alike = typelift::diff::alike(changes.iter().take(MOST));
+        let shown = alike.iter().enumerate();
+        let shown: Vec<Change> =
+            shown.flat_map(|(group, alike)| alike.changes.iter().map(move |it| change(it, group))).collect();
+        let groups = alike.iter().map(|alike| Group { what: alike.what.clone(), places: alike.places() }).collect();
+        let removed: Vec<_> = shown.iter().filter(|change| change.kind == ChangeKind::Removed).map(removed).collect();
+        let name = if model.name().is_empty() { "model" } else { model.name() }.to_owned();
+        let map = PrecisionMap::new(model, found);
+        let scenes = match outline {
+            Some(_) => vec![outline::scene(model.graph(), name)],
+            None => scene::scenes(model, &map, name, &removed),
+        };
+        let before_map = self.before.map(|before| PrecisionMap::new(before.model, &[]).rows);
+        page(&Document {
+            title: self.title.to_owned(),
+            file: self.file.to_owned(),
+            layers: model.graph().len(),
+            scenes,
+            map: map.rows.into_iter().map(|row| map_row(model, row)).collect(),
+            map_before: before_map.unwrap_or_default(),
+            steps: if outline.is_none() { scene::steps(model) } else { Vec::new() },
+            outline,
+            findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.advice)).collect(),
+            more_findings: found.len().saturating_sub(MOST),
+            changes: shown,
+            groups,
+            more_changes: changes.len().saturating_sub(MOST),
+            before: self.before.map(|before| before.file.to_owned()),
+        })
+    }
+}
+
+fn change(change: &typelift::diff::Change, group: usize) -> Change {
+    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    let subject = change.subject.as_ref().map_or(String::new(), |subject| format!("{subject} "));
+    let figures = change.values.map_or(String::new(), |values| format!(" ({values})"));
+    let text = match change.kind {
+        ChangeKind::Added => side(&change.after),
+        ChangeKind::Removed => side(&change.before),
+        _ => format!("{subject}{} → {}{figures}", side(&change.before), side(&change.after)),
+    };
+    let user = change.follows.iter().find(|follow| follow.kind == ChangeKind::Input);
+    let at = match change.kind {
+        ChangeKind::Removed => user.map_or_else(|| change.path.clone(), |user| user.path.clone()),
+        _ => change.path.clone(),
+    };
+    Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len(), group }
+}
+
+/// A removed layer, from the text of it: `Add(x, y.1) : f32[2]`.
+fn removed(change: &Change) -> scene::Removed {
+    let (operation, rest) = change.text.split_once('(').unwrap_or((&change.text, ""));
+    let operands = rest.split_once(')').map_or("", |(operands, _)| operands).split(", ");
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let without_port = |name: &str| match name.rsplit_once('.') {
+        Some((layer, port)) if is_port(port) => vec![name.to_owned(), layer.to_owned()],
+        _ => vec![name.to_owned()],
+    };
+    scene::Removed {
+        path: change.path.clone(),
+        operation: operation.split(' ').next().unwrap_or_default().to_owned(),
+        operands: operands.flat_map(without_port).collect(),
+        user: change.at.clone(),
+    }
+}
+
+fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> Finding {
+    let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
+    Finding {
+        code: diagnostic.code.name(),
+        severity: diagnostic.severity,
+        message: scene::brief(&diagnostic.message).into_owned(),
+        help: advice(diagnostic).iter().map(|help| scene::brief(help).into_owned()).collect(),
+        path,
+    }
+}
+
+/// The page with everything in it. Nothing that a model says can end the script that it is in.
+fn page(document: &Document) -> Result<String, serde_json::Error> {
+    let data = serde_json::to_string(document)?;
+    let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let title = document.title.replace('&', "&amp;").replace('<', "&lt;");
+    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];
+    let mut page = PAGE.to_owned();
+    for (place, text) in parts {
+        page = page.replacen(place, text, 1);
+    }
+    Ok(page)
+}
