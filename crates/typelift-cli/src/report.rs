@@ -129,7 +129,8 @@ pub fn promotion_tables(
 }
 
 /// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and how it differs from
-/// another one. A model that was not read from a file goes by its name.
+/// another one. A model that was not read from a file goes by its name. A page whose data would be longer than `most_bytes`
+/// shows runs of layers; `None` is the limit of the program.
 ///
 /// # Errors
 /// [`ReportError`] if the model cannot be printed as JSON.
@@ -138,8 +139,9 @@ pub fn page(
     file: Option<&Path>,
     before: Option<Before<'_>>,
     found: &[Diagnostic],
+    most_bytes: Option<usize>,
 ) -> Result<String, ReportError> {
-    Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found)?)
+    Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found, most_bytes)?)
 }
 
 /// The layers of an inferred model, as `show` prints them for scripts.

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let file = args.input.file.display().to_string();
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
-    let page = draw(model, args.other.as_ref().unwrap_or(&args.input.file), before, &found)?;
+    let page = draw(model, args.other.as_ref().unwrap_or(&args.input.file), before, &found, None)?;
     if input::is_stdout(&args.output) {
         terminal.print(&page)?;
     } else {
@@ -73,11 +73,13 @@ pub(crate) fn draw(
     file: &Path,
     before: Option<Before<'_>>,
     found: &[Diagnostic],
+    most_bytes: Option<usize>,
 ) -> Result<String, Failure> {
     let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
     (page.file, page.before) = (&name, before);
     page.advice = |diagnostic| remedy::advice(diagnostic, None).help;
+    page.most_bytes = most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

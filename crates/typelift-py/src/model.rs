@@ -397,6 +397,13 @@ impl Model {
         state.model.graph().layers().map(layer).collect()
     }
 
+    /// The first layers in the order of the file.
+    fn first(&self, most: usize) -> Vec<Layer> {
+        let state = self.state();
+        let layer = |layer: &typelift::Layer| Layer::new(&state, &Place::default(), layer.id());
+        state.model.graph().layers().take(most).map(layer).collect()
+    }
+
     #[getter]
     fn inputs(&self) -> Vec<Layer> {
         let state = self.state();
@@ -582,14 +589,15 @@ impl Model {
         })
     }
 
-    /// The page that `typelift view` draws, with how the model differs from another one.
-    fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>) -> PyResult<String> {
+    /// The page that `typelift view` draws, with how the model differs from another one. One whose data would be longer than
+    /// `most_bytes` shows runs of layers.
+    fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>, most_bytes: Option<usize>) -> PyResult<String> {
         let before = before.map(|before| before.get().state());
         self.look(py, move |state| {
             let diff = before.as_ref().map(|before| typelift::diff(&before.model, &state.model));
             let before = before.as_ref().zip(diff.as_ref());
             let before = before.map(|(before, diff)| report::Before { file: &before.file, model: &before.model, diff });
-            report::page(&state.model, state.path.as_deref(), before, &state.check(None).list)
+            report::page(&state.model, state.path.as_deref(), before, &state.check(None).list, most_bytes)
                 .map_err(|refusal| Failure::Fault(refusal.message))
         })
     }

@@ -38,6 +38,9 @@ pub struct Page<'a> {
     pub before: Option<Before<'a>>,
     /// What can be done about a finding: its own help by default.
     pub advice: fn(&Diagnostic) -> Vec<String>,
+    /// About how many bytes of data it has at most with every layer on it: a larger model is shown as runs of layers. 10 MiB by
+    /// default.
+    pub most_bytes: usize,
 }
 
 /// An inferred model that another one is compared with.
@@ -134,7 +137,15 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn new(model: &'a Model, found: &'a [Diagnostic]) -> Self {
         let advice = |diagnostic: &Diagnostic| diagnostic.help.iter().map(ToString::to_string).collect();
-        Self { model, found, title: model.name(), file: "model.xml", before: None, advice }
+        Self {
+            model,
+            found,
+            title: model.name(),
+            file: "model.xml",
+            before: None,
+            advice,
+            most_bytes: outline::MOST_BYTES,
+        }
     }
 
     /// The text of the page.
@@ -144,7 +155,7 @@ impl<'a> Page<'a> {
     pub fn html(&self) -> Result<String, serde_json::Error> {
         let (model, found) = (self.model, self.found);
         let changes = self.before.map_or(&[][..], |before| &before.diff.changes);
-        let outline = outline::instead_of_drawing(model);
+        let outline = outline::instead_of_drawing(model, self.most_bytes);
         let alike = typelift::diff::alike(changes.iter().take(MOST));
         let shown = alike.iter().enumerate();
         let shown: Vec<Change> =

@@ -8,7 +8,7 @@ use typelift::{Graph, LayerId, Model};
 use crate::scene::{self, Edge, Node, Scene};
 
 /// Limit on the size of the data of a page that draws every layer, in bytes.
-const MOST_BYTES: usize = 10 << 20;
+pub(crate) const MOST_BYTES: usize = 10 << 20;
 /// Into how many runs of layers an outline divides a graph.
 const RUNS: usize = 120;
 /// How many operations the details of a run name.
@@ -17,8 +17,8 @@ const SHOWN: usize = 12;
 const NAME: usize = 24;
 
 /// What the page says if the model is too large for it to draw all layers. That is decided before anything is drawn.
-pub(crate) fn instead_of_drawing(model: &Model) -> Option<String> {
-    (size(model) > MOST_BYTES).then(|| {
+pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<String> {
+    (size(model, most_bytes) > most_bytes).then(|| {
         let layers = model.graph().len();
         let run = layers.div_ceil(RUNS);
         format!(
@@ -29,7 +29,7 @@ pub(crate) fn instead_of_drawing(model: &Model) -> Option<String> {
 }
 
 /// About how many bytes of data a page takes that draws every layer; not more than a little above the limit.
-fn size(model: &Model) -> usize {
+fn size(model: &Model, most_bytes: usize) -> usize {
     let mut bytes = 0;
     let mut pending = vec![(model.graph(), 0)];
     while let Some((graph, prefix)) = pending.pop() {
@@ -45,7 +45,7 @@ fn size(model: &Model) -> usize {
             for body in layer.bodies() {
                 pending.push((body.graph(), path + body.name().len() + 2));
             }
-            if bytes > MOST_BYTES {
+            if bytes > most_bytes {
                 return bytes;
             }
         }

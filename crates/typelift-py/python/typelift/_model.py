@@ -30,6 +30,12 @@ ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]
 _PAGE_LIMIT = 1_000_000
 """A notebook gets the picture of a model if its page is no longer than this."""
 
+_DATA_LIMIT = 400_000
+"""A page of more data than this shows runs of layers, so that it is no longer than the limit."""
+
+_PICTURE_LIMIT = 50_000
+"""How many layers a model has at most that a notebook shows as a picture without being asked: that takes time."""
+
 _ROWS_SHOWN = 40
 """How many layers the table of a model in a notebook has."""
 
@@ -768,7 +774,7 @@ class Model:
         Args:
             before: Another model, to show how this one differs from it.
         """
-        return self._native.page(None if before is None else _model(before)._native)
+        return self._native.page(None if before is None else _model(before)._native, None)
 
     def to_bytes(self, *, canonical: bool = False) -> tuple[bytes, bytes]:
         """The graph and the weights, for ``openvino.Core().read_model(*model.to_bytes())`` and :func:`typelift.loads`.
@@ -820,8 +826,10 @@ class Model:
         return f"<Model{name}: {', '.join(f'{n} {what}' + ('s' if n != 1 else '') for n, what in counts)}>"
 
     def view(self, before: Union[Model, PathOrStr, None] = None, *, height: int = 480) -> View:
-        """The picture of the model for a notebook, to search and click through; of a model that is too much for one, a table of
-        its first layers. :meth:`to_html` has the picture of any model.
+        """The picture of the model for a notebook, to search and click through, with runs of layers where there are too many of them.
+        :meth:`to_html` has a picture that may be longer.
+
+        A notebook shows it without being asked, but of a model of more than 50,000 layers a table of the first ones.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
@@ -832,17 +840,23 @@ class Model:
             before: Another model, to show how this one differs from it.
             height: The height of the picture in pixels.
         """
-        source = self.to_html(before).replace("&", "&amp;").replace('"', "&quot;")
-        if len(source) <= _PAGE_LIMIT:
-            style = f"width:100%; height:{int(height)}px; border:1px solid #ccc"
-            return View(f'<iframe srcdoc="{source}" style="{style}"></iframe>', len(self))
-        rows = ((l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in self.layers[:_ROWS_SHOWN])
+        other = None if before is None else _model(before)._native
+        source = self._native.page(other, _DATA_LIMIT).replace("&", "&amp;").replace('"', "&quot;")
+        if len(source) > _PAGE_LIMIT:
+            return self._table()
+        style = f"width:100%; height:{int(height)}px; border:1px solid #ccc"
+        return View(f'<iframe srcdoc="{source}" style="{style}"></iframe>', len(self))
+
+    def _table(self) -> View:
+        """A table of the first layers."""
+        first = map(Layer, self._native.first(_ROWS_SHOWN))
+        rows = ((l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in first)
         rest = len(self) - _ROWS_SHOWN
-        more = f"<p>and {rest} more layers; <code>to_html()</code> has the picture</p>" if rest > 0 else ""
+        more = f"<p>and {rest} more layers; <code>view()</code> has a picture</p>" if rest > 0 else ""
         return View(table(("id", "layer", "operation", "outputs"), rows) + more, len(self))
 
     def _repr_html_(self) -> str:
-        return self.view()._repr_html_()
+        return (self.view() if len(self) <= _PICTURE_LIMIT else self._table())._repr_html_()
 
 
 class View:
