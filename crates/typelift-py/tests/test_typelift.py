@@ -298,7 +298,9 @@ def test_threads_share_a_model() -> None:
 def run(*arguments: Union[str, Path]) -> subprocess.CompletedProcess[str]:
     """Runs the program."""
     command = [sys.executable, "-m", "typelift", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    # As wide as it wants.
+    surroundings = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
 
 
 @pytest.mark.parametrize("name", ["realcpt_chain", "loop_py", "bert.promote"])
