@@ -29,10 +29,10 @@ impl FileId {
     pub fn of(path: &Path) -> Self {
         #[cfg(unix)]
         let path = {
-            if let Ok(found) = fs::metadata(path) {
-                return Self(inode(&found));
-            }
-            let path = follow_links(path);
+            let path = match look(path) {
+                (Some(found), _) => return Self(inode(&found)),
+                (None, path) => path,
+            };
             if let (Ok(found), Some(name)) = (fs::metadata(directory(&path)), path.file_name()) {
                 return Self(Id::Missing { directory: Box::new(inode(&found)), name: name.to_owned() });
             }
@@ -111,6 +111,15 @@ impl Stamp {
 
 /// As many symbolic links are followed as Linux follows.
 const MAX_LINKS: usize = 40;
+
+/// What is at a path, `None` if that is nothing, and the path it has once its symbolic links are followed: one call of the system
+/// where it is no link.
+pub(crate) fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => (fs::metadata(path).ok(), follow_links(path)),
+        found => (found.ok(), path.to_owned()),
+    }
+}
 
 /// The path the file has once its symbolic links are followed.
 pub(crate) fn follow_links(path: &Path) -> PathBuf {

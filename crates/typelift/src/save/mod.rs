@@ -22,7 +22,7 @@ use crate::graph::{Layer, Model};
 use crate::weights::Weights;
 use crate::xml::{self, WriteOptions};
 
-use crate::file::follow_links;
+use crate::file::{follow_links, look};
 pub use crate::file::{FileId, Stamp};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
@@ -264,12 +264,11 @@ impl Destination {
         if bin == path {
             return Err(SaveError::NamedAsWeights(path.to_owned()));
         }
-        for path in [path, &bin] {
-            if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-                return Err(SaveError::NotAFile(path.to_owned()));
-            }
-        }
-        Ok(Self { given: path.to_owned(), xml: follow_links(path), bin: follow_links(&bin) })
+        let place = |path: &Path| match look(path) {
+            (Some(found), _) if !found.is_file() => Err(SaveError::NotAFile(path.to_owned())),
+            (_, place) => Ok(place),
+        };
+        Ok(Self { given: path.to_owned(), xml: place(path)?, bin: place(&bin)? })
     }
 
     /// Fails where the `.xml` is a link to a graph with weights beside it that are not those to be replaced: it would be new

@@ -330,8 +330,8 @@ impl Weights {
                 return Err(io::Error::other("it is not a regular file"));
             }
             let file = File::open(path)?;
-            let (length, stamp) = (file.metadata()?.len(), Stamp::of(&file)?);
-            let source = Bin { file, path: path.to_owned(), length, stamp, window: Mutex::default() };
+            let stamp = Stamp::of(&file)?;
+            let source = Bin { file, path: path.to_owned(), length: stamp.length(), stamp, window: Mutex::default() };
             Ok(Self { base: Base::File(Arc::new(source)), ..Self::default() })
         };
         match open() {
