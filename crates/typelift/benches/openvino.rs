@@ -50,7 +50,10 @@ fn main() {
     };
     let scratch = tempfile::tempdir().expect("a folder can be made");
     let large = scratch.path().join("chain.xml");
-    std::fs::write(&large, chain(10_000)).expect("the chain can be written");
+    // To try whether everything runs.
+    let is_quick = std::env::var_os("QUICK").is_some();
+    let (blocks, few, many) = if is_quick { (100, 1, 1) } else { (10_000, 9, 25) };
+    std::fs::write(&large, chain(blocks)).expect("the chain can be written");
     let measured = |model: &Path, runs| {
         let [mut our, mut their] = both(&theirs, model, runs);
         let whole = whole_process(&ours, model, &scratch.path().join("out.xml"), runs);
@@ -61,11 +64,11 @@ fn main() {
     };
     let small = models().join(SMALL);
     let mut beside = Beside { theirs: &theirs, ours: &ours, scratch: scratch.path(), missing: Vec::new() };
-    let columns = [beside.column(&large, 9), beside.column(&small, 25)];
+    let columns = [beside.column(&large, few), beside.column(&small, many)];
     let peers = peers_table(&columns, &beside.missing);
     println!("{peers}\n");
-    let large = measured(&large, 9);
-    let real: Vec<_> = real_models().iter().map(|model| measured(model, 25)).collect();
+    let large = measured(&large, few);
+    let real: Vec<_> = real_models().iter().map(|model| measured(model, many)).collect();
     let system = std::env::var("FILE_SYSTEM").unwrap_or_else(|_| "an unknown file system".to_owned());
     let table = format!("{}\n\nWhole processes wrote new files to {system}, and synced none.", table(&large, &real));
     println!("{table}");

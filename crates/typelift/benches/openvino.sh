@@ -6,8 +6,8 @@
 # VENV is a Python environment with openvino; without one, one is made for the run, with what others need too. TYPELIFT names the
 # program whose whole process is measured; without it, .ci/dist builds it for TARGET, with a profile where that can be learnt.
 # OTHER names another build of it, to be measured too. MODELS is a folder of real models; without it, it is testdata/models.
-# UPDATE_DOCS=1 writes the tables. Needs a C++17 compiler, and without VENV python3 with venv and a package index. It says what it
-# cannot measure.
+# UPDATE_DOCS=1 writes the tables; QUICK=1 tries whether everything runs. Needs a C++17 compiler, and without VENV python3 with venv
+# and a package index. It says what it cannot measure.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)

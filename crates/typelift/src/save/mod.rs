@@ -22,8 +22,8 @@ use crate::graph::{Layer, Model};
 use crate::weights::Weights;
 use crate::xml::{self, WriteOptions};
 
-use crate::file::{follow_links, look};
 pub use crate::file::{FileId, Stamp};
+use crate::file::{follow_links, look};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
 
