@@ -33,6 +33,9 @@ use crate::terminal::{self, Page, Terminal};
 /// written. OUT and its .bin are written whole or not at all; what a killed run leaves in .typelift-*.tmp, the next one that
 /// writes there completes or removes.
 ///
+/// With --types, --compress, --decompress or --mark-keeps it does that alone: promotions stay, and so do Converts where no type
+/// changes, unless --eliminate-converts or --keep-noop-converts says what becomes of them.
+///
 /// Several models are converted in parallel into a directory, which is created if it does not exist. A directory as
 /// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
 /// refused does not
@@ -40,7 +43,6 @@ use crate::terminal::{self, Page, Terminal};
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("keepable").args(["types", "compress", "mark_keeps"]).multiple(true)))]
 #[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress"]).multiple(true)))]
-#[command(group(ArgGroup::new("stored").args(["compress", "decompress"])))]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
@@ -193,7 +195,7 @@ impl Args {
         };
         let Converted {
             changes,
-            promotions_before,
+            promotions_replaced,
             promotions_left,
             reshaped,
             refresh_ports,
@@ -204,20 +206,22 @@ impl Args {
             ..
         } = converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
+        let is_told = stored.is_some();
         if stored.is_some() && version < Some(model.version()) {
             remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
         }
         let table = stored.as_ref().filter(|_| self.writes_nothing()).map(precision::table).unwrap_or_default();
         let dangers = if self.storage.audit { precision::dangers(&risks) } else { String::new() };
         let plan = Plan::new(&diagnostics.file, changes).with_shapes(reshaped);
-        let plan = plan.for_target(retargeted).with_stored(stored, risks);
+        let plan = plan.for_target(retargeted).with_stored(stored, risks, marked);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-        let totals = plan.totals(promotions_before, promotions_left, marked);
+        let totals = plan.totals(promotions_replaced, promotions_left);
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
-        let remarks = plan.outputs(model).into_iter().chain(plan.rounding()).chain(remarks);
+        let rounding = plan.rounding().filter(|_| !is_told);
+        let remarks = plan.outputs(model).into_iter().chain(rounding).chain(remarks);
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.reports_on_stdout() {

@@ -32,6 +32,9 @@ pub(crate) struct Plan {
     /// What can go wrong in the types that the model gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     risks: Vec<precision::Risk>,
+    /// The kept layers that got a mark.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marked: Vec<LayerRef>,
 }
 
 /// What became of constants, and what that comes to.
@@ -39,6 +42,8 @@ pub(crate) struct Plan {
 struct Stored {
     totals: precision::PlanTotals,
     constants: Vec<precision::Constant>,
+    /// Those that got a mark, because shapes are computed from them.
+    marked: Vec<LayerRef>,
 }
 
 /// The layers that were written otherwise so that a release reads them.
@@ -84,9 +89,15 @@ impl Plan {
             changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
         };
         let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
-        let converts = lasting.map(|change| Entry { line: None, change }).collect();
-        let file = file.to_owned();
-        Self { file, converts, shapes: Vec::new(), target: None, precision: None, risks: Vec::new() }
+        Self {
+            file: file.to_owned(),
+            converts: lasting.map(|change| Entry { line: None, change }).collect(),
+            shapes: Vec::new(),
+            target: None,
+            precision: None,
+            risks: Vec::new(),
+            marked: Vec::new(),
+        }
     }
 
     /// The same with the lines of the file, which only a report has.
@@ -112,10 +123,16 @@ impl Plan {
         Self { target: done.map(rewritten), ..self }
     }
 
-    /// The same with what became of constants that are stored otherwise, and what can go wrong.
-    pub(crate) fn with_stored(self, stored: Option<precision::Plan>, risks: Vec<precision::Risk>) -> Self {
-        let precision = stored.map(|plan| Stored { totals: plan.totals(), constants: plan.constants });
-        Self { precision, risks, ..self }
+    /// The same with what became of constants, what can go wrong, and the kept layers that got a mark.
+    pub(crate) fn with_stored(
+        self,
+        stored: Option<precision::Plan>,
+        risks: Vec<precision::Risk>,
+        marked: Vec<LayerRef>,
+    ) -> Self {
+        let counted =
+            |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
+        Self { precision: stored.map(counted), risks, marked, ..self }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -149,8 +166,9 @@ impl Plan {
         self.converts.iter().filter(is_output).map(named).collect()
     }
 
-    /// Counts what is done; `before` and `after` are the numbers of ConvertPromoteTypes, `marked` that of layers with a new mark.
-    pub(crate) fn totals(&self, before: usize, after: usize, marked: usize) -> Totals {
+    /// Counts what is done: with the numbers of ConvertPromoteTypes that are replaced, and of those whose type is not known
+    /// before run time.
+    pub(crate) fn totals(&self, replaced: usize, unknown: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
             let Rewritten { applied, versions, marks, names, format } = target;
@@ -158,12 +176,16 @@ impl Plan {
             [applied.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
         };
         let target = self.target.as_ref().map(count);
-        let stored = self.precision.as_ref().map_or(0, |stored| stored.totals.changed);
+        // Those that are converted are among the changes.
+        let is_stored = |constant: &&precision::Constant| {
+            [precision::Action::Compress, precision::Action::Decompress].contains(&constant.action)
+        };
+        let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
         Totals {
             stored,
-            marked,
-            replaced: before.saturating_sub(after),
-            left: after,
+            marked: self.marked.len(),
+            replaced,
+            unknown,
             changes,
             reshaped: self.shapes.len(),
             target: target.unwrap_or_default(),
@@ -203,7 +225,7 @@ const MARKED: (&str, &str) = ("layer marked", "layers marked");
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     replaced: usize,
-    left: usize,
+    unknown: usize,
     /// Of each kind.
     changes: [usize; KINDS.len()],
     /// Inputs and outputs with another shape.
@@ -230,7 +252,7 @@ impl std::iter::Sum for Totals {
     fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
         totals.fold(Self::default(), |a, b| Self {
             replaced: a.replaced + b.replaced,
-            left: a.left + b.left,
+            unknown: a.unknown + b.unknown,
             changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
             reshaped: a.reshaped + b.reshaped,
             target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
@@ -246,8 +268,8 @@ impl Display for Totals {
         if self.replaced > 0 {
             done.push(format!("{} ConvertPromoteTypes replaced", self.replaced));
         }
-        if self.left > 0 {
-            done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.left));
+        if self.unknown > 0 {
+            done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.unknown));
         }
         let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain([RESHAPED]).chain(TARGET);
         let counts = self.changes.into_iter().chain([self.reshaped]).chain(self.target);

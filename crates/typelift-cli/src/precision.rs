@@ -33,7 +33,7 @@ pub(crate) struct StorageArgs {
     #[arg(long, requires = "auditable")]
     pub(crate) audit: bool,
     /// Refuse if a value of a constant would be off by more than this in relation to itself, such as 1e-3
-    #[arg(long, value_name = "REL", value_parser = relative_error, requires = "stored")]
+    #[arg(long, value_name = "REL", value_parser = relative_error, requires = "auditable")]
     pub(crate) max_error: Option<f64>,
 }
 

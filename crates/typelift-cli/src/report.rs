@@ -89,8 +89,8 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), ReportError> {
     let plan = Plan::new(file, converted.changes.clone()).with_lines(model).with_shapes(converted.reshaped.clone());
     let plan = plan.for_target(converted.retargeted.clone());
-    let plan = plan.with_stored(converted.stored.clone(), converted.risks.clone());
-    let totals = plan.totals(converted.promotions_before, converted.promotions_left, converted.marked);
+    let plan = plan.with_stored(converted.stored.clone(), converted.risks.clone(), converted.marked.clone());
+    let totals = plan.totals(converted.promotions_replaced, converted.promotions_left);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
 }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::interface::{End, InterfaceError, Reshaped, trace_changes};
 use crate::marks::Spelling;
 use crate::ops::{self, LayerKind, Release};
 use crate::passes::{
-    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_UNMARKED,
-    LOWER_WITHOUT_NOOPS, Pass, PassError, UNIQUE_TENSOR_NAMES,
+    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
+    Pass, PassError, TIDY_CHANGED_TYPES, UNIQUE_TENSOR_NAMES,
 };
 use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
 use crate::retarget::Retargeted;
@@ -36,7 +36,7 @@ use crate::shape::Shape;
 pub struct Conversion {
     /// What inputs become that must agree in type and do not; `None` leaves them, and they are errors.
     pub align: Option<Align>,
-    /// Which Converts go that are not needed.
+    /// What becomes of promotions, and which Converts go that are not needed.
     pub unneeded: Unneeded,
     /// Inputs that get another element type, which the computation follows; constants whose values are converted:
     /// [`Model::convert_constant`].
@@ -57,7 +57,7 @@ pub struct Conversion {
     pub keep_io: bool,
     /// How constants are to be stored; `None` leaves them.
     pub storage: Option<Storage>,
-    /// How far a value of a constant may be off in relation to itself where constants are stored otherwise; `None` for any.
+    /// How far a value of a constant may be off in relation to itself in its new type; `None` for any.
     pub max_error: Option<f64>,
     /// The release that is to read the model: [`Model::retarget`].
     pub target: Option<Release>,
@@ -66,13 +66,14 @@ pub struct Conversion {
     pub with_details: bool,
 }
 
-/// Which Converts a conversion removes.
+/// Which Converts a conversion removes. Each ConvertPromoteTypes becomes those that it means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unneeded {
     /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
-    /// Those to the type that a tensor already has.
+    /// Those to the type that a tensor already has. A conversion that changes the [precision](Conversion::changes_precision) of
+    /// a model does that alone: promotions stay, and Converts go only where types changed.
     #[default]
     Noops,
     /// Every one whose values another tensor provably holds.
@@ -87,9 +88,9 @@ pub struct Converted {
     pub changes: Vec<Change>,
     /// What reading found, and what was found on the way: warnings and notes.
     pub found: Vec<Diagnostic>,
-    /// The number of ConvertPromoteTypes before, bodies included.
-    pub promotions_before: usize,
-    /// The number of those that are left, because their type is not known before run time.
+    /// How many ConvertPromoteTypes were replaced, bodies included.
+    pub promotions_replaced: usize,
+    /// How many should have been and are left, because their type is not known before run time.
     pub promotions_left: usize,
     /// The inputs and outputs that have another shape than the file says, where shapes were set.
     pub reshaped: Vec<Reshaped>,
@@ -98,12 +99,12 @@ pub struct Converted {
     pub refresh_ports: bool,
     /// What was done for the release that is to read the model, where one is asked for.
     pub retargeted: Option<Retargeted>,
-    /// What became of constants, where they are to be stored otherwise.
+    /// What became of constants, where they are to be stored otherwise or the types of the model change.
     pub stored: Option<Plan>,
     /// What can go wrong in the types that the model gets, where layers that it takes are not kept.
     pub risks: Vec<Risk>,
-    /// How many layers got a mark that keeps their precision when OpenVINO runs the model.
-    pub marked: usize,
+    /// The kept layers that got a mark, so that OpenVINO keeps their precision when it runs the model.
+    pub marked: Vec<LayerRef>,
 }
 
 /// Why a model was not converted.
@@ -168,25 +169,27 @@ impl Conversion {
         let mut changes = self.infer(model, &mut found)?;
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
-        let optimized = self.storage.is_some().then(|| precision::is_optimized(model.graph()));
-        let named = self.named(model);
-        changes.extend(self.lower(model, promotions_before)?);
-        let promotions_left = promotions(model.graph());
-        if is_aligned && promotions_left < promotions_before {
-            found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
-            refuse_errors(&mut found)?;
+        let kept = Kept::find(model, &self.keep)?;
+        if self.lowers_promotions() {
+            changes.extend(self.lower(model, promotions_before)?);
+            if is_aligned && promotions(model.graph()) < promotions_before {
+                found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
+                refuse_errors(&mut found)?;
+            }
         }
-        let kept = self.kept(model, named)?;
         let risks = self.risks(model, &kept);
         let marked = self.mark(model, &kept)?;
-        changes.extend(self.retype(model, &kept)?);
+        let mut stored = None;
+        changes.extend(self.retype(model, &kept, &mut stored, &mut found)?);
         for (name, element_type) in &self.output_types {
             for name in model.ends_named(End::Output, name)? {
                 changes.extend(model.convert_output(&name, *element_type)?);
             }
         }
-        let plan = self.storage.as_ref().map(|storage| storage.plan(model, kept, optimized));
-        let stored = plan.map(|plan| self.store(plan, model, &mut found)).transpose()?;
+        if let Some(storage) = &self.storage {
+            let plan = self.store(storage.plan(model, kept), model, &mut found)?;
+            stored = Some(stored.map_or_else(|| plan.clone(), |types: Plan| types.and(&plan)));
+        }
         let retargeted = self.target.map(|target| model.retarget(target)).transpose();
         let retargeted = retargeted.map_err(|refused| refusal(&mut found, refused))?;
         if let Some(done) = &retargeted {
@@ -201,11 +204,12 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
         }
+        let promotions_after = promotions(model.graph());
         Ok(Converted {
             changes,
             found,
-            promotions_before,
-            promotions_left,
+            promotions_replaced: promotions_before.saturating_sub(promotions_after),
+            promotions_left: if self.lowers_promotions() { promotions_after } else { 0 },
             reshaped,
             refresh_ports,
             retargeted,
@@ -259,6 +263,18 @@ impl Conversion {
         !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
     }
 
+    /// Whether the types of the whole model, the storage of its constants or its marks are to change.
+    #[must_use]
+    pub fn changes_precision(&self) -> bool {
+        self.storage.is_some() || !self.types.is_empty() || self.mark_keeps
+    }
+
+    /// Whether each ConvertPromoteTypes becomes the Converts that it means.
+    #[must_use]
+    pub fn lowers_promotions(&self) -> bool {
+        self.unneeded != Unneeded::Noops || !self.changes_precision()
+    }
+
     /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.
     fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
         let (lower, tidy) = self.passes();
@@ -268,29 +284,6 @@ impl Conversion {
             changes.extend(self.pass(model, tidy)?);
         }
         Ok(changes)
-    }
-
-    /// The layers that each pattern names before promotions are lowered. Nothing is computed in a promotion, so that the
-    /// automatic pattern needs none.
-    fn named(&self, model: &Model) -> Vec<Result<Kept, KeepError>> {
-        let find = |pattern: &KeepPattern| match pattern {
-            KeepPattern::Automatic => Ok(Kept::default()),
-            pattern => Kept::find(model, std::slice::from_ref(pattern)),
-        };
-        self.keep.iter().map(find).collect()
-    }
-
-    /// The layers that are kept: those that patterns name now or `named` before. Of a promotion, its constants are.
-    fn kept(&self, model: &Model, named: Vec<Result<Kept, KeepError>>) -> Result<Kept, KeepError> {
-        let mut kept = Kept::default();
-        for (pattern, before) in self.keep.iter().zip(named) {
-            let now = Kept::find(model, std::slice::from_ref(pattern));
-            if let (Err(error), Err(_)) = (&before, &now) {
-                return Err(error.clone());
-            }
-            before.iter().chain(&now).for_each(|found| kept.extend(model, found));
-        }
-        Ok(kept)
     }
 
     /// What can go wrong in the types that a typed model is to get.
@@ -306,27 +299,38 @@ impl Conversion {
         risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
 
-    /// Marks the layers that are kept, if that is asked for; returns how many got a mark.
-    fn mark(&self, model: &mut Model, kept: &Kept) -> Result<usize, EditError> {
+    /// Marks the layers that are kept, if that is asked for; returns those that got a mark.
+    fn mark(&self, model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
         let spelling = self.target.map_or(Spelling::Both, Spelling::of);
-        if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(0) }
+        if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(Vec::new()) }
     }
 
-    /// Changes the element types of a typed model, and removes the Converts that do nothing then.
-    fn retype(&self, model: &mut Model, kept: &Kept) -> Result<Vec<Change>, ConvertError> {
-        if self.types.is_empty() {
+    /// Changes the element types of a typed model, and removes Converts that do nothing then. `stored` becomes what that means
+    /// for constants.
+    fn retype(
+        &self,
+        model: &mut Model,
+        kept: &Kept,
+        stored: &mut Option<Plan>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Change>, ConvertError> {
+        let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
+        let plan = retyping.plan(model);
+        if plan.is_empty() {
             return Ok(Vec::new());
         }
-        let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
-        let changes = retyping.plan(model).apply(model);
+        self.refuse_beyond(stored.insert(plan.constants(model)), model, found)?;
+        let changes = plan.apply(model);
         let mut changes = changes.map_err(|error| match error {
             PassError::Edit(error) => ConvertError::Edit(error),
             PassError::IllTyped(errors) => ConvertError::IllTyped(errors),
             error => ConvertError::Pass { pass: "change-types", error },
         })?;
-        if self.unneeded != Unneeded::Kept {
-            changes.extend(self.pass(model, self.passes().1)?);
-        }
+        changes.extend(match self.unneeded {
+            Unneeded::Kept => Vec::new(),
+            Unneeded::Noops => self.pass(model, TIDY_CHANGED_TYPES)?,
+            Unneeded::Redundant => self.pass(model, ELIMINATE_CONVERTS)?,
+        });
         Ok(changes)
     }
 
@@ -340,14 +344,17 @@ impl Conversion {
             let error = Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later");
             return Err(refusal(found, vec![error]));
         }
-        let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
-        if !beyond.is_empty() {
-            return Err(refusal(found, beyond));
-        }
+        self.refuse_beyond(&plan, model, found)?;
         found.extend(plan.warnings(model));
         let applied = plan.apply(model).map_err(PassError::from);
         applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
         Ok(plan)
+    }
+
+    /// Refuses a plan in which values would be off by more than they may.
+    fn refuse_beyond(&self, plan: &Plan, model: &Model, found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
+        let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
+        if beyond.is_empty() { Ok(()) } else { Err(refusal(found, beyond)) }
     }
 
     /// Removes Converts that came with what was written for a release.
@@ -366,12 +373,10 @@ impl Conversion {
 
     /// How ConvertPromoteTypes are replaced, and what follows.
     fn passes(&self) -> (Pass, Pass) {
-        let is_told = self.storage.as_ref().is_some_and(Storage::tells_what_is_marked);
-        let lower = if is_told { LOWER_UNMARKED } else { LOWER_WITHOUT_NOOPS };
         match self.unneeded {
             Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
-            Unneeded::Noops => (lower, ELIMINATE_NOOP_CONVERTS),
-            Unneeded::Redundant => (lower, ELIMINATE_CONVERTS),
+            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
         }
     }
 }

@@ -82,12 +82,19 @@ def index_rounded():
 
 
 def count_rounded():
-    # Of a running sum, CumSum, the same is reported; OpenVINO's reference code does not compute it in f16.
     ends = [constant(v, np.float32, n) for n, v in (("start", 0), ("stop", 4100), ("step", 1))]
     steps = named(op.range(*ends, output_type="f32"), "steps")
     half = named(op.floor(named(op.multiply(steps, constant(0.5, np.float32, "half")), "halves")), "pairs")
     odd = named(op.subtract(steps, named(op.multiply(half, constant(2, np.float32, "two")), "even")), "odd")
     return [], [result(odd, "y")], {}
+
+
+def count_rounded_sum():
+    (x,) = inputs(x=(np.float32, [4100]))
+    position = named(op.cum_sum(x, constant(0, np.int64, "axis")), "position")
+    half = named(op.floor(named(op.multiply(position, constant(0.5, np.float32, "half")), "halves")), "pairs")
+    odd = named(op.subtract(position, named(op.multiply(half, constant(2, np.float32, "two")), "even")), "odd")
+    return [x], [result(odd, "y")], {"x": np.ones(4100)}
 
 
 def beyond_i32():
@@ -96,7 +103,15 @@ def beyond_i32():
     return [x], [result(later, "y")], {"x": [1, 2]}
 
 
-CASES = {f.__name__.replace("_", "-"): f for f in (epsilon_lost, exponent_overflow, square_overflow, mask_overflow, index_rounded, count_rounded, beyond_i32)}
+CASES = {f.__name__.replace("_", "-"): f for f in (epsilon_lost, exponent_overflow, square_overflow, mask_overflow, index_rounded, count_rounded, count_rounded_sum, beyond_i32)}
+
+# OpenVINO's reference code has no CumSum of f16: it is computed in f32, and its result is f16.
+NOT_COMPUTED = {"count-rounded-sum": "position"}
+
+
+def code(case):
+    """The finding that a case is about."""
+    return case.removesuffix("-sum")
 
 
 def precision(case):
@@ -122,6 +137,7 @@ def case_sentence(name):
         "mask-overflow": "Two masks of -1e9 are -65504 in f16, and together minus infinity.",
         "index-rounded": "Row 2049 is row 2048 in f16.",
         "count-rounded": "Of a range beyond 2048 f16 has every second number.",
+        "count-rounded-sum": "Of positions beyond 2048 f16 has every second one.",
         "beyond-i32": "5e9 is not a number of i32.",
     }[name]
 
@@ -156,15 +172,16 @@ def measure(program, folder):
         xml = folder / f"{name}.xml"
         feed, types = case()[2], "i64=i32" if precision(name) == "i32" else "f32=f16"
         found = subprocess.run([program, "check", "--for", precision(name), "--format", "json", xml], capture_output=True, text=True)
-        texts = [h for d in json.loads(found.stdout)["diagnostics"] if d["code"] == name for h in d["help"]]
+        texts = [h for d in json.loads(found.stdout)["diagnostics"] if d["code"] == code(name) for h in d["help"]]
         keep = [o for text in texts for k in re.findall(r"--keep (\S+?)(?=[ `])", text) for o in ("--keep", k)]
         with tempfile.TemporaryDirectory() as tmp:
             worst = []
-            for options in ([], keep):
+            narrower = ["--keep", NOT_COMPUTED[name]] if name in NOT_COMPUTED else []
+            for options in (narrower, keep):
                 out = f"{tmp}/{len(options)}.xml"
                 subprocess.run([program, "convert", xml, "--types", types, "--keep-io", *options, "-o", out], check=True, capture_output=True)
                 worst.append(difference(evaluate(xml, feed), evaluate(out, feed)))
-        print(f"| `{name}` | {worst[0]:.3g} | {worst[1]:.3g} |")
+        print(f"| `{code(name)}`{' of a CumSum' * (name in NOT_COMPUTED)} | {worst[0]:.3g} | {worst[1]:.3g} |")
         assert worst[0] > 1e-2 > worst[1], name
 
 

@@ -156,7 +156,9 @@ fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), S
         directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)),
     );
     let again = typelift(out.parent().unwrap(), &arguments);
-    if text(again.stdout) != written {
+    // What changes the precision of a model leaves its promotions, which a conversion without options replaces.
+    let has_promotions = written.contains("type=\"ConvertPromoteTypes\"");
+    if !has_promotions && text(again.stdout) != written {
         return Err("a second conversion changes it".to_owned());
     }
     let [before, after] = [source, &written].map(|text| Model::from_xml(text).unwrap());

@@ -12,14 +12,44 @@ use crate::ops::{LayerKind, kind};
 
 /// Removes Converts whose output another tensor can replace.
 pub(super) struct Elimination {
-    /// Whether chains of them are looked at, and each of the others starts as early as it can; otherwise only those go that
-    /// convert to the type that their input already has.
-    pub(super) chains: bool,
+    which: Which,
+}
+
+/// Which Converts go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those to the type that their input already has.
+    Noops,
+    /// The same, but those after a layer of several outputs. What makes an output of the model then gets the name of the
+    /// Convert.
+    NoopsOfSingles,
+    /// All whose values another tensor holds; each of the others starts as early as it can.
+    Chains,
+}
+
+impl Elimination {
+    pub(super) fn noops() -> Self {
+        Self { which: Which::Noops }
+    }
+
+    pub(super) fn noops_of_singles() -> Self {
+        Self { which: Which::NoopsOfSingles }
+    }
+
+    pub(super) fn chains() -> Self {
+        Self { which: Which::Chains }
+    }
 }
 
 impl OneGraph for Elimination {
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool {
-        kind(layer) == LayerKind::Convert && (self.chains || is_noop(graph, layer))
+        let is_single = || graph.sources(layer.id()).filter_map(|id| graph.layer(id)).all(|it| it.outputs().len() == 1);
+        kind(layer) == LayerKind::Convert
+            && match self.which {
+                Which::Noops => is_noop(graph, layer),
+                Which::NoopsOfSingles => is_noop(graph, layer) && is_single(),
+                Which::Chains => true,
+            }
     }
 
     fn rewrite(
@@ -28,7 +58,7 @@ impl OneGraph for Elimination {
         mut found: Vec<LayerId>,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
-        while rewrite(graph, found, changes, self.chains)? {
+        while rewrite(graph, found, changes, self.which)? {
             let concerned = graph.unordered().filter(|layer| self.concerns(graph, layer));
             found = concerned.map(Layer::id).collect();
         }
@@ -59,14 +89,17 @@ fn rewrite(
     graph: &mut Edit<'_>,
     converts: Vec<LayerId>,
     changes: &mut Changes,
-    chains: bool,
+    which: Which,
 ) -> Result<bool, EditError> {
+    let chains = which == Which::Chains;
     let Savings { replaced, moved, gone } = savings(graph, converts, changes, chains);
     if gone.is_empty() && moved.is_empty() {
         return Ok(false);
     }
     let mut unused = Vec::new();
     let mut wires = Vec::new();
+    let results: HashSet<_> =
+        gone.iter().copied().filter(|made| which == Which::NoopsOfSingles && feeds_a_result(graph, *made)).collect();
     for (from, to) in graph.wires() {
         let made = to.layer.output(0);
         if replaced.contains_key(&made) {
@@ -83,6 +116,10 @@ fn rewrite(
     for made in &gone {
         let stand_in = replaced[made];
         graph.move_names(*made, stand_in)?;
+        if results.contains(made) {
+            let name = graph.layer(made.layer).map(|layer| layer.name().to_owned()).unwrap_or_default();
+            graph.set_name(stand_in.layer, &name)?;
+        }
         if is_convert(graph, stand_in.layer) {
             graph.merge_marks(made.layer, stand_in.layer)?;
         }
@@ -142,8 +179,13 @@ pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
 
 /// Whether a Result that this output feeds would lose its name, were it fed by the layer `origin`.
 pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
-    let is = |id, wanted| graph.layer(id).is_some_and(|layer| kind(layer) == wanted);
+    let is_parameter = || graph.layer(origin).is_some_and(|layer| kind(layer) == LayerKind::Parameter);
     let has_other_uses = || graph.users(origin).any(|user| user != output.layer);
-    graph.consumers(output).any(|input| is(input.layer, LayerKind::Result))
-        && (is(origin, LayerKind::Parameter) || has_other_uses())
+    feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
+}
+
+/// Whether an output of the model is made of it, which keeps a tensor of its own for its names.
+pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {
+    let mut users = graph.consumers(output).filter_map(|input| graph.layer(input.layer));
+    users.any(|layer| kind(layer) == LayerKind::Result)
 }

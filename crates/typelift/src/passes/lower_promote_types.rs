@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::conversions::mark_decompression;
-use super::eliminate_converts::{is_convert, names_a_result};
+use super::eliminate_converts::{feeds_a_result, is_convert, names_a_result};
 use super::{Action, Changes, OneGraph, remove_unused};
 use crate::edit::Edit;
 use crate::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
@@ -15,10 +15,9 @@ use crate::ops::{self, LayerKind, kind};
 /// Puts Converts in the place of each ConvertPromoteTypes whose type is known.
 #[derive(Default)]
 pub(super) struct Lowering {
-    /// Whether Converts count that do nothing.
+    /// Whether there are Converts that do nothing, as OpenVINO's pass has them. Without, those of constants in 16 bits are marked
+    /// as their decompression.
     with_noops: bool,
-    /// Whether Converts of constants in 16 bits are marked as their decompression.
-    marks: bool,
     /// A Convert to each type.
     converts: HashMap<ElementType, NewLayer>,
     rule: Rule,
@@ -55,11 +54,6 @@ impl Lowering {
 
     /// The Converts that do something.
     pub(super) fn without_noops() -> Self {
-        Self { marks: true, ..Self::default() }
-    }
-
-    /// The Converts that do something, without marks.
-    pub(super) fn unmarked() -> Self {
         Self::default()
     }
 
@@ -78,7 +72,7 @@ impl Lowering {
             let source = promotions.output(operand).map_or(Some(operand), |earlier| earlier.stand_in);
             let output = id.output(port);
             let (Some(source), [_, ty]) = (source, promoted.types) else { continue };
-            let held = shared.get(&(source, ty)).filter(|_| !feeds_result(graph, output));
+            let held = shared.get(&(source, ty)).filter(|_| !feeds_a_result(graph, output));
             let stand_in = match held {
                 _ if promoted.origin.is_some() => source,
                 Some(&held) => {
@@ -115,7 +109,7 @@ impl Lowering {
         let convert = self.converts.entry(ty).or_insert_with(|| NewLayer::convert(ty)).clone().named(&self.name);
         let convert = graph.add(convert, &[source])?;
         graph.copy_metadata(id, convert)?;
-        if self.marks {
+        if !self.with_noops {
             mark_decompression(graph, convert)?;
         }
         graph.copy_tensor_metadata(promoted, convert.output(0))?;
@@ -126,12 +120,6 @@ impl Lowering {
 
 /// Converts that are there already, by the tensor and the type that they convert it to.
 type Shared = HashMap<(Output, ElementType), Output>;
-
-/// Whether an output of the model is made of it, which keeps a tensor of its own for its names.
-fn feeds_result(graph: &Graph, output: Output) -> bool {
-    let mut users = graph.consumers(output).filter_map(|to| graph.layer(to.layer));
-    users.any(|layer| kind(layer) == LayerKind::Result)
-}
 
 /// What Converts make that are there: one of a tensor to a type is enough.
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
@@ -157,9 +145,9 @@ fn join(
         let [Some(from), Some(to)] = types else { continue };
         let held = *shared.entry((source, to)).or_insert(made);
         // One that makes an output of the model stays.
-        let (old, new) = if feeds_result(graph, made) { (held, made) } else { (made, held) };
+        let (old, new) = if feeds_a_result(graph, made) { (held, made) } else { (made, held) };
         let marks = graph.marks(old.layer).union(&graph.marks(new.layer));
-        if held == made || marks.is_none() || feeds_result(graph, old) {
+        if held == made || marks.is_none() || feeds_a_result(graph, old) {
             continue;
         }
         let [Some(layer), Some(kept)] = [old, new].map(|made| graph.layer(made.layer)) else { continue };

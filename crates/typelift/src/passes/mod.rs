@@ -249,20 +249,21 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::without_noops())),
 };
 
-/// Does the same and marks no Convert as the decompression of a constant.
-pub(crate) const LOWER_UNMARKED: Pass = Pass {
-    name: "lower-unmarked",
-    description: LOWER_WITHOUT_NOOPS.description,
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::unmarked())),
-};
-
 /// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
 /// Result stays where the Result would otherwise stand for a Parameter, or for a tensor with other uses and other names:
 /// the rule of OpenVINO's `NopElimination`.
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: false })),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::noops())),
+};
+
+/// What OpenVINO's pass `ConvertPrecision` removes after it changed types: the Converts of the model's own graph that do
+/// nothing, but those after layers of several outputs.
+pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
+    name: "tidy-changed-types",
+    description: "no Convert that does nothing is left in the model's own graph",
+    rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::noops_of_singles())),
 };
 
 /// Removes each Convert whose values another tensor already holds in its type, and makes the others start as early as
@@ -273,7 +274,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination { chains: true })),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::chains())),
 };
 
 /// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number after it: what
@@ -387,6 +388,12 @@ impl Changes {
             self.place = outside;
         }
         if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
+    }
+
+    /// Rewrites `graph`, and leaves its bodies.
+    fn here(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
+        let found = graph.unordered().filter(|layer| rewrite.concerns(graph, layer)).map(Layer::id).collect();
+        rewrite.rewrite(graph, found, self)
     }
 
     /// Gives the Parameters of a body the types that come in: OpenVINO reads a body before it knows them, and

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::plan::{Action, Plan};
+use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer, Output};
 use crate::kernel::{Converted, Stored};
@@ -40,8 +41,8 @@ impl Plan {
                     Action::Keep(_) => {}
                 }
             }
-            for (place, layer) in &self.marked {
-                mark(&mut graph.at(place)?, *layer, version)?;
+            for LayerRef { place, id, .. } in &self.marked {
+                mark(&mut graph.at(place)?, *id, version)?;
             }
             Ok(())
         })?;
@@ -73,11 +74,14 @@ impl Values {
     }
 }
 
-/// Gives a constant converted values.
+/// Gives a constant converted values. One without values keeps its place: OpenVINO writes it with a size of 1.
 pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
     let (ty, size) = (values.element_type(), values.len());
-    let offset = graph.add_made_bytes(Arc::new(values));
     graph.set_attribute(id, "element_type", ty.name())?;
+    if size == 0 {
+        return Ok(());
+    }
+    let offset = graph.add_made_bytes(Arc::new(values));
     graph.set_attribute(id, "offset", offset)?;
     graph.set_attribute(id, "size", size)
 }

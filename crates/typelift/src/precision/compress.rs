@@ -6,11 +6,12 @@ use super::Kept;
 use super::optimized::is_optimized;
 use super::plan::{Action, Constant, Loss, Plan, Reason};
 use super::shape_paths;
+use crate::diagnostic::LayerRef;
 use crate::graph::{Graph, Layer, Model, Place};
 use crate::kernel::{Audit, Stored};
 use crate::marks::Marks;
 use crate::ops;
-use crate::weights::byte_size;
+use crate::weights::{Weights, byte_size};
 
 /// Whose rules say which constants are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,16 +41,13 @@ pub struct Compression {
     pub like: Like,
     /// The constants that stay, with the layers that take them.
     pub kept: Kept,
-    /// Whether the model was optimized for low precision before, so that all of it stays; `None` to find out. A model whose
-    /// ConvertPromoteTypes were lowered can look like that where the one before did not, which OpenVINO goes by.
-    pub optimized: Option<bool>,
 }
 
 impl Compression {
     /// By OpenVINO's rules of today.
     #[must_use]
     pub fn to(to: ElementType) -> Self {
-        Self { to, like: Like::default(), kept: Kept::default(), optimized: None }
+        Self { to, like: Like::default(), kept: Kept::default() }
     }
 }
 
@@ -58,16 +56,15 @@ impl Plan {
     /// its bodies; those that the rules leave alone with the reason. Types and shapes must be [inferred](crate::infer()).
     #[must_use]
     pub fn compress(model: &Model, compression: &Compression) -> Self {
-        let is_optimized = || compression.optimized.unwrap_or_else(|| is_optimized(model.graph()));
-        let is_whole = compression.like != Like::All && is_optimized();
+        let is_whole = compression.like != Like::All && is_optimized(model.graph());
         let shape_paths = shape_paths::find(model);
         let (mut constants, mut marked) = (Vec::new(), Vec::new());
         for (place, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
-                let (at, has_mark) = ((place.clone(), layer.id()), Marks::of(layer, model.version()).keeps_precision());
-                let shapes = shape_paths.contains(&at);
+                let has_mark = Marks::of(layer, model.version()).keeps_precision();
+                let shapes = shape_paths.contains(&(place.clone(), layer.id()));
                 if shapes && !has_mark && !is_whole {
-                    marked.push(at);
+                    marked.push(LayerRef::of(&place, layer));
                 }
                 let Some(mut constant) = Constant::of(&place, graph, layer, compression.to) else { continue };
                 if ![ElementType::F32, ElementType::F64].contains(&constant.from) {
@@ -86,8 +83,7 @@ impl Plan {
                 } else {
                     None
                 };
-                let audit = Stored::of(layer).and_then(|stored| stored.audit(compression.to, model.weights()));
-                constant.loss = audit.as_ref().map_or(constant.loss, Loss::from);
+                let audit = constant.audit(layer, model.weights());
                 let judge = || match &audit {
                     Some(audit) => compression.like.objection(audit, compression.to),
                     None => Some(Reason::Unreadable),
@@ -118,6 +114,13 @@ impl Constant {
             bytes_converted: u64::try_from(byte_size(to, stored.count)?).ok()?,
             consumers: graph.consumers(layer.id().output(0)).count(),
         })
+    }
+
+    /// Finds out what the values lose; `None` where they cannot be read.
+    pub(super) fn audit(&mut self, layer: &Layer, weights: &Weights) -> Option<Audit> {
+        let audit = Stored::of(layer)?.audit(self.to, weights)?;
+        self.loss = Loss::from(&audit);
+        Some(audit)
     }
 }
 

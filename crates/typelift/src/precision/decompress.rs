@@ -3,9 +3,8 @@
 use typelift_promote::ElementType;
 
 use super::apply::decompressions;
-use super::plan::{Action, Constant, Loss, Plan};
+use super::plan::{Action, Constant, Plan};
 use crate::graph::Model;
-use crate::kernel::Stored;
 use crate::ops;
 
 impl Plan {
@@ -35,8 +34,7 @@ impl Plan {
                     if !types.contains(&constant.from) {
                         continue;
                     }
-                    let audit = Stored::of(layer).and_then(|stored| stored.audit(to, model.weights()));
-                    constant.loss = audit.as_ref().map_or(constant.loss, Loss::from);
+                    constant.audit(layer, model.weights());
                     constant.action = Action::Decompress;
                     constants.push(constant);
                 }

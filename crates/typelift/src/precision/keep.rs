@@ -109,15 +109,6 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Adds those of another one that are still in the model.
-    pub(crate) fn extend(&mut self, model: &Model, other: &Self) {
-        let is_there = |place: &Place, layer| model.graph_at(place).is_some_and(|graph| graph.layer(layer).is_some());
-        other
-            .iter()
-            .filter(|&(place, layer)| is_there(place, layer))
-            .for_each(|(place, layer)| self.insert(place, layer));
-    }
-
     /// Whether a layer of the graph at `place` keeps its types. One in a body of a layer that does is not asked about.
     #[must_use]
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {

@@ -1,12 +1,13 @@
 //! Marks that let OpenVINO's plugins keep the precision of layers when the model is run.
 
 use super::Kept;
-use crate::graph::{EditError, IrVersion, LayerId, Model, Place};
+use crate::diagnostic::LayerRef;
+use crate::graph::{EditError, IrVersion, Model};
 use crate::marks::{Marks, Spelling};
 use crate::ops::{self, LayerKind};
 
 /// Marks layers, so that a plugin which computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute nothing,
-/// and get none. Returns how many layers have a mark now that had none.
+/// and get none. Returns the layers that have a mark now and had none.
 ///
 /// # Errors
 /// [`EditError::Other`] for a model of version 10, where OpenVINO reads no marks.
@@ -17,13 +18,13 @@ use crate::ops::{self, LayerKind};
 /// use typelift::precision::{Kept, mark, unmark};
 /// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let kept = Kept::find(&model, &["type:Relu".into()])?;
-/// assert_eq!(mark(&mut model, &kept, Spelling::Both)?, 1);
+/// assert_eq!(mark(&mut model, &kept, Spelling::Both)?[0].name, "relu");
 /// let relu = model.graph().layer(model.graph().find("relu")?).unwrap();
 /// assert!(Marks::of(relu, model.version()).keeps_precision());
-/// assert_eq!(unmark(&mut model, &kept)?, 1);
+/// assert_eq!(unmark(&mut model, &kept)?.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<usize, EditError> {
+pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<LayerRef>, EditError> {
     if model.version() == IrVersion::V10 {
         let reason = "OpenVINO reads no marks in a file of version 10: write the model as version 11 first";
         return Err(EditError::Other(reason.to_owned()));
@@ -33,25 +34,25 @@ pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<usize,
     set(model, unmarked, |marks| marks.and(&precise))
 }
 
-/// Takes such marks away. Returns how many layers had one.
+/// Takes such marks away. Returns the layers that had one.
 ///
 /// # Errors
 /// [`EditError`], if the model is not the one in which the layers were found.
-pub fn unmark(model: &mut Model, kept: &Kept) -> Result<usize, EditError> {
+pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
     let marked = layers(model, kept, Marks::keeps_precision);
     let rest = |marks: &Marks| if marks.is_decompression() { Marks::decompression() } else { Marks::default() };
     set(model, marked, rest)
 }
 
 /// The layers that compute something and have marks of this kind.
-fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(Place, LayerId, Marks)> {
+fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(LayerRef, Marks)> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {
         for layer in graph.layers().filter(|layer| kept.contains(&place, layer.id())) {
             let marks = Marks::of(layer, model.version());
             let is_end = [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer));
             if !is_end && has(&marks) {
-                found.push((place.clone(), layer.id(), marks));
+                found.push((LayerRef::of(&place, layer), marks));
             }
         }
     }
@@ -60,14 +61,13 @@ fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(Plac
 
 fn set(
     model: &mut Model,
-    layers: Vec<(Place, LayerId, Marks)>,
+    layers: Vec<(LayerRef, Marks)>,
     change: impl Fn(&Marks) -> Marks,
-) -> Result<usize, EditError> {
-    let count = layers.len();
+) -> Result<Vec<LayerRef>, EditError> {
     model.edit(|edit| {
-        for (place, id, marks) in layers {
-            edit.at(&place)?.set_marks(id, &change(&marks))?;
+        for (layer, marks) in &layers {
+            edit.at(&layer.place)?.set_marks(layer.id, &change(marks))?;
         }
-        Ok(count)
+        Ok(layers.into_iter().map(|(layer, _)| layer).collect())
     })
 }

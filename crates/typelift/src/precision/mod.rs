@@ -40,7 +40,6 @@ pub use self::compress::{Compression, Like};
 pub use self::keep::{KeepError, KeepPattern, Kept};
 pub use self::map::{TypeMap, TypeMapError};
 pub use self::mark::{mark, unmark};
-pub(crate) use self::optimized::is_optimized;
 pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
 pub use self::risks::{Risk, RiskRule, risks};
 pub use self::storage::Storage;

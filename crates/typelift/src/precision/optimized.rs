@@ -18,7 +18,7 @@ const WEIGHTS: [ElementType; 7] = [
 
 /// Whether `save_model` of OpenVINO compresses nothing in a model: its own graph quantizes, or multiplies converted weights
 /// of low precision, with a zero point subtracted or not, by a constant scale. Bodies do not count.
-pub(crate) fn is_optimized(graph: &Graph) -> bool {
+pub(super) fn is_optimized(graph: &Graph) -> bool {
     graph.unordered().any(|layer| match operation(layer) {
         "FakeQuantize" | "FakeConvert" => true,
         "Multiply" => scales_weights(graph, layer.id()),

@@ -7,6 +7,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
+use crate::diagnostic::LayerRef;
 use crate::graph::{LayerId, Place};
 use crate::kernel::Audit;
 
@@ -21,7 +22,7 @@ pub struct Plan {
     pub constants: Vec<Constant>,
     /// The constants that get the mark of what keeps its precision, as OpenVINO gives it to all from which shapes are
     /// computed, integers too.
-    pub marked: Vec<(Place, LayerId)>,
+    pub marked: Vec<LayerRef>,
 }
 
 /// What is to become of a constant.
@@ -224,6 +225,14 @@ pub struct PlanTotals {
 }
 
 impl Plan {
+    /// Both plans, this one first.
+    #[must_use]
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        self.constants.extend_from_slice(&other.constants);
+        self.marked.extend_from_slice(&other.marked);
+        self
+    }
+
     /// The constants that are stored in another type.
     pub fn changed(&self) -> impl Iterator<Item = &Constant> {
         self.constants.iter().filter(|constant| constant.action.changes())

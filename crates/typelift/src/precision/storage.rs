@@ -25,21 +25,13 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The plan for a model. `kept` are the layers that stay, with their constants; `optimized` says whether the model was
-    /// [optimized](Compression::optimized) before.
+    /// The plan for a model. `kept` are the layers that stay, with their constants.
     #[must_use]
-    pub fn plan(&self, model: &Model, kept: Kept, optimized: Option<bool>) -> Plan {
+    pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
-            Self::Compress { to, like } => {
-                Plan::compress(model, &Compression { like: *like, kept, optimized, ..Compression::to(*to) })
-            }
+            Self::Compress { to, like } => Plan::compress(model, &Compression { to: *to, like: *like, kept }),
             Self::Decompress(types) => Plan::decompress(model, types),
         }
-    }
-
-    /// Whether OpenVINO's rules say which constants count as compressed, so that others get no mark.
-    pub(crate) fn tells_what_is_marked(&self) -> bool {
-        matches!(self, Self::Compress { like, .. } if *like != Like::All)
     }
 }
 

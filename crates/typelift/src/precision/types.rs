@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, fidelity};
 
+use super::plan::{Action, Constant, Plan, Reason};
 use super::{Kept, TypeMap};
 use crate::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::infer::Probe;
@@ -96,14 +97,14 @@ struct LayerPlan {
 }
 
 impl Retyping {
-    /// Finds out what becomes of each layer of a typed model, in which every ConvertPromoteTypes is
-    /// [lowered](crate::passes::LOWER_PROMOTE_TYPES).
+    /// Finds out what becomes of each layer of a typed model.
     ///
     /// An operation whose rule refuses the new types takes and makes those that it had.
     #[must_use]
     pub fn plan(&self, model: &Model) -> RetypingPlan {
         let mut plan = RetypingPlan { types: self.types.clone(), graphs: Vec::new() };
-        if self.types.is_empty() {
+        let changes = |port: &OutputPort| self.types.of(port.element_type()) != port.element_type();
+        if !model.walk().any(|(_, graph)| graph.unordered().any(|layer| layer.outputs().iter().any(changes))) {
             return plan;
         }
         let variables = self.kept_variables(model);
@@ -140,10 +141,39 @@ impl Retyping {
 }
 
 impl RetypingPlan {
+    /// Whether no tensor has a type that changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.graphs.is_empty()
+    }
+
     /// The layers that keep types which others lose, each with the place of its graph and why.
     pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
         let graphs = self.graphs.iter();
         graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
+    }
+
+    /// What becomes of each constant of a type that changes, and what its values lose.
+    #[must_use]
+    pub fn constants(&self, model: &Model) -> Plan {
+        let mut constants = Vec::new();
+        for GraphPlan { place, attributes, exceptions, .. } in &self.graphs {
+            let Some(graph) = model.graph_at(place) else { continue };
+            let layer = |id| graph.layer(id).filter(|layer| ops::is_constant(layer));
+            let kept = exceptions.iter().filter_map(|(id, exception)| {
+                let layer = layer(*id)?;
+                let to = self.types.of(layer.outputs().first()?.element_type());
+                let reason = if *exception == Exception::Marked { Reason::Marked } else { Reason::Kept };
+                Some((layer, to, Action::Keep(reason)))
+            });
+            let converted = attributes.iter().filter_map(|&(id, _, to)| Some((layer(id)?, to, Action::Convert)));
+            for (layer, to, action) in converted.chain(kept) {
+                let Some(mut constant) = Constant::of(place, graph, layer, to) else { continue };
+                constant.audit(layer, model.weights());
+                constants.push(Constant { action, ..constant });
+            }
+        }
+        Plan { constants, ..Plan::default() }
     }
 
     /// Where a tensor goes through a Convert then, with the place of the graph.
