@@ -24,8 +24,9 @@ use crate::texts;
 ///
 /// A statement is a line: `[NAME:] PATTERN => REPLACEMENT`, `rename OLD NEW`, `input NAME : TYPE[SHAPE]`, `output NAME : TYPE`,
 /// `before NAME : EXPRESSION`, `after TENSOR : EXPRESSION`, `tap TENSOR [as NAME]`, `cut TENSOR`, `cut [A, …] .. [B, …]`,
-/// `join FILE`, `inline IF`, `info PATH = VALUE`, `keep f32 LAYER` or `expect NAME MIN..MAX`, in the notation that `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change what else
-/// uses its tensors, or is not applied as often as expected, nothing is written. What no statement touches stays as it
+/// `join FILE`, `inline IF`, `set CONST = EXPRESSION`, `info PATH = VALUE`, `keep f32 LAYER` or `expect NAME MIN..MAX`, in the
+/// notation that `show` prints. Rules are applied until none matches, in bodies too. If one would break the model or change
+/// what else uses its tensors, or is not applied as often as expected, nothing is written. What no statement touches stays as it
 /// is in the file, byte for byte.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -116,6 +116,29 @@ fn list(end: End, known: &[String]) -> String {
 }
 
 impl Model {
+    /// Gives the tensors that are inputs and outputs the names of their layers, by which version 10 finds them and version 11
+    /// does not.
+    pub(crate) fn keep_names(&mut self) -> Result<(), EditError> {
+        let graph = self.graph();
+        let inputs = self.inputs().map(|layer| layer.id().output(0));
+        let outputs = self.outputs().filter_map(|layer| graph.producer(layer.id().input(0)));
+        let ends: Vec<_> = inputs.chain(outputs).collect();
+        self.edit(|graph| {
+            for tensor in ends {
+                let Some((layer, port)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else { continue };
+                let name = match layer.outputs().len() {
+                    1 => layer.name().to_owned(),
+                    _ => format!("{}.{}", layer.name(), tensor.port),
+                };
+                let names = port.names();
+                if !names.contains(&name) && graph.tensor_named(&name)?.is_none() {
+                    graph.set_names(tensor, [names, vec![name]].concat())?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// The layers through which tensors enter the model, in the order of its inputs.
     pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
         self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)

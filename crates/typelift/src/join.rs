@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::graph::{EditError, LayerId, Model, Output};
+use crate::graph::{EditError, IrVersion, LayerId, Model, Output};
 use crate::interface::InterfaceError;
 use crate::ops::{self, LayerKind};
 
@@ -11,7 +11,7 @@ impl Model {
     /// that of the input of the other model which it feeds. Outputs that feed an input are no outputs any more; what else the
     /// models take and give stays. Without joints, what has the same name is joined or, where nothing has, the only output
     /// and the only input. Names, bodies, constants and metadata come along as [`Edit::graft`](crate::Edit::graft) has it;
-    /// of the metadata of the model, what this one lacks. Types and shapes are those of both models:
+    /// of the metadata of the model, what this one lacks. Of a model of IR version 10 and one of 11 comes one of 11. Types and shapes are those of both models:
     /// [`infer`](crate::infer()) brings them up to date. Gives the new id of each layer of the other model.
     ///
     /// # Errors
@@ -38,6 +38,9 @@ impl Model {
         joints: &[(&str, &str)],
         prefix: &str,
     ) -> Result<HashMap<LayerId, LayerId>, InterfaceError> {
+        if self.version() != other.version() {
+            return self.join_upgraded(other, joints, prefix);
+        }
         let mut feeds = Vec::new();
         for &(output, input) in joints {
             feeds.push((other.find_input(input)?, self.given(output)?));
@@ -57,6 +60,25 @@ impl Model {
             edit.graft(other, &feeds, prefix)
         })?;
         self.add_rt_info(other);
+        Ok(moved)
+    }
+
+    /// As [`join`](Self::join) for models of two versions: both become version 11 before.
+    fn join_upgraded(
+        &mut self,
+        other: &Self,
+        joints: &[(&str, &str)],
+        prefix: &str,
+    ) -> Result<HashMap<LayerId, LayerId>, InterfaceError> {
+        let (mut own, mut other) = (self.clone(), other.clone());
+        for model in [&mut own, &mut other] {
+            if model.version() == IrVersion::V10 {
+                model.keep_names()?;
+                model.version = IrVersion::V11;
+            }
+        }
+        let moved = own.join(&other, joints, prefix)?;
+        *self = own;
         Ok(moved)
     }
 

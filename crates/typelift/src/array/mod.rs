@@ -1,6 +1,7 @@
 //! Small tensors with their values, and what each element type does to a value.
 
 mod encode;
+pub(crate) mod npy;
 
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};

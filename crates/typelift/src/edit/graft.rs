@@ -92,6 +92,11 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inline(&mut self, layer: LayerId, at: usize) -> Result<(), EditError> {
+        self.inline_body(layer, at).map(drop)
+    }
+
+    /// As [`inline`](Self::inline), and gives the layers that came.
+    pub(crate) fn inline_body(&mut self, layer: LayerId, at: usize) -> Result<Vec<LayerId>, EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let refused = |reason: &str| EditError::Joined { layer, reason: reason.to_owned() };
@@ -132,7 +137,8 @@ impl Edit<'_> {
             }
             let sources: Vec<_> = edit.producers(layer).into_iter().flatten().map(|source| source.layer).collect();
             edit.remove(layer)?;
-            edit.remove_unused(sources).map(|_| ())
+            edit.remove_unused(sources)?;
+            Ok(moved.into_values().collect())
         })
     }
 

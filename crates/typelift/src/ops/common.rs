@@ -75,8 +75,17 @@ pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: 
 /// Gives every output of the layer one type and shape, as far as there are ports: their number can come from an
 /// attribute, and be any.
 pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
-    for _ in 0..count.min(cx.layer.outputs().len()) {
+    for _ in 0..count.min(most_outputs(cx)) {
         cx.output(element_type, shape.clone());
+    }
+}
+
+/// Limit on the outputs of a layer whose operation can have any number: those that the file declares, or for a layer that
+/// is new as many as anybody needs.
+pub(super) fn most_outputs(cx: &Context) -> usize {
+    match cx.layer.outputs().len() {
+        0 if cx.layer.span.is_none() => u16::MAX.into(),
+        declared => declared,
     }
 }
 

@@ -3,7 +3,9 @@
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::common::{attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs};
+use super::common::{
+    attribute_axis, check_one_number, check_rank, check_type, checked_axis, fill_outputs, most_outputs,
+};
 use super::evaluate::{ALL, DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::array::Few;
@@ -143,7 +145,7 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
         return Ok(());
     };
     let axis = checked_axis(cx, 1, axis, shape.rank().unwrap_or(0))?;
-    for length in parts(data, lengths)?.into_iter().take(cx.layer.outputs().len()) {
+    for length in parts(data, lengths)?.into_iter().take(most_outputs(cx)) {
         let mut part = shape.clone();
         if let Some(dim) = part.dims_mut().and_then(|dims| dims.get_mut(axis)) {
             *dim = Dim::from(length);

@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::plan::{Action, Plan};
 use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer, Output};
+use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer};
 use crate::kernel::{Converted, Stored};
 use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
@@ -28,7 +28,7 @@ impl Plan {
         let compresses = self.constants.iter().any(|it| it.action == Action::Compress);
         let (version, needs_marks) = (model.version, compresses || !self.marked.is_empty());
         if needs_marks && version == IrVersion::V10 {
-            keep_names(model)?;
+            model.keep_names()?;
         }
         model.edit(|graph| {
             for constant in self.changed() {
@@ -146,27 +146,4 @@ pub(super) fn decompressions(
     }
     converts.sort_unstable_by_key(|(id, _)| *id);
     (converts, others)
-}
-
-/// Gives the tensors that are inputs and outputs of a model the names of their layers, by which version 10 finds them and
-/// version 11 does not.
-fn keep_names(model: &mut Model) -> Result<(), EditError> {
-    let graph = model.graph();
-    let inputs = model.inputs().map(|layer| layer.id().output(0));
-    let outputs = model.outputs().filter_map(|layer| graph.producer(layer.id().input(0)));
-    let ends: Vec<Output> = inputs.chain(outputs).collect();
-    model.edit(|graph| {
-        for tensor in ends {
-            let Some((layer, port)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else { continue };
-            let name = match layer.outputs().len() {
-                1 => layer.name().to_owned(),
-                _ => format!("{}.{}", layer.name(), tensor.port),
-            };
-            let names = port.names();
-            if !names.contains(&name) && graph.tensor_named(&name)?.is_none() {
-                graph.set_names(tensor, [names, vec![name]].concat())?;
-            }
-        }
-        Ok(())
-    })
 }

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal};
+use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
@@ -78,6 +78,8 @@ pub(super) struct Index<'r> {
     by_operation: FxHashMap<&'r str, Vec<usize>>,
     same: Option<usize>,
     known: Option<usize>,
+    branch: Option<usize>,
+    split: Option<usize>,
 }
 
 impl<'r> Index<'r> {
@@ -91,9 +93,15 @@ impl<'r> Index<'r> {
                 by_operation.entry(operation).or_default().push(at);
             }
         }
-        let same = rules.iter().position(|rule| matches!(rule.replacement, Right::Same));
-        let known = rules.iter().position(|rule| matches!(rule.replacement, Right::Known));
-        Self { rules, by_operation, same, known }
+        let first = |is: fn(&Right) -> bool| rules.iter().position(|rule| is(&rule.replacement));
+        Self {
+            rules,
+            by_operation,
+            same: first(|right| matches!(right, Right::Same)),
+            known: first(|right| matches!(right, Right::Known)),
+            branch: first(|right| matches!(right, Right::Branch)),
+            split: first(|right| matches!(right, Right::Split)),
+        }
     }
 
     /// The rules whose patterns can match at a layer.
@@ -187,8 +195,7 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
     // Most rules that match nowhere ask for an operation that is nowhere. What arithmetic is made of shows in shapes only.
     let has_arithmetic =
         |&at: &usize| rules[at].pattern.side.terms.iter().any(|term| matches!(term.kind, TermKind::Chain(_)));
-    index.same.is_some()
-        || index.known.is_some()
+    [index.same, index.known, index.branch, index.split].iter().any(Option::is_some)
         || index.by_operation.values().flatten().any(has_arithmetic)
         || graphs.iter().any(|(_, graph)| {
             let subject = Subject::new(graph, model.weights()).before_inference();
@@ -256,6 +263,7 @@ fn apply_all(
             constants: Added::default(),
             failure: None,
             skipped: Vec::new(),
+            tries_others: false,
             oldest: 0,
         };
         let result =
@@ -266,11 +274,11 @@ fn apply_all(
             return Err(sweep.failure.unwrap_or_else(|| breaks(&sites, error.to_string())));
         }
         report.skipped.extend(skipped.iter().filter_map(RewriteError::to_skipped));
-        let only_skips = !skipped.is_empty();
+        let tries_others = sweep.tries_others || !skipped.is_empty();
         all_skipped.extend(skipped);
         let Some(last) = sites.last() else {
             // What was skipped is not tried again; another rule may fit there.
-            if only_skips {
+            if tries_others {
                 continue;
             }
             return Ok((report, all_skipped));
@@ -285,6 +293,7 @@ fn apply_all(
         if let Some((_, _, message)) = new {
             return Err(breaks(&sites, message));
         }
+        memory.gave_way.clear();
         sweeps.push(report.applied.len());
         report.applied.extend(sites);
     }
@@ -297,6 +306,15 @@ struct Memory {
     generations: FxHashMap<(Place, LayerId), u32>,
     /// The layers at which a rule, by its position, is not tried again.
     settled: FxHashSet<(Place, LayerId, usize)>,
+    /// Those that gave way to the name of an output, until the graph changes.
+    gave_way: FxHashSet<(Place, LayerId, usize)>,
+}
+
+impl Memory {
+    fn is_settled(&self, place: &Place, id: LayerId, rule: usize) -> bool {
+        let has = |set: &FxHashSet<_>| !set.is_empty() && set.contains(&(place.clone(), id, rule));
+        has(&self.settled) || has(&self.gave_way)
+    }
 }
 
 /// The matches in all graphs, innermost first.
@@ -337,7 +355,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     for &id in order.iter().rev() {
         let Some(layer) = graph.layer(id).filter(|layer| !taken.contains(&layer.id())) else { continue };
         for rule in index.of(layer) {
-            if !memory.settled.is_empty() && memory.settled.contains(&(place.clone(), id, rule)) {
+            if memory.is_settled(place, id, rule) {
                 continue;
             }
             let Some(bound) = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole) else { continue };
@@ -350,11 +368,19 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
         }
     }
     if let Some(rule) = index.known {
-        let is_settled = |id| memory.settled.contains(&(place.clone(), id, rule));
+        let is_settled = |id| memory.is_settled(place, id, rule);
         found.extend(known::layers(model, graph, rule, &mut taken, is_settled));
     }
+    if let Some(rule) = index.branch {
+        let is_settled = |id| memory.is_settled(place, id, rule);
+        found.extend(known::choices(model, graph, rule, &mut taken, is_settled));
+    }
+    if let Some(rule) = index.split {
+        let is_settled = |id| memory.is_settled(place, id, rule);
+        found.extend(pieces::groups(model, graph, rule, &mut taken, is_settled));
+    }
     if let Some(rule) = index.same {
-        let is_settled = |id| memory.settled.contains(&(place.clone(), id, rule));
+        let is_settled = |id| memory.is_settled(place, id, rule);
         found.extend(same_layers((graph, model.version()), &order, rule, &mut taken, is_settled));
     }
     found
@@ -413,6 +439,8 @@ struct Sweep<'s> {
     /// What went wrong, where that says more than the error of the edit.
     failure: Option<RewriteError>,
     skipped: Vec<RewriteError>,
+    /// Whether a rule gave way, so that another one may match in its place.
+    tries_others: bool,
     oldest: u32,
 }
 
@@ -456,7 +484,10 @@ impl Sweep<'_> {
         {
             Ok(placed) => placed,
             // The layer gives an output of the model its name, so it stays.
-            Err(EditError::NamesResult { .. }) => return Ok(()),
+            Err(EditError::NamesResult { .. }) => {
+                self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
+                return Ok(());
+            }
             Err(EditError::Incompatible { from_type, to_type, .. }) => {
                 let rule = rule.name().to_owned();
                 self.failure = Some(RewriteError::Changes { rule, layer: at, was: to_type, becomes: from_type });
@@ -675,6 +706,8 @@ fn replace(
         }
         Right::Side(side) => build(edit, rule, side, found, root, constants, refusal),
         Right::Known => known::replace(edit, &found.bound, root, constants, refusal),
+        Right::Branch => known::choose(edit, &found.bound, root),
+        Right::Split => pieces::split(edit, &found.bound, constants, refusal),
     }
 }
 

@@ -16,6 +16,8 @@ use crate::notation::number;
 
 /// Limit on the layers that are described inside of each other.
 const DEEPEST_DESCRIPTION: usize = 4;
+/// Limit on the parts of a tensor that are looked at before its forms are found.
+const MOST_PARTS: usize = 24;
 /// Limit on the parts of a chain that are described.
 const MOST_DESCRIBED: usize = 8;
 
@@ -38,6 +40,9 @@ impl Search<'_> {
         };
         if chain.factors.is_empty() || self.subject.is_constant(tensor) {
             return self.match_constant(chain, tensor);
+        }
+        if !self.explains && !self.may_have(chain, tensor) {
+            return false;
         }
         for form in self.subject.forms(chain.kind, tensor, chain.factors.len()) {
             if self.match_form(at, chain, &form, tensor) {
@@ -182,6 +187,28 @@ impl Search<'_> {
         factor.optional && self.assign(kind, rest, tensors, used, folded, whole)
     }
 
+    /// Whether each part of a chain that must be there could be some part of a tensor, as far as the operations tell. It costs
+    /// one look at each, where finding the forms makes them all.
+    fn may_have(&self, chain: &Chain, tensor: Output) -> bool {
+        let graph = self.subject.graph;
+        let mut parts: SmallVec<[Output; MOST_PARTS]> = SmallVec::new();
+        parts.push(tensor);
+        let mut at = 0;
+        while let Some(&part) = parts.get(at) {
+            at += 1;
+            let opens = graph.layer(part.layer).is_some_and(|layer| is_of(chain.kind, layer));
+            if opens {
+                let feeds = graph.feeds(part.layer);
+                parts.extend(feeds.iter().flatten().map(|&(from, port)| from.id().output(port)));
+            }
+            if parts.len() > MOST_PARTS {
+                return true;
+            }
+        }
+        let required = chain.factors.iter().filter(|factor| !factor.optional);
+        required.map(|factor| factor.term).all(|term| parts.iter().any(|&part| self.may_fit(term, part)))
+    }
+
     /// Whether a term could fit a tensor, as far as the operation tells.
     fn may_fit(&self, term: usize, tensor: Output) -> bool {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
@@ -196,7 +223,7 @@ impl Search<'_> {
             TermKind::Chain(chain) => {
                 let required = chain.factors.iter().filter(|factor| !factor.optional).count();
                 let is_open = required <= 1 && chain.literal.is_none();
-                is_open || normal::operations(chain.kind).contains(&super::apply::operation_of(layer))
+                is_open || is_of(chain.kind, layer) && (self.explains || self.may_have(chain, tensor))
             }
             _ => true,
         }
@@ -311,6 +338,11 @@ impl Search<'_> {
         self.progress -= 1;
         false
     }
+}
+
+/// Whether a layer is part of a chain.
+fn is_of(kind: ChainKind, layer: &Layer) -> bool {
+    normal::operations(kind).contains(&super::apply::operation_of(layer))
 }
 
 /// The only constant of a form, where it is a tensor as it is.

@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::term::Function;
-use crate::array::{Array, Data, Few};
+use crate::array::{Array, Data, Few, round};
 
 /// What a function makes of constants; the type of the first counts, literals follow it.
 ///
@@ -34,7 +34,14 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
             let product = x.to_floats().iter().product();
             Ok(Array::scalar(x.element_type, product))
         }
+        (Function::Without, [x, places]) => {
+            let length = x.dims.first().map_or(0, |&length| length as i64);
+            let left_out: Vec<_> =
+                places.to_integers().iter().map(|&at| if at < 0 { at + length } else { at }).collect();
+            pick(x, (0..length).filter(|at| !left_out.contains(at)))
+        }
         (Function::Concat, all) => concat(all),
+        (Function::MatMul, [x, y]) => matmul(x, y),
         (Function::Power, [x, y]) if x.element_type.is_float() => elementwise(function, x, y),
         (Function::Power, [x, _]) => Err(format!("a power of {} may not be exact", x.element_type)),
         (
@@ -109,6 +116,27 @@ fn concat(all: &[Array]) -> Result<Array, String> {
     })
 }
 
+/// The product of two matrices.
+fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
+    let ([rows, inner], [other, columns]) = (&x.dims[..], &y.dims[..]) else {
+        return Err(format!("{:?} and {:?} are not two matrices", x.dims, y.dims));
+    };
+    if inner != other || x.element_type != y.element_type {
+        let of = |array: &Array| format!("{}{}", array.element_type, array.shape());
+        return Err(format!("{} and {} have no product", of(x), of(y)));
+    }
+    let (a, b) = (floats(x, "matmul")?.to_floats(), y.to_floats());
+    let mut product = vec![0.0; rows * columns];
+    for (row, sums) in product.chunks_exact_mut((*columns).max(1)).enumerate() {
+        for (at, &factor) in a[row * inner..][..*inner].iter().enumerate() {
+            sums.iter_mut().zip(&b[at * columns..]).for_each(|(sum, value)| *sum += factor * value);
+        }
+    }
+    let ty = x.element_type;
+    let product = product.into_iter().map(|value| round(ty, value)).collect();
+    Ok(Array::floats(ty, [*rows, *columns].into_iter().collect(), product))
+}
+
 /// Whether two constants are equal, or each element of one is less than that of the other, and so on. Lists of other
 /// lengths are not equal.
 fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
@@ -148,7 +176,7 @@ fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {
 }
 
 /// Values at the places of a larger shape.
-fn stretch(x: &Array, dims: &[usize]) -> Array {
+pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
     if x.dims[..] == *dims {
         return x.clone();
     }

@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 
 use super::constant::{compute, default_type};
 use super::matching::Bound;
+use super::shapes::{self, Part};
 use super::term::{Function, Name, Side, TermKind};
 use super::values;
 use crate::array::{Array, Data};
@@ -124,7 +125,10 @@ impl Evaluator<'_> {
         // A literal takes the type of what it is computed with.
         let first = of.iter().find(|&&at| !self.is_free(at)).map(|&at| self.array(at, None)).transpose()?;
         let wanted = first.as_ref().map(|array| array.element_type).or(expected);
-        let indices = matches!(function, Function::Transpose | Function::Reshape | Function::Gather | Function::Slice);
+        let indices = matches!(
+            function,
+            Function::Transpose | Function::Reshape | Function::Gather | Function::Slice | Function::Without
+        );
         let of = of.iter().enumerate().map(|(position, &at)| match position {
             1.. if indices => self.array(at, Some(ElementType::I64)),
             _ => self.array(at, wanted),
@@ -275,6 +279,10 @@ impl Evaluator<'_> {
             Function::Type => number(known.element_type as i128),
             Function::Static => truth(known.shape.is_static()),
             Function::Bits => number(known.element_type.bits().into()),
+            Function::Dims => self.dims(&known.shape, &of[1..])?,
+            Function::Constant => {
+                truth(known.tensor.is_none_or(|it| values::values(self.graph, self.weights, it).is_some()))
+            }
             Function::Unknown => {
                 rank()?;
                 let dims = known.shape.dims().unwrap_or_default();
@@ -282,6 +290,27 @@ impl Evaluator<'_> {
             }
             _ => number(known.tensor.map_or(0, |tensor| self.graph.consumers(tensor).count()) as i128),
         })
+    }
+
+    /// A shape as Reshape takes it, of the list that it took and the tensor that it reshaped.
+    fn dims(&self, shape: &Shape, of: &[usize]) -> Result<Array, Lack> {
+        let dims = shape.dims().ok_or_else(|| "the rank is not known".to_owned())?;
+        let tensors = of.iter().map(|&term| Ok(self.known(term)?.tensor)).collect::<Result<Vec<_>, Lack>>()?;
+        let (parts, source) = match &tensors[..] {
+            [Some(list), Some(source)] => (shapes::parts(self.graph, self.weights, *list), Some(*source)),
+            _ => (None, None),
+        };
+        let parts = parts.filter(|parts| parts.len() == dims.len()).unwrap_or_default();
+        let list = dims.iter().enumerate().map(|(at, dim)| match (dim.value(), parts.get(at)) {
+            (Some(dim), _) => i128::from(dim),
+            (None, Some(Part::Dim(of, axis))) if Some(*of) == source && *axis == at => 0,
+            _ => -1,
+        });
+        let list: Vec<_> = list.collect();
+        if dims.iter().any(|dim| dim.value() == Some(0)) || list.iter().filter(|&&dim| dim == -1).count() > 1 {
+            return Err(Lack::Reason("more than one of the dims is not known".to_owned()));
+        }
+        Ok(Array::ints(ElementType::I64, smallvec![list.len()], list))
     }
 
     /// Axes, counted from the end of a tensor.
@@ -318,17 +347,16 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A list laid along an axis of a tensor, or along several that follow each other.
+    /// A list laid along an axis of a tensor, or along two of them.
     fn on(&self, of: &[usize]) -> Result<Array, Lack> {
         let list = self.array(of[0], None)?;
         let shape = self.known(of[1])?.shape;
         let rank = shape.rank().ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))?;
-        let first = self.axis_of(of[2], rank)?;
-        let last = of.get(3).map_or(Ok(first), |&last| self.axis_of(last, rank))?;
         let mut dims: SmallVec<[usize; 4]> = smallvec![1; rank];
         let known = |at: usize| shape.dims().and_then(|dims| usize::try_from(dims[at].value()?).ok());
-        for at in first..=last {
-            dims[at] = if first == last { list.len() } else { known(at).unwrap_or(1) };
+        let axes = of[2..].iter().map(|&axis| self.axis_of(axis, rank)).collect::<Result<SmallVec<[usize; 2]>, _>>()?;
+        for &at in &axes {
+            dims[at] = if axes.len() == 1 { list.len() } else { known(at).unwrap_or(1) };
         }
         Ok(list.reshaped(dims).ok_or_else(|| format!("{} values do not fill the axes", list.len()))?)
     }

@@ -51,6 +51,48 @@ pub(super) fn layers(
     found
 }
 
+/// The Ifs whose conditions are known, each with the number of the branch that runs.
+pub(super) fn choices(
+    model: &Model,
+    graph: &Graph,
+    rule: usize,
+    taken: &mut FxHashSet<LayerId>,
+    is_settled: impl Fn(LayerId) -> bool,
+) -> Vec<Found> {
+    let mut probe = Probe::new(model.weights());
+    let mut found = Vec::new();
+    for layer in graph.layers().filter(|layer| layer.bodies().len() == 2) {
+        let id = layer.id();
+        if taken.contains(&id) || is_settled(id) {
+            continue;
+        }
+        if let Some(branch) = branch(&mut probe, graph, layer) {
+            taken.insert(id);
+            let names = [Some(Bound::Number(branch as f64))].into_iter().collect();
+            let bound = Bindings { names, layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
+            found.push(Found { rule, bound, same: None });
+        }
+    }
+    found
+}
+
+/// The branch of an If that runs, where its condition is known.
+pub(super) fn branch(probe: &mut Probe, graph: &Graph, layer: &Layer) -> Option<usize> {
+    let bounds = probe.bounds(graph, graph.producer(layer.id().input(0))?)?;
+    let truths = bounds.exact()?.truths();
+    truths.first().map(|&holds| usize::from(!holds))
+}
+
+/// Puts the branch that runs in the place of an If.
+pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Result<Placed, EditError> {
+    let branch = match bound.names.first() {
+        Some(Some(Bound::Number(branch))) => *branch as usize,
+        _ => 0,
+    };
+    let added = edit.inline_body(root, branch)?;
+    Ok(Placed { added, root_stays: false, edited: false, non_finite: 0 })
+}
+
 fn can_be_known(layer: &Layer) -> bool {
     let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(|it| it <= MOST_WRITTEN));
     is_small && ops::kind(layer) != LayerKind::Constant && !is_own(layer) && values::computes(layer)

@@ -229,7 +229,7 @@ pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
     pattern: &'a Pattern,
     pub(super) look: Look,
-    explains: bool,
+    pub(super) explains: bool,
     pub(super) bound: Bindings,
     /// What must still fit, the next last.
     pub(super) goals: SmallVec<[(usize, Output); 4]>,

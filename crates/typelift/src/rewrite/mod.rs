@@ -38,7 +38,9 @@ mod matching;
 mod normal;
 mod parse;
 mod pattern;
+mod pieces;
 mod script;
+mod shapes;
 mod term;
 mod values;
 
@@ -103,6 +105,10 @@ enum Right {
     Same,
     /// The values that a layer has, where they are known.
     Known,
+    /// The branch of an If that runs, where its condition is known.
+    Branch,
+    /// One split in the place of the slices that take a tensor apart.
+    Split,
 }
 
 impl FromStr for Rule {

@@ -1,6 +1,7 @@
 //! The parts of a rule, as data.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -207,6 +208,35 @@ pub(crate) enum Setting {
     Never,
 }
 
+/// An expression over constants, with what its names are.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) side: Side,
+    pub(crate) names: Vec<Name>,
+    pub(crate) sources: Vec<Source>,
+}
+
+/// What a name in an expression over constants is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The constant that gets the values.
+    Own,
+    /// The constant of this name.
+    Constant(String),
+    /// The array in a `.npy` file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The file that it is read from.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Own | Self::Constant(_) => None,
+        }
+    }
+}
+
 /// What can be computed of constants, and of what is known of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
@@ -224,6 +254,8 @@ pub(crate) enum Function {
     Gather,
     Concat,
     Product,
+    /// The product of two matrices.
+    MatMul,
     /// `c[from:to]` of the first axis.
     Slice,
     Convert(Option<ElementType>),
@@ -243,6 +275,12 @@ pub(crate) enum Function {
     Uses,
     /// How many dims are not known.
     Unknown,
+    /// The dims as Reshape takes them: -1 for one that is not known, 0 for one that is that of the tensor to be reshaped.
+    Dims,
+    /// Whether the values are known from constants alone.
+    Constant,
+    /// The elements of a list at other places than these.
+    Without,
     /// The bits of an element.
     Bits,
     /// Whether each element is greater than the one before it.
@@ -251,7 +289,7 @@ pub(crate) enum Function {
     Channel,
     /// The values of such a constant along the axis, as a list.
     Along,
-    /// A list laid along an axis of a tensor, or along several of them.
+    /// A list laid along an axis of a tensor, or along two of them.
     On,
     /// Whether no element is 0 or false.
     All,
@@ -266,9 +304,13 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// Whether its second operand is a tensor, of which no values are needed.
-    pub(crate) fn looks_at_second(self) -> bool {
-        matches!(self, Self::Axis | Self::Channel | Self::Along | Self::On)
+    /// Whether the operand at a place is a tensor, of which no values are needed.
+    pub(crate) fn looks_at(self, at: usize) -> bool {
+        match self {
+            Self::Axis | Self::Channel | Self::Along | Self::On => at == 1,
+            Self::Dims => true,
+            _ => at == 0 && self.measures(),
+        }
     }
 
     /// Whether its first operand is a tensor, of which no values are needed.
@@ -284,6 +326,8 @@ impl Function {
                 | Self::Uses
                 | Self::Unknown
                 | Self::Bits
+                | Self::Dims
+                | Self::Constant
         )
     }
 }
@@ -298,6 +342,7 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("gather", Function::Gather, 2, 2),
     ("concat", Function::Concat, 1, 8),
     ("product", Function::Product, 1, 1),
+    ("matmul", Function::MatMul, 2, 2),
     ("rank", Function::Rank, 1, 1),
     ("size", Function::Size, 1, 1),
     ("dim", Function::Dim, 2, 2),
@@ -313,6 +358,9 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("along", Function::Along, 3, 3),
     ("on", Function::On, 3, 4),
     ("all", Function::All, 1, 1),
+    ("dims", Function::Dims, 1, 3),
+    ("constant", Function::Constant, 1, 1),
+    ("without", Function::Without, 2, 2),
 ];
 
 /// A predicate of a pattern: a term that must be true.

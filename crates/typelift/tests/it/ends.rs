@@ -307,3 +307,126 @@ fn an_if_of_a_known_condition_becomes_its_branch() {
         assert!(error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn an_if_in_a_body_becomes_its_branch() {
+    let listing = "
+    x = Parameter : f32[2]
+    go = Parameter : boolean[]
+    y = If-8(go, x)
+        then_body (in 1 -> 0, out 4 -> 0):
+            a = Parameter : f32[2]
+            no = Const(false) : boolean[]
+            inner = If-8(no, a)
+                then_body (in 1 -> 0, out 2 -> 0):
+                    i = Parameter : f32[2]
+                    b = Abs(i)
+                    r = Result(b)
+                else_body (in 1 -> 0, out 2 -> 0):
+                    i = Parameter : f32[2]
+                    b = Exp(i)
+                    r = Result(b)
+            c = Tanh(inner)
+            r = Result(c)
+        else_body (in 1 -> 0, out 1 -> 0):
+            a = Parameter : f32[2]
+            r = Result(a)
+    r = Result(y)
+";
+    let by_statement = rewritten(read(listing), "inline inner").unwrap();
+    let mut by_set = read(listing);
+    let report = by_set.rewrite(&typelift::rewrite::library::get("constant-ifs").unwrap().rules()).unwrap();
+    assert_eq!(report.applied.len(), 1);
+    assert_eq!(report.applied[0].layer.path(), "y/then_body");
+    for model in [&by_statement, &by_set] {
+        assert!(model.find("y/then_body/inner").is_err());
+        let (place, id) = model.find("y/then_body/b").unwrap();
+        assert_eq!(model.graph_at(&place).unwrap().layer(id).unwrap().ty(), "Exp");
+    }
+}
+
+#[test]
+fn statements_give_constants_other_values() {
+    const LINEAR: &str = "
+        x = Parameter : f32[1,2]
+        w = Const([[1, 2], [3, 4]]) : f16[2,2]
+        wide = Convert(w) {destination_type=f32}
+        m = MatMul(x, wide)
+        layer/bias.0 = Const([10, 20]) : f32[2]
+        s = Add(m, layer/bias.0)
+        r = Result(s)";
+    let values = |model: &Model, name: &str| {
+        let layer = model.graph().layer(model.graph().find(name).unwrap()).unwrap();
+        (layer.outputs()[0].to_string(), layer.numbers(model.weights()).unwrap())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("delta.npy");
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }";
+    let numbers = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
+    std::fs::write(&file, [b"\x93NUMPY\x01\x00\x76\x00", format!("{header:<117}\n").as_bytes(), &numbers].concat())
+        .unwrap();
+    let file = format!("{:?}", file.display().to_string());
+    for (statements, name, shape, expected) in [
+        ("set layer/bias.0 = 0.5".to_owned(), "layer/bias.0", "f32[2]", vec![0.5, 0.5]),
+        ("set layer/bias.0 = [1, 2]".to_owned(), "layer/bias.0", "f32[2]", vec![1.0, 2.0]),
+        ("set layer/bias.0 = _ * 2 + \"layer/bias.0\"".to_owned(), "layer/bias.0", "f32[2]", vec![30.0, 60.0]),
+        (format!("set wide = _ + matmul(npy({file}), [[1, 10]])"), "w", "f16[2,2]", vec![2.0, 12.0, 5.0, 24.0]),
+        (format!("set w = transpose(convert(npy({file}), f16))"), "w", "f16[1,2]", vec![1.0, 2.0]),
+        ("set layer/* = convert(wide, f32)[0]".to_owned(), "layer/bias.0", "f32[2]", vec![1.0, 2.0]),
+    ] {
+        let model = rewritten(read(LINEAR), &statements);
+        if shape == "f16[1,2]" {
+            assert!(model.unwrap_err().contains("MatMul"), "{statements}");
+            continue;
+        }
+        let model = model.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(values(&model, name), (shape.to_owned(), expected), "{statements}");
+    }
+    let parsed: Script = format!("set w = npy({file})").parse().unwrap();
+    assert_eq!(parsed.files().count(), 1);
+    for (statement, reason) in [
+        ("set m = 1", "set m: MatMul 3 `m` is not a constant"),
+        ("set w = 1 + bais", "no layer and no tensor is called `bais`"),
+        ("set w = matmul(w, [1, 2])", "[2] are not two matrices"),
+        ("set w = npy(\"nowhere.npy\")", "cannot read nowhere.npy"),
+        ("set w =", "expected an operation, a name or a number"),
+        ("set w = npy(w)", "expected a file in quotes"),
+    ] {
+        let error = rewritten(read(LINEAR), statement).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_mistyped_layer_does_not_become_metadata_of_the_model() {
+    let model =
+        rewritten(simple("y"), "info y : origin = here\ninfo : c/origin = there\ninfo project/own = 1").unwrap();
+    let y = model.graph().layer(model.graph().find("y").unwrap()).unwrap();
+    assert_eq!(y.rt_info("origin").as_deref(), Some("here"));
+    assert_eq!(model.rt_info("c/origin").as_deref(), Some("there"));
+    assert_eq!(model.rt_info("project/own").as_deref(), Some("1"));
+    let error = rewritten(read(STATE), "info frist/origin = here").unwrap_err();
+    assert!(error.contains("no layer is called `frist`; did you mean `first`? write `info : frist/origin"), "{error}");
+    let error = rewritten(read(STATE), "info frist : origin = here").unwrap_err();
+    assert!(error.contains("no layer is called `frist`; did you mean `first`?"), "{error}");
+}
+
+#[test]
+fn models_of_two_versions_become_one_of_version_11() {
+    let mut old = Model::from_text(
+        "model old version 10
+         x = Parameter : f32[2]
+         y = Relu(x)
+         r = Result(y)",
+    )
+    .unwrap();
+    assert_eq!(infer(&mut old), []);
+    let mut joined = old.clone();
+    joined.join(&simple("z"), &[("y", "x")], "head/").unwrap();
+    assert_eq!(joined.version().to_string(), "11");
+    assert!(joined.find_input("x").is_ok() && joined.find_output("head/z").is_ok());
+    let mut joined = simple("z");
+    joined.join(&old, &[("z", "x")], "tail/").unwrap();
+    assert!(joined.find_output("tail/y").is_ok());
+    assert_eq!(infer(&mut joined), []);
+}

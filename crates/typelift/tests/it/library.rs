@@ -38,6 +38,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "x = Parameter : f32[2,3]\na = Tanh(x)\nb = Tanh(x)\nd = Add(a, b)\nr = Result(d)",
     ),
     (
+        "slices",
+        "three",
+        "x = Parameter : f32[2,6]\nz = Const([0]) : i64[1]\np = Const([1]) : i64[1]\nq = Const([4]) : i64[1]\ne = Const([9]) : i64[1]\no = Const([1]) : i64[1]\na = Slice-8(x, q, e, o, o)\nb = Slice-8(x, z, p, o, o)\nc = Slice-8(x, p, q, o, o)\nd = Concat(a, c, b) {axis=1}\nr = Result(d)",
+    ),
+    (
+        "constant-ifs",
+        "true",
+        "x = Parameter : f32[2]\nc = Const(true) : boolean[]\ny = If-8(c, x)\n    then_body (in 1 -> 0, out 2 -> 0):\n        a = Parameter : f32[2]\n        b = Abs(a)\n        r = Result(b)\n    else_body (in 1 -> 0, out 1 -> 0):\n        a = Parameter : f32[2]\n        r = Result(a)\nz = Exp(y)\nr = Result(z)",
+    ),
+    (
         "reciprocals",
         "vector",
         "x = Parameter : f32[2,3]\nc = Const([3, 7, 0.1]) : f32[3]\na = Divide(x, c)\nr = Result(a)",

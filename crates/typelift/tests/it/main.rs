@@ -33,6 +33,7 @@ mod diagnostics;
 mod edit;
 mod ends;
 mod hostile;
+mod jobs;
 mod library;
 mod lowering;
 mod malformed;

@@ -28,6 +28,7 @@ pub const SETS: &[Set] = &[
     set!("no-ops", None),
     set!("common-subexpressions", None),
     set!("constant-folding", None),
+    set!("constant-ifs", None),
     set!("fuse-sdpa", Some("split-sdpa")),
     set!("fuse-gelu", Some("split-gelu")),
     set!("fuse-hswish", Some("split-hswish")),
@@ -35,6 +36,7 @@ pub const SETS: &[Set] = &[
     set!("norms", None),
     set!("fuse-rms", Some("split-rms")),
     set!("affine", None),
+    set!("slices", None),
     set!("movement", None),
     set!("converts-below-movement", None),
     set!("reciprocals", None),
@@ -57,6 +59,8 @@ impl Set {
         match self.name {
             "common-subexpressions" => return vec![self.built_in(Right::Same)],
             "constant-folding" => return vec![self.built_in(Right::Known)],
+            "constant-ifs" => return vec![self.built_in(Right::Branch)],
+            "slices" => return vec![self.built_in(Right::Split)],
             _ => {}
         }
         let script = format!("{COMMON}{}", self.source).parse::<Script>();

@@ -258,9 +258,8 @@ impl Parser<'_> {
     }
 
     fn compute(&mut self, span: Range<usize>, function: Function, of: Vec<usize>) -> Result<usize, NotationError> {
-        let looked_at = if function.measures() { Some(0) } else { function.looks_at_second().then_some(1) };
         let mut operands = of.iter().enumerate();
-        let tensor = operands.find(|&(at, &operand)| Some(at) != looked_at && !self.is_constant(operand));
+        let tensor = operands.find(|&(at, &operand)| !function.looks_at(at) && !self.is_constant(operand));
         let Some((_, &tensor)) = tensor.filter(|_| self.mode == Mode::Replacement) else {
             return self.put(span, TermKind::Compute(function, of));
         };

@@ -20,6 +20,11 @@ struct Head {
 impl Parser<'_> {
     /// A tensor or an operation; whether `?` comes after a tensor.
     pub(super) fn named(&mut self, start: usize) -> Result<(usize, bool), NotationError> {
+        if self.sources.is_some()
+            && let Some(term) = self.source(start)?
+        {
+            return Ok((term, false));
+        }
         let quoted = self.cursor.quoted()?;
         let is_quoted = quoted.is_some();
         let text = quoted.unwrap_or_else(|| self.cursor.word().to_owned());

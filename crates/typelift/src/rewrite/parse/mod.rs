@@ -10,7 +10,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::pattern::Pattern;
-use super::term::{Branch, Name, Predicate, Setting, Side, Term, TermKind};
+use super::term::{Assignment, Branch, Name, Predicate, Setting, Side, Source, Term, TermKind};
 use crate::notation::{Cursor, Literal, NotationError};
 pub(super) use clauses::{Definitions, starts_clause};
 pub(super) use layer::rows_of;
@@ -74,6 +74,21 @@ pub(super) fn expression(text: &str, range: Range<usize>) -> Result<Side, Notati
     parser.replacement()
 }
 
+/// Reads an expression over constants.
+pub(super) fn assignment(text: &str, range: Range<usize>) -> Result<Assignment, NotationError> {
+    let definitions = Definitions::default();
+    let mut parser = Parser::new(Cursor::within(text, range), &definitions);
+    parser.mode = Mode::Replacement;
+    parser.sources = Some(Vec::new());
+    let root = parser.sum()?;
+    if !parser.cursor.is_done() {
+        return Err(parser.cursor.expected("the end of the line"));
+    }
+    parser.side.roots.push(root);
+    let sources = parser.sources.unwrap_or_default();
+    Ok(Assignment { side: parser.side, names: parser.parsed.names, sources })
+}
+
 /// What a parser is reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -97,6 +112,8 @@ struct Parser<'a> {
     used_at: Option<Range<usize>>,
     /// Whether what is read next may be a name that not every match has.
     may_lack: bool,
+    /// In an expression over constants, what its names are.
+    sources: Option<Vec<Source>>,
 }
 
 impl<'a> Parser<'a> {
@@ -112,6 +129,7 @@ impl<'a> Parser<'a> {
             parameters: Vec::new(),
             used_at: None,
             may_lack: false,
+            sources: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::notation::{NotationError, closest, element_type, shape};
 use crate::ops;
-use crate::rewrite::term::{Name, Rest, TermKind};
+use crate::rewrite::term::{Name, Rest, Source, TermKind};
 
 /// Names as a set of positions.
 type Names = std::collections::BTreeSet<usize>;
@@ -105,6 +105,39 @@ impl Parser<'_> {
                 .with_help(format!("say what is there otherwise: `{text} else 0`")));
         }
         self.put(span, TermKind::Name { name, constant })
+    }
+
+    /// A constant or a file in an expression over constants; `None` for the name of a function.
+    pub(super) fn source(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
+        let mut ahead = self.cursor.clone();
+        let source = if let Some(quoted) = ahead.quoted()? {
+            Source::Constant(quoted)
+        } else {
+            let word = ahead.run(|c| c.is_alphanumeric() || "_.:".contains(c));
+            let is_function = ahead.peek() == Some('(');
+            match word {
+                "" => return Ok(None),
+                "npy" if is_function => {
+                    ahead.expect("(")?;
+                    ahead.skip_space();
+                    let file = ahead.quoted()?.ok_or_else(|| ahead.expected("a file in quotes: `npy(\"w.npy\")`"))?;
+                    ahead.expect(")")?;
+                    Source::File(file.into())
+                }
+                _ if is_function => return Ok(None),
+                "_" => Source::Own,
+                name => Source::Constant(name.to_owned()),
+            }
+        };
+        self.cursor = ahead;
+        let sources = self.sources.get_or_insert_default();
+        let name = sources.iter().position(|known| *known == source).unwrap_or(sources.len());
+        if name == sources.len() {
+            sources.push(source);
+            let text = self.cursor.text[start..self.cursor.at].to_owned();
+            self.parsed.names.push(Name { text, constant: true, certain: true, neutral: None, definition: None });
+        }
+        self.put(start..self.cursor.at, TermKind::Name { name, constant: true }).map(Some)
     }
 
     fn unknown_name(&self, span: Range<usize>, text: &str) -> NotationError {

@@ -1,21 +1,27 @@
 //! What statements do to a model.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
 use super::faults;
-use super::statement::Statement;
+use super::statement::{Owner, Statement};
+use crate::array::{Array, npy};
 use crate::graph::{EditError, Input, Layer, LayerId, Model, Output};
 use crate::infer::Probe;
 use crate::interface::{End, InterfaceError};
 use crate::marks::Spelling;
 use crate::notation::closest;
-use crate::ops::{self, LayerKind, Surroundings};
+use crate::ops::{self, LayerKind};
 use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::build::{Added, Build};
-use crate::rewrite::matching::Bound;
-use crate::rewrite::term::{Name, Side};
+use crate::rewrite::constant::stretch;
+use crate::rewrite::evaluate::{Evaluator, Lack};
+use crate::rewrite::known;
+use crate::rewrite::matching::{Bound, self_describe};
+use crate::rewrite::term::{Assignment, Name, Side, Source, TermKind};
+use crate::rewrite::values;
 use crate::shape::Shape;
 use crate::spelling;
 
@@ -58,7 +64,8 @@ impl Statement {
             }
             Self::Inline { name } => inline(model, name),
             Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
-            Self::Info { path, value } => info(model, path, value),
+            Self::Set { name, value } => set(model, name, value),
+            Self::Info { owner, path, value } => info(model, owner, path, value),
             Self::Keep { patterns, marks } => keep(model, patterns, *marks),
             Self::Expect { .. } => Ok(()),
         }
@@ -148,27 +155,26 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts the branch that runs in the place of each If of this name whose condition is known.
+/// Puts the branch that runs in the place of each If of this name whose condition is known, in bodies too.
 fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     let fits = |known: &str| known == name || spelling::is_glob(name) && spelling::matches_glob(name, known);
-    let choices = model.graph().layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name()));
-    let choices: Vec<_> = choices.map(|layer| (layer.id(), condition(model, layer.id()))).collect();
-    let known = choices.iter().filter_map(|&(id, holds)| holds.map(|holds| (id, usize::from(!holds))));
-    let known: Vec<_> = known.collect();
-    if choices.is_empty() {
+    let (mut known, mut is_there) = (Vec::new(), false);
+    for (place, graph) in model.walk().rev() {
+        for layer in graph.layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name())) {
+            is_there = true;
+            let branch = known::branch(&mut Probe::new(model.weights()), graph, layer);
+            known.extend(branch.map(|branch| (place.clone(), layer.id(), branch)));
+        }
+    }
+    if !is_there {
         return Err(with_suggestion(model, name, format!("no If is called `{name}`")));
     }
     if known.is_empty() {
         return Err(format!("the condition of `{name}` is not a constant"));
     }
-    model.edit(|edit| known.iter().try_for_each(|&(id, body)| edit.inline(id, body))).map_err(text_of)
-}
-
-/// Whether the condition of an If holds, if it is known.
-fn condition(model: &Model, id: LayerId) -> Option<bool> {
-    let source = model.graph().producer(id.input(0))?;
-    let bounds = Probe::new(model.weights()).bounds(model.graph(), source)?;
-    bounds.exact()?.encode().map(|bytes| bytes.iter().any(|&byte| byte != 0))
+    let edited =
+        model.edit(|edit| known.iter().try_for_each(|(place, id, branch)| edit.at(place)?.inline(*id, *branch)));
+    edited.map_err(text_of)
 }
 
 /// Puts the model of a file after this one.
@@ -181,20 +187,98 @@ fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)
     model.join(&other, &joints, prefix).map(drop).map_err(|error| error.to_string())
 }
 
-/// Writes a value into the metadata of the layers that the path begins with or, where none has that name, of the model.
-fn info(model: &mut Model, path: &str, value: &str) -> Result<(), String> {
-    if let Some((layer, key)) = path.rsplit_once('/') {
-        let fits = |name: &str| name == layer || spelling::is_glob(layer) && spelling::matches_glob(layer, name);
-        let found: Vec<_> = model.graph().layers().filter(|it| fits(it.name())).map(Layer::id).collect();
-        if !found.is_empty() {
-            let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
-            return edited.map_err(text_of);
-        }
-        if spelling::is_glob(layer) {
-            return Err(with_suggestion(model, layer, format!("no layer is called `{layer}`")));
-        }
+/// Gives the constants of this name the values of an expression.
+fn set(model: &mut Model, name: &str, value: &Assignment) -> Result<(), String> {
+    let all = tensors(model, name)?;
+    let found: Vec<_> = all.iter().filter_map(|(tensor, _)| Some((*tensor, stored(model, *tensor)?))).collect();
+    if let (true, Some((tensor, _))) = (found.is_empty(), all.first()) {
+        let layer = model.graph().layer(tensor.layer).map(self_describe).unwrap_or_default();
+        return Err(format!("{layer} is not a constant"));
     }
-    model.set_rt_info(path, value).map_err(text_of)
+    for (tensor, constant) in found {
+        let array = assigned(model, tensor, constant, value)?;
+        let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
+        let bytes = array.encode().ok_or_else(|| format!("{} does not hold numbers", array.element_type))?;
+        model.edit(|edit| edit.set_constant(constant, array.element_type, &dims, &bytes)).map_err(text_of)?;
+    }
+    Ok(())
+}
+
+/// The constant that a tensor is, or is converted from.
+fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
+    let layer = model.graph().layer(tensor.layer)?;
+    match ops::kind(layer) {
+        LayerKind::Constant => Some(layer.id()),
+        _ if values::is_conversion(layer) => stored(model, model.graph().producer(layer.id().input(0))?),
+        _ => None,
+    }
+}
+
+/// What an expression gives a constant, in the type that it is stored as.
+fn assigned(model: &Model, tensor: Output, constant: LayerId, value: &Assignment) -> Result<Array, String> {
+    let (graph, weights) = (model.graph(), model.weights());
+    let own = values::values(graph, weights, tensor).ok_or("the values of the constant are not known")?;
+    let bound = value.sources.iter().map(|source| {
+        let array = match source {
+            Source::Own => own.clone(),
+            Source::Constant(name) => {
+                let of = self::tensor(model, name)?;
+                let values = values::values(graph, weights, of);
+                values.ok_or_else(|| format!("`{name}` is not a constant whose values are known"))?
+            }
+            Source::File(file) => {
+                let bytes = std::fs::read(file).map_err(|error| error.to_string());
+                let read = bytes.and_then(|bytes| npy::read(&bytes));
+                read.map_err(|reason| format!("cannot read {}: {reason}", file.display()))?
+            }
+        };
+        Ok(Some(Bound::Values(Arc::new(array))))
+    });
+    let bound = bound.collect::<Result<Vec<_>, String>>()?;
+    let (side, names) = (&value.side, &value.names);
+    let evaluator = Evaluator { graph, weights, side, names, names_bound: &bound, variables: &[], plain: false };
+    let root = side.roots.first().copied().unwrap_or_default();
+    let array = evaluator.array(root, Some(own.element_type)).map_err(|lack| match lack {
+        Lack::Absent => "a name in it means nothing".to_owned(),
+        Lack::Reason(reason) => reason,
+    })?;
+    // A number has no shape of its own.
+    let fills = matches!(&side.terms[root].kind, TermKind::Literal(literal) if literal.dims.is_empty());
+    let array = if fills { stretch(&array, &own.dims) } else { array };
+    let narrow = graph.layer(constant).and_then(Layer::stored_as).map(|(ty, _)| ty);
+    let narrow = narrow.filter(|&ty| ty != own.element_type && array.element_type == own.element_type);
+    match narrow {
+        Some(ty) => array.converted(ty).ok_or_else(|| format!("{} does not convert to {ty}", array.element_type)),
+        None => Ok(array),
+    }
+}
+
+/// Writes a value into the metadata of the model or of layers.
+fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(), String> {
+    let (name, key) = match owner {
+        Owner::Model => return model.set_rt_info(path, value).map_err(text_of),
+        Owner::Layers(name) => (name.as_str(), path),
+        Owner::Named => match path.rsplit_once('/') {
+            Some(parts) => parts,
+            None => return model.set_rt_info(path, value).map_err(text_of),
+        },
+    };
+    let fits = |known: &str| known == name || spelling::is_glob(name) && spelling::matches_glob(name, known);
+    let found: Vec<_> = model.graph().layers().filter(|it| fits(it.name())).map(Layer::id).collect();
+    if !found.is_empty() {
+        let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
+        return edited.map_err(text_of);
+    }
+    let near = closest(name, model.graph().layers().map(Layer::name));
+    let is_named = matches!(owner, Owner::Named) && !spelling::is_glob(name);
+    match near {
+        None if is_named => model.set_rt_info(path, value).map_err(text_of),
+        Some(near) if is_named => {
+            let model_path = format!("write `info : {path} = …` for metadata of the model");
+            Err(format!("no layer is called `{name}`; did you mean `{near}`? {model_path}"))
+        }
+        _ => Err(with_suggestion(model, name, format!("no layer is called `{name}`"))),
+    }
 }
 
 /// Marks layers to be computed in f32, or takes such marks away.

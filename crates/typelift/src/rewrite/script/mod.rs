@@ -162,10 +162,7 @@ impl Script {
 
     /// The files that it reads when it runs.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.statements.iter().filter_map(|statement| match statement {
-            Statement::Join { file, .. } => Some(file.as_path()),
-            _ => None,
-        })
+        self.statements.iter().flat_map(Statement::files)
     }
 
     /// Whether it changes what the model takes and gives, and not only what it computes with.
@@ -173,7 +170,11 @@ impl Script {
         self.statements.iter().any(|statement| {
             !matches!(
                 statement,
-                Statement::Expect { .. } | Statement::Rename { .. } | Statement::Keep { .. } | Statement::Info { .. }
+                Statement::Expect { .. }
+                    | Statement::Rename { .. }
+                    | Statement::Keep { .. }
+                    | Statement::Info { .. }
+                    | Statement::Set { .. }
             )
         })
     }

@@ -1,7 +1,7 @@
 //! Reading statements.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use typelift_promote::ElementType;
 
@@ -9,8 +9,8 @@ use super::Script;
 use crate::notation::{Cursor, NotationError, closest, tensor_type};
 use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
-use crate::rewrite::parse::expression;
-use crate::rewrite::term::Side;
+use crate::rewrite::parse::{assignment, expression};
+use crate::rewrite::term::{Assignment, Side, Source};
 use crate::shape::Shape;
 
 /// What a statement that is no rule asks for. In names, `*` is any text and `?` any letter.
@@ -26,14 +26,25 @@ pub(super) enum Statement {
     Piece { from: Vec<String>, to: Vec<String> },
     Inline { name: String },
     Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
-    Info { path: String, value: String },
+    Set { name: String, value: Assignment },
+    Info { owner: Owner, path: String, value: String },
     Keep { patterns: Vec<KeepPattern>, marks: bool },
     Expect { name: String, least: usize, most: usize },
 }
 
-const WORDS: [&str; 14] = [
-    "rename", "input", "before", "output", "after", "tap", "cut", "inline", "join", "info", "keep", "unkeep", "expect",
-    "def",
+/// Whose metadata a statement writes.
+#[derive(Clone, Debug)]
+pub(super) enum Owner {
+    Model,
+    /// The layers of this name.
+    Layers(String),
+    /// The layers whose name the path begins with or, where none has that name, the model.
+    Named,
+}
+
+const WORDS: [&str; 15] = [
+    "rename", "input", "before", "output", "after", "tap", "cut", "inline", "join", "set", "info", "keep", "unkeep",
+    "expect", "def",
 ];
 
 impl Script {
@@ -112,11 +123,14 @@ impl Statement {
             }
             "inline" => Self::Inline { name: cursor.name("an If")? },
             "join" => Self::join(cursor)?,
-            "info" => {
-                let path = cursor.name("where the value goes, such as `runtime_options/KV_CACHE_PRECISION`")?;
+            "set" => {
+                let name = cursor.name("a constant")?;
                 cursor.expect("=")?;
-                Self::Info { path, value: cursor.name("a value")? }
+                let value = assignment(cursor.text, cursor.at..end)?;
+                cursor.at = end;
+                Self::Set { name, value }
             }
+            "info" => Self::info(cursor)?,
             "keep" => {
                 let (start, ty) = (cursor.at, cursor.name("f32")?);
                 if ty != "f32" {
@@ -133,6 +147,23 @@ impl Statement {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// `[[LAYER] :] PATH = VALUE`
+    fn info(cursor: &mut Cursor) -> Result<Self, NotationError> {
+        let mut ahead = cursor.clone();
+        let owner = if ahead.eat(":") {
+            *cursor = ahead;
+            Owner::Model
+        } else if let Ok(name) = name_before_colon(&mut ahead) {
+            *cursor = ahead;
+            Owner::Layers(name)
+        } else {
+            Owner::Named
+        };
+        let path = cursor.name("where the value goes, such as `runtime_options/KV_CACHE_PRECISION`")?;
+        cursor.expect("=")?;
+        Ok(Self::Info { owner, path, value: cursor.name("a value")? })
     }
 
     /// `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`
@@ -154,6 +185,15 @@ impl Statement {
         Ok(Self::Join { file, prefix, joints })
     }
 
+    /// The files that it reads when it is applied.
+    pub(super) fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Join { file, .. } => vec![file],
+            Self::Set { value, .. } => value.sources.iter().filter_map(Source::file).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// How an error calls it.
     pub(super) fn text(&self) -> String {
         match self {
@@ -171,6 +211,8 @@ impl Statement {
                 format!("cut {} .. {}", from.join(", "), to.join(", ")).replace("  ", " ").trim_end().to_owned()
             }
             Self::Join { file, .. } => format!("join {}", file.display()),
+            Self::Set { name, .. } => format!("set {name}"),
+            Self::Info { owner: Owner::Layers(name), path, .. } => format!("info {name} : {path}"),
             Self::Info { path, .. } => format!("info {path}"),
             Self::Keep { patterns, marks } => {
                 let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();

@@ -1,0 +1,128 @@
+//! Slices that together take a tensor apart: one split does what they do.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use typelift_promote::ElementType;
+
+use super::apply::{Found, OnRefusal, Placed, operation_of, swap};
+use super::build::{self, Added};
+use super::matching::{Bindings, Bound};
+use super::values;
+use crate::array::Array;
+use crate::edit::Edit;
+use crate::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
+use crate::weights::Weights;
+
+/// The groups of slices that leave nothing of a tensor out, and take nothing of it twice.
+pub(super) fn groups(
+    model: &Model,
+    graph: &Graph,
+    rule: usize,
+    taken: &mut FxHashSet<LayerId>,
+    is_settled: impl Fn(LayerId) -> bool,
+) -> Vec<Found> {
+    let mut by_axis = BTreeMap::<(Output, usize), BTreeMap<usize, (usize, LayerId)>>::new();
+    for layer in graph.layers().filter(|layer| !taken.contains(&layer.id())) {
+        if let Some((source, axis, range)) = piece(graph, model.weights(), layer) {
+            by_axis.entry((source, axis)).or_default().insert(range.start, (range.end, layer.id()));
+        }
+    }
+    let mut found = Vec::new();
+    for ((source, axis), pieces) in by_axis {
+        let dim = graph.output(source).and_then(|port| usize::try_from(port.shape().dims()?.get(axis)?.value()?).ok());
+        let end = pieces.iter().try_fold(0, |at, (&start, &(end, _))| (at == start).then_some(end));
+        let ids: Vec<_> = pieces.values().map(|&(_, id)| id).collect();
+        let is_whole = end.is_some() && end == dim;
+        if !is_whole || ids.len() < 2 || ids.iter().any(|&id| taken.contains(&id)) || is_settled(ids[0]) {
+            continue;
+        }
+        taken.extend(&ids);
+        let lengths = pieces.iter().map(|(&start, &(end, _))| (end - start) as i128);
+        let lengths = Array::ints(ElementType::I64, [pieces.len()].into_iter().collect(), lengths);
+        let names = [Bound::Tensor(source), Bound::Number(axis as f64), Bound::Values(lengths.into())];
+        let bound = Bindings {
+            names: names.into_iter().map(Some).collect(),
+            layers: ids.into_iter().map(|id| (id, 0)).collect(),
+            ..Bindings::default()
+        };
+        found.push(Found { rule, bound, same: None });
+    }
+    found
+}
+
+/// Puts one split in the place of slices.
+pub(super) fn split(
+    edit: &mut Edit<'_>,
+    bound: &Bindings,
+    constants: &mut Added,
+    refusal: OnRefusal,
+) -> Result<Placed, EditError> {
+    let [Some(Bound::Tensor(source)), Some(Bound::Number(axis)), Some(Bound::Values(lengths))] = &bound.names[..]
+    else {
+        return Err(EditError::Other("it is not a group of slices".to_owned()));
+    };
+    let axis = Array::scalar(ElementType::I64, *axis);
+    let axis = build::constant(edit, constants, &axis, true)?;
+    let lengths = build::constant(edit, constants, lengths, true)?;
+    let split = edit.add(NewLayer::new("VariadicSplit", "opset1"), &[*source, axis, lengths])?;
+    for (port, &(piece, _)) in bound.layers.iter().enumerate() {
+        swap(edit, piece.output(0), split.output(port), refusal)?;
+    }
+    Ok(Placed { added: vec![split, axis.layer, lengths.layer], root_stays: false, edited: false, non_finite: 0 })
+}
+
+/// A slice that takes a part of one axis, and all of the others.
+fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usize, Range<usize>)> {
+    if !["Slice", "StridedSlice"].contains(&operation_of(layer)) {
+        return None;
+    }
+    let source = graph.producer(layer.id().input(0))?;
+    let dims = graph.output(source)?.shape().dims()?;
+    // An axis of unknown length is whole if its slice has no end.
+    let lengths: Vec<_> = dims.iter().map(|dim| dim.value().map_or(usize::MAX, |dim| dim as usize)).collect();
+    let cut = cut(graph, weights, layer, &lengths)?;
+    let mut parts = cut.into_iter().enumerate().filter(|(axis, range)| *range != (0..lengths[*axis]));
+    let (axis, range) = parts.next()?;
+    (parts.next().is_none() && lengths[axis] != usize::MAX && !range.is_empty()).then_some((source, axis, range))
+}
+
+/// What a slice takes along each axis of its input, which is as long as this, one element after the other.
+pub(super) fn cut(graph: &Graph, weights: &Weights, layer: &Layer, lengths: &[usize]) -> Option<Vec<Range<usize>>> {
+    let sources = graph.producers(layer.id());
+    let numbers = |at: usize| -> Option<Vec<i64>> {
+        let array = values::values(graph, weights, sources.get(at).copied().flatten()?)?;
+        Some(array.to_integers().to_vec())
+    };
+    let (starts, ends, steps) = (numbers(1)?, numbers(2)?, numbers(3)?);
+    let is_strided = operation_of(layer) == "StridedSlice";
+    let mask = |name: &str, at: usize| {
+        let text = layer.attribute(name).unwrap_or_default();
+        is_strided && text.split(',').nth(at).is_some_and(|item| item.trim() == "1")
+    };
+    let axes = match sources.get(4) {
+        Some(_) if !is_strided => numbers(4)?,
+        _ => (0..starts.len() as i64).collect(),
+    };
+    let mut ranges: Vec<_> = lengths.iter().map(|&length| 0..length).collect();
+    if [ends.len(), steps.len(), axes.len()] != [starts.len(); 3] || steps.iter().any(|&step| step != 1) {
+        return None;
+    }
+    for (at, &axis) in axes.iter().enumerate() {
+        if ["new_axis_mask", "shrink_axis_mask", "ellipsis_mask"].iter().any(|name| mask(name, at)) {
+            return None;
+        }
+        let axis = usize::try_from(if axis < 0 { axis + lengths.len() as i64 } else { axis }).ok()?;
+        let length = *lengths.get(axis)?;
+        let place = |value: i64| match i64::try_from(length) {
+            Ok(length) => Some((if value < 0 { value + length } else { value }).clamp(0, length) as usize),
+            Err(_) if value == 0 => Some(0),
+            Err(_) => (value >= i64::from(i32::MAX)).then_some(length),
+        };
+        let from = if mask("begin_mask", at) { 0 } else { place(starts[at])? };
+        let to = if mask("end_mask", at) { length } else { place(ends[at])? };
+        ranges[axis] = from..to.max(from);
+    }
+    Some(ranges)
+}
