@@ -3,7 +3,7 @@
 (async () => {
   const faults = [];
   const expect = (what, holds) => { if (!holds) faults.push(what); };
-  const settled = () => new Promise((done) => setTimeout(done, 100));
+  const settled = (time) => new Promise((done) => setTimeout(done, time));
   const shownTo = (element) => element.getClientRects().length > 0 && getComputedStyle(element).display !== "none";
 
   expect("the page is as wide as the window", document.documentElement.scrollWidth <= innerWidth);
@@ -20,7 +20,7 @@
   const seek = (text) => { by("search").value = text; by("search").dispatchEvent(new Event("input")); };
   seek(wanted.path);
   expect("the search finds", hits.some((hit) => hit.path === wanted.path));
-  go(wanted);
+  jump(hits.findIndex((hit) => hit.path === wanted.path));
   const element = document.querySelector(".node.selected");
   expect("what was found is selected", element);
   const box = element?.querySelector(".body").getBoundingClientRect();
@@ -30,8 +30,9 @@
   expect("a click shows details", !by("details").hidden && by("details").textContent.includes(wanted.name));
   expect("a click shows why", data.outline || !wanted.outputs.length || by("why").textContent.includes("Why"));
   expect("the address names the layer", decoded(location.hash.slice(1)) === wanted.path);
+  const went = new Promise((done) => addEventListener("popstate", done, { once: true }));
   history.back();
-  await settled();
+  await Promise.race([went, settled(5000)]);
   expect("Back goes back", selected === null && location.hash === "");
 
   // Each tenth of the constants, by name, with the path of its value.
