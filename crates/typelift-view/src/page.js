@@ -375,8 +375,9 @@ function restore() {
   if (asked) hash = asked.path;
   const node = find(hash);
   const at = hash.startsWith("in:") ? data.scenes.findIndex((scene) => scene.title === hash.slice(3)) : -1;
+  enter(node ? node.scene : Math.max(at, 0));
   if (node) go(node);
-  else { enter(Math.max(at, 0)); fit(false); }
+  else fit(false);
   restoring = false;
 }
 window.addEventListener("popstate", restore);

@@ -213,14 +213,15 @@ impl<'a> Ways<'a> {
         self.before.get(&tensor.layer).copied()
     }
 
-    /// The first tensor that is computed from a tensor, one that a Convert makes before others; `None` if only Results take it.
+    /// The first tensor that is computed from a tensor, of one that is not stored what a Convert makes before others; `None` if only
+    /// Results take it.
     #[must_use]
     pub fn next(&self, tensor: Output) -> Option<Output> {
         let users = || {
             let users = self.graph.consumers(tensor).filter_map(|input| self.graph.layer(input.layer));
             users.filter(|user| !user.outputs().is_empty())
         };
-        let converts = |user: &&Layer| ops::conversion(self.graph, user).is_some();
+        let converts = |user: &&Layer| !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
         Some(users().find(converts).or_else(|| users().next())?.id().output(0))
     }
 
