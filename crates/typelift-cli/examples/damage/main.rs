@@ -1,5 +1,5 @@
 //! Damages models and asks every verb about what is left: none may panic, end with another exit status than 0, 1 and 2, or take
-//! longer than ten seconds.
+//! more than ten seconds of the processors, so that what else runs on the machine does not count.
 //!
 //! `cargo run --release -p typelift-cli --example damage -- OUT COUNT SEED FOLDER... > OUT/said` damages `COUNT` times one of the models
 //! in the folders, at most a thousand times: the program leaves what it read to the end of the process. What fails is kept in `OUT`, as is
@@ -17,14 +17,16 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// How long a verb may take.
+/// How much time of the processors a verb may take.
 const LONGEST: Duration = Duration::from_secs(10);
+/// How long a verb may take by the clock, which ends one that waits for what never comes.
+const WAITS: Duration = Duration::from_secs(600);
 /// Models with longer texts are taken less often, the longer the less.
 const SHORT: u64 = 8 << 10;
 
@@ -80,11 +82,16 @@ fn ask(out: &Path, verb: &[&str]) -> Option<String> {
     let panics = PANICS.load(Ordering::Relaxed);
     let (done, waits) = mpsc::channel::<()>();
     let (line, place) = (verb.join(" "), out.join("too-long"));
+    let (began, used) = (Instant::now(), processor_time());
     let watch = std::thread::spawn(move || {
-        if waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
-            // A run cannot be ended from outside, and the model is in its file. Standard output may be locked by the run.
-            drop(fs::write(place, line));
-            std::process::abort();
+        while waits.recv_timeout(LONGEST / 10) == Err(RecvTimeoutError::Timeout) {
+            let waited = began.elapsed();
+            let worked = processor_time().zip(used).map_or(waited, |(now, used)| now.saturating_sub(used));
+            if worked > LONGEST || waited > WAITS {
+                // A run cannot be ended from outside, and the model is in its file. Standard output may be locked by the run.
+                drop(fs::write(place, line));
+                std::process::abort();
+            }
         }
     });
     let status = panic::catch_unwind(AssertUnwindSafe(|| typelift_cli::run(arguments)));
@@ -95,6 +102,15 @@ fn ask(out: &Path, verb: &[&str]) -> Option<String> {
         Ok(0..=2) => None,
         status => Some(format!("ends with {status:?}")),
     }
+}
+
+/// The time of the processors that this process has used; `None` where only Linux would tell it.
+fn processor_time() -> Option<Duration> {
+    let said = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program comes first, in parentheses, and can have anything in it.
+    let mut numbers = said.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<u64>);
+    let hundredths = numbers.next()?.ok()? + numbers.next()?.ok()?;
+    Some(Duration::from_millis(10 * hundredths))
 }
 
 /// The models in a folder and those inside it.
