@@ -194,11 +194,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Infers a body, with these Parameters given from outside or, for `None`, by itself.
+    /// Infers a body, with these Parameters given from outside or, for `None`, by itself. Nothing is done where it was just
+    /// given the same: each of nested bodies is given something whenever one around it is.
     ///
     /// # Errors
     /// The bodies of the model make too much work.
     fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: Option<&Given>) -> Result<(), Fault> {
+        let retyped = self.retyper.as_ref().map_or(0, |retyper| retyper.retyped_parameters());
+        if given.is_some_and(|given| self.run(owner, at).is_like(given, retyped)) {
+            return Ok(());
+        }
         self.spend(body.graph.len() + 1)?;
         let inner = self.scope.of_body(owner, at, body, given);
         if let Some(retyper) = &mut self.retyper {
@@ -207,11 +212,13 @@ impl<'a> Walk<'a> {
         self.outer.push(std::mem::replace(&mut self.scope, inner));
         self.infer_graph(&mut body.graph);
         let outer = self.outer.pop().unwrap_or_default();
-        let Scope { diagnostics, is_given, .. } = std::mem::replace(&mut self.scope, outer);
+        let Scope { diagnostics, is_given, has_memory, given, .. } = std::mem::replace(&mut self.scope, outer);
+        self.scope.has_memory |= has_memory;
         if let Some(retyper) = &mut self.retyper {
             retyper.leave(!is_given);
         }
         let run = self.run(owner, at);
+        run.repeats = (is_given && !has_memory).then_some((given, retyped));
         if !run.failed() {
             run.diagnostics = diagnostics;
         }
@@ -511,6 +518,7 @@ impl Surroundings for Walk<'_> {
     }
 
     fn variables(&mut self) -> &mut HashMap<String, TensorType> {
+        self.scope.has_memory = true;
         &mut self.variables
     }
 
@@ -532,6 +540,7 @@ impl Surroundings for Walk<'_> {
     }
 
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64> {
+        self.scope.has_memory = true;
         &mut self.run(owner, body).iterations
     }
 

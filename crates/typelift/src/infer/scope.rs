@@ -16,6 +16,8 @@ pub(super) struct Scope {
     pub(super) place: Place,
     /// Whether it is given something from outside.
     pub(super) is_given: bool,
+    /// Whether what was found in it hangs on runs before: on variables, or on how often a Loop in it runs.
+    pub(super) has_memory: bool,
     /// What its Parameters are given.
     pub(super) given: Given,
     /// Where a part of a typed graph is inferred anew: the layers that are to be.
@@ -53,10 +55,18 @@ pub(crate) struct Run {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// How often a loop runs the body, as it was last known.
     pub(super) iterations: Option<i64>,
+    /// What the last run was given, and how many Parameters of the model had another type, if another such run would find
+    /// the same.
+    pub(super) repeats: Option<(Given, usize)>,
 }
 
 impl Run {
     pub(super) fn failed(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// Whether the last run was one like this.
+    pub(super) fn is_like(&self, given: &Given, retyped: usize) -> bool {
+        self.repeats.as_ref().is_some_and(|(last, before)| last == given && *before == retyped)
     }
 }

@@ -160,7 +160,7 @@ impl Fault {
 }
 
 /// What a body's Parameter is given from outside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodyInput {
     /// The shape that replaces the Parameter's own.
     pub(crate) shape: Shape,
@@ -464,9 +464,8 @@ impl<'a> Context<'a> {
             return None;
         }
         let constant = self.constant(input)?;
-        let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
-        let (offset, count) = (number("offset")?, usize::try_from(count).ok()?);
+        let (offset, count) = (constant.byte_count("offset")?, usize::try_from(count).ok()?);
         let read = |length| self.weights().read(offset, length);
         // The bytes past the end of the weights are not known.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
