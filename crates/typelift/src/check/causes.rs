@@ -3,7 +3,9 @@
 //! The ports of a file say what its tensors were when it was written. Where a layer refuses a tensor that is not what its
 //! port declares, the mistake is where the two first differ, and every error that leads back there follows from it.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use typelift_promote::ElementType;
 
@@ -40,12 +42,45 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     causes.join_ignored_edges(found);
     causes.drop_echoes(found);
     let groups = causes.group(found);
-    let mut absorbed = HashSet::new();
+    let (mut said, mut absorbed) = (said(found), HashSet::new());
     for (origin, members) in &groups {
-        causes.blame(origin, members, found, &mut absorbed);
+        causes.blame(origin, members, found, &mut said, &mut absorbed);
     }
+    remove(found, &absorbed);
+}
+
+/// Takes out the findings at these positions.
+fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     let mut at = 0..;
-    found.retain(|_| at.next().is_none_or(|at| !absorbed.contains(&at)));
+    found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+}
+
+/// What was found about a layer by itself.
+#[derive(Default)]
+struct Said {
+    has_error: bool,
+    /// The lint that can be the reason for errors of others.
+    cause: Option<usize>,
+    /// Lints that follow from the same mistake.
+    echoes: Vec<usize>,
+}
+
+/// What was found about each layer.
+fn said(found: &[Diagnostic]) -> HashMap<LayerRef, Said> {
+    let mut said = HashMap::<LayerRef, Said>::new();
+    for (at, it) in found.iter().enumerate() {
+        let Some(layer) = &it.layer else { continue };
+        let is_cause = CAUSES.contains(&it.code) && !is_stray_attribute(it);
+        let is_echo = [Code::StalePort, Code::OversizedConstant].contains(&it.code);
+        if !it.is_error() && !is_cause && !is_echo {
+            continue;
+        }
+        let said = said.entry(layer.clone()).or_default();
+        said.has_error |= it.is_error();
+        said.cause = said.cause.or(is_cause.then_some(at));
+        said.echoes.extend(is_echo.then_some(at));
+    }
+    said
 }
 
 /// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
@@ -59,7 +94,7 @@ struct Origin {
 }
 
 /// What of a tensor an error is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Aspect {
     Type,
     Any,
@@ -79,11 +114,21 @@ impl Aspect {
 struct Causes<'a> {
     model: &'a Model,
     source: &'a str,
+    known: RefCell<Known>,
+}
+
+/// What was looked up before, so that however many findings lead to a layer, it is looked at once.
+#[derive(Default)]
+struct Known {
+    /// The tensors that a layer takes which are not what their ports declare.
+    deviating: HashMap<(Place, LayerId, Aspect), Rc<[Output]>>,
+    /// Where the first of these, for each layer that takes one, stops being what its port declares.
+    origins: HashMap<(Place, LayerId, Aspect), Output>,
 }
 
 impl<'a> Causes<'a> {
     fn new(model: &'a Model) -> Self {
-        Self { model, source: &model.source }
+        Self { model, source: &model.source, known: RefCell::default() }
     }
 
     fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
@@ -106,20 +151,44 @@ impl<'a> Causes<'a> {
         let reference = found.layer.as_ref()?;
         let (graph, layer) = self.find(reference)?;
         let related: HashSet<LayerId> = found.related.iter().map(|it| it.layer.id).collect();
-        let is_related = |source: &Layer| found.code == Code::UnknownPort || related.contains(&source.id());
-        let deviates =
-            |&(source, port): &(&Layer, usize)| source.outputs().get(port).is_some_and(|it| self.deviates(it, aspect));
-        let feeds = graph.feeds(layer.id());
-        let (source, port) = *feeds.iter().flatten().find(|&feed| is_related(feed.0) && deviates(feed))?;
-        let mut tensor = source.id().output(port);
-        let mut seen = HashSet::new();
-        while seen.insert(tensor.layer) {
-            match graph.feeds(tensor.layer).iter().flatten().find(|&feed| deviates(feed)) {
-                Some(&(source, port)) => tensor = source.id().output(port),
-                None => break,
-            }
-        }
+        let is_related = |tensor: &&Output| found.code == Code::UnknownPort || related.contains(&tensor.layer);
+        let deviating = self.deviating(&reference.place, graph, layer.id(), aspect);
+        let &tensor = deviating.iter().find(is_related)?;
+        let tensor = self.start(&reference.place, graph, tensor, aspect);
         Some(Origin { place: reference.place.clone(), tensor })
+    }
+
+    /// The tensors that a layer takes which are not what their ports declare.
+    fn deviating(&self, place: &Place, graph: &Graph, layer: LayerId, aspect: Aspect) -> Rc<[Output]> {
+        let key = (place.clone(), layer, aspect);
+        if let Some(known) = self.known.borrow().deviating.get(&key) {
+            return known.clone();
+        }
+        let feeds = graph.feeds(layer);
+        let deviates = feeds.iter().flatten().filter(|(source, port)| {
+            let output = source.outputs().get(*port);
+            output.is_some_and(|it| self.deviates(it, aspect))
+        });
+        let deviating: Rc<[Output]> = deviates.map(|(source, port)| source.id().output(*port)).collect();
+        self.known.borrow_mut().deviating.insert(key, deviating.clone());
+        deviating
+    }
+
+    /// Where a tensor that is not what its port declares comes from, going back as long as there are such tensors.
+    fn start(&self, place: &Place, graph: &Graph, mut tensor: Output, aspect: Aspect) -> Output {
+        let (mut seen, mut way) = (HashSet::new(), Vec::new());
+        while seen.insert(tensor.layer) {
+            let key = (place.clone(), tensor.layer, aspect);
+            if let Some(&known) = self.known.borrow().origins.get(&key) {
+                tensor = known;
+                break;
+            }
+            let Some(&before) = self.deviating(place, graph, tensor.layer, aspect).first() else { break };
+            way.push(key);
+            tensor = before;
+        }
+        self.known.borrow_mut().origins.extend(way.into_iter().map(|key| (key, tensor)));
+        tensor
     }
 
     /// The positions of the errors that lead back to one tensor.
@@ -139,17 +208,23 @@ impl<'a> Causes<'a> {
     }
 
     /// Makes the errors that lead back to a tensor one finding, and marks those that are not needed any more.
-    fn blame(&self, origin: &Origin, members: &[usize], found: &mut [Diagnostic], absorbed: &mut HashSet<usize>) {
+    fn blame(
+        &self,
+        origin: &Origin,
+        members: &[usize],
+        found: &mut [Diagnostic],
+        said: &mut HashMap<LayerRef, Said>,
+        absorbed: &mut HashSet<usize>,
+    ) {
         let Some((layer, reference)) = self.reference(origin) else { return };
-        let is_of = |it: &Diagnostic| it.layer.as_ref() == Some(&reference);
-        if found.iter().any(|it| it.is_error() && is_of(it)) {
+        let said = said.entry(reference.clone()).or_default();
+        if said.has_error {
             absorbed.extend(members);
             return;
         }
-        let echoes = [Code::StalePort, Code::OversizedConstant];
-        let stale = found.iter().enumerate().filter(|(_, it)| echoes.contains(&it.code) && is_of(it));
-        absorbed.extend(stale.map(|(at, _)| at).collect::<Vec<_>>());
-        let cause = found.iter().position(|it| CAUSES.contains(&it.code) && is_of(it) && !is_stray_attribute(it));
+        absorbed.extend(said.echoes.drain(..));
+        let cause = said.cause;
+        said.has_error = cause.is_some() || members.len() > 1;
         let victims: Vec<_> = members.iter().filter_map(|&at| found[at].layer.clone()).collect();
         if let Some(cause) = cause {
             let labels: Vec<_> = members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])).collect();
@@ -255,21 +330,31 @@ impl<'a> Causes<'a> {
 
     /// Joins an edge that leads nowhere with what is missing in the layer at either end.
     fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
-        let ignored: Vec<_> = found.iter().filter(|it| it.code == Code::EdgeToUnknownLayer).cloned().collect();
-        for lint in ignored {
-            let Some(edge) = lint.labels.first() else { continue };
-            let About::Edge { from: (start, _), .. } = *lint.about else { continue };
-            let is_meant =
-                |it: &Diagnostic| matches!(it.help.first(), Some(Help::AddEdge { from: (id, _), .. }) if *id == start);
-            let starts_at = |it: &Diagnostic| it.layer.as_ref().is_some_and(|layer| layer.id == start);
-            if let Some(error) = found.iter_mut().find(|it| is_meant(it)) {
-                error.labels.push(edge.clone());
-                error.notes.push(lint.message.clone());
-                found.retain(|it| *it != lint);
-            } else {
-                found.retain(|it| it.code != Code::UnreachableLayer || !starts_at(it));
+        let mut errors = HashMap::new();
+        for (at, it) in found.iter().enumerate() {
+            if let Some(Help::AddEdge { from: (start, _), .. }) = it.help.first() {
+                errors.entry(*start).or_insert(at);
             }
         }
+        let (mut joined, mut starts) = (HashSet::new(), HashSet::new());
+        for at in 0..found.len() {
+            let Diagnostic { code: Code::EdgeToUnknownLayer, about, labels, message, .. } = &found[at] else {
+                continue;
+            };
+            let (About::Edge { from: (start, _), .. }, Some(edge)) = (&**about, labels.first()) else { continue };
+            match errors.get(start) {
+                Some(&error) => {
+                    let (edge, message) = (edge.clone(), message.clone());
+                    found[error].labels.push(edge);
+                    found[error].notes.push(message);
+                    joined.insert(at);
+                }
+                None => drop(starts.insert(*start)),
+            }
+        }
+        remove(found, &joined);
+        let starts_edge = |it: &Diagnostic| it.layer.as_ref().is_some_and(|layer| starts.contains(&layer.id));
+        found.retain(|it| it.code != Code::UnreachableLayer || !starts_edge(it));
     }
 
     /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
@@ -286,13 +371,14 @@ impl<'a> Causes<'a> {
             Code::AssumedAttribute | Code::IncompleteParameter => true,
             _ => false,
         });
-        let follows = |it: &Diagnostic| {
+        let place = |it: &Diagnostic| it.labels.first().map(|label| label.span);
+        let refused: HashSet<_> = found.iter().filter(|it| it.is_error()).map(place).collect();
+        let mut causes = HashMap::new();
+        let mut follows = |at: usize| {
+            let it = &found[at];
             let Some(reference) = &it.layer else { return false };
             if it.code == Code::TrailingJunk {
-                let same_place = |error: &Diagnostic| {
-                    error.labels.first().map(|label| label.span) == it.labels.first().map(|label| label.span)
-                };
-                return found.iter().any(|error| error.is_error() && same_place(error));
+                return refused.contains(&place(it));
             }
             if it.code == Code::StalePort {
                 return misspelt.contains(&key(reference)) && is_about_port(it, Direction::Output);
@@ -301,39 +387,29 @@ impl<'a> Causes<'a> {
                 return false;
             };
             let counts_outputs = it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
-            let is_cause = |source| {
-                let source = (reference.place.clone(), source);
-                repeated.contains(&source) || counts_outputs && faulty.contains(&source)
-            };
-            graph.sources(layer.id()).any(is_cause)
+            *causes.entry((reference, counts_outputs)).or_insert_with(|| {
+                graph.sources(layer.id()).any(|source| {
+                    let source = (reference.place.clone(), source);
+                    repeated.contains(&source) || counts_outputs && faulty.contains(&source)
+                })
+            })
         };
-        let echoes: HashSet<_> = (0..found.len()).filter(|&at| follows(&found[at])).collect();
-        let mut at = 0..;
-        found.retain(|_| at.next().is_none_or(|at| !echoes.contains(&at)));
+        let echoes: HashSet<_> = (0..found.len()).filter(|&at| follows(at)).collect();
+        remove(found, &echoes);
     }
 
     /// Joins ports and attributes that an operation does not have where a later version of it has them all.
     fn explain_versions(&self, found: &mut Vec<Diagnostic>) {
         let counts = [Code::WrongInputCount, Code::UnknownPort];
         let all = found.iter().enumerate().filter(|(_, it)| it.is_error() && counts.contains(&it.code));
-        let later: Vec<_> = all
-            .filter_map(|(at, it)| {
-                let (graph, layer) = self.find(it.layer.as_ref()?)?;
-                let inputs = graph.feeds(layer.id()).iter().flatten().count();
-                let has_all = |row: &'static ops::Operation| {
-                    let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
-                    known && row.input_counts().contains(&inputs)
-                };
-                let current = layer.operation()?;
-                let mut rows = ops::revisions(layer.ty()).iter().copied();
-                if has_all(current) {
-                    return None;
-                }
-                let set = rows.find(|row| has_all(row))?.opsets().next()?;
-                let span = xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "version");
-                Some((at, layer, set, span))
-            })
-            .collect();
+        let mut known = HashMap::new();
+        let later = all.filter_map(|(at, it)| {
+            let layer = it.layer.as_ref()?;
+            let later = *known.entry(layer).or_insert_with(|| self.later_version(layer));
+            later.map(|(layer, set, span)| (at, layer, set, span))
+        });
+        let later: Vec<_> = later.collect();
+        let mut explained = HashSet::new();
         for (at, layer, set, span) in later {
             let it = &mut found[at];
             it.help = vec![
@@ -341,9 +417,27 @@ impl<'a> Causes<'a> {
                     .into(),
             ];
             it.labels.push(Label { span, message: "an older version of the operation".to_owned() });
-            let reference = it.layer.clone();
-            found.retain(|it| it.code != Code::UnknownAttribute || it.layer != reference);
+            explained.extend(it.layer.clone());
         }
+        let is_explained = |it: &Diagnostic| it.layer.as_ref().is_some_and(|layer| explained.contains(layer));
+        found.retain(|it| it.code != Code::UnknownAttribute || !is_explained(it));
+    }
+
+    /// A later operation set whose operation has all attributes and inputs of a layer, which that of the layer has not, and
+    /// where the file says the version.
+    fn later_version(&self, layer: &LayerRef) -> Option<(&'a Layer, u8, Span)> {
+        let (graph, layer) = self.find(layer)?;
+        let inputs = graph.feeds(layer.id()).iter().flatten().count();
+        let has_all = |row: &'static ops::Operation| {
+            let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
+            known && row.input_counts().contains(&inputs)
+        };
+        if has_all(layer.operation()?) {
+            return None;
+        }
+        let mut rows = ops::revisions(layer.ty()).iter().copied();
+        let set = rows.find(|row| has_all(row))?.opsets().next()?;
+        Some((layer, set, xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "version")))
     }
 
     /// Puts what the ports declare into helps that ask for an attribute.
@@ -388,14 +482,14 @@ impl<'a> Causes<'a> {
 
     /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
     fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
-        let (mut explained, mut meant) = (HashSet::new(), HashSet::new());
+        let (mut tried, mut explained, mut meant) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut unused = HashMap::new();
         for it in found.iter_mut() {
             let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
                 || is_about_port(it, Direction::Input)
                 || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
             let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
-            if self.origin(it).is_some() || explained.contains(&(reference.place.clone(), reference.id)) {
+            if self.origin(it).is_some() || tried.contains(&(reference.place.clone(), reference.id)) {
                 continue;
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
@@ -403,6 +497,7 @@ impl<'a> Causes<'a> {
                 it.help = vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".into()];
                 continue;
             }
+            tried.insert((reference.place.clone(), reference.id));
             let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
             let Some(wrong) = self.wrong_input(graph, layer, unused) else { continue };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
@@ -547,64 +642,67 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
             gone.insert(*lint);
         }
     }
-    let mut at = 0..;
-    found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+    remove(found, &gone);
 }
 
 /// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.
 fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
-    let misspelt: Vec<_> = found.iter().filter(|it| it.about.meant_element().is_some()).cloned().collect();
-    for lint in misspelt {
+    if found.iter().all(|it| it.about.meant_element().is_none()) {
+        return;
+    }
+    let mut of_layer = HashMap::<_, Vec<usize>>::new();
+    for (at, it) in found.iter().enumerate() {
+        of_layer.entry((&it.layer, it.code)).or_default().push(at);
+    }
+    let (mut errors, mut gone) = (Vec::new(), HashSet::new());
+    for (at, lint) in found.iter().enumerate() {
         let codes: &[Code] = match lint.about.meant_element() {
             Some("data") => &[Code::AssumedAttribute, Code::IncompleteParameter, Code::MissingAttribute],
             Some("input" | "output") => &[Code::UnknownPort],
             Some("layers") => &[Code::UnreferencedWeights],
             _ => &[],
         };
-        let follows = |it: &Diagnostic| it.layer == lint.layer && codes.contains(&it.code);
-        let is_error = found.iter().any(|it| it.is_error() && follows(it));
-        found.retain(|it| !follows(it));
-        if let Some(lint) = found.iter_mut().find(|it| **it == lint).filter(|_| is_error) {
-            lint.severity = Severity::Error;
-        }
+        let follows: Vec<usize> =
+            codes.iter().filter_map(|&code| of_layer.remove(&(&lint.layer, code))).flatten().collect();
+        errors.extend(follows.iter().any(|&at| found[at].is_error()).then_some(at));
+        gone.extend(follows);
     }
+    errors.into_iter().for_each(|at| found[at].severity = Severity::Error);
+    remove(found, &gone);
 }
 
 /// Joins the outputs that a loop misses with the entries that its port map misses.
 fn explain_port_maps(found: &mut Vec<Diagnostic>) {
-    let incomplete: Vec<_> = found.iter().filter(|it| it.code == Code::IncompletePortMap).cloned().collect();
-    for lint in incomplete {
-        let follows = |it: &Diagnostic| {
-            it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. }) && it.layer == lint.layer
-        };
-        if !found.iter().any(follows) {
-            continue;
-        }
-        found.retain(|it| !follows(it));
-        if let Some(lint) = found.iter_mut().find(|it| **it == lint) {
-            lint.severity = Severity::Error;
-        }
+    let is_missing = |it: &Diagnostic| it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
+    let mut missing = HashMap::<_, Vec<usize>>::new();
+    for (at, it) in found.iter().enumerate().filter(|(_, it)| is_missing(it)) {
+        missing.entry(&it.layer).or_default().push(at);
     }
+    let incomplete = found.iter().enumerate().filter(|(_, it)| it.code == Code::IncompletePortMap);
+    let explained = incomplete.filter_map(|(at, it)| Some((at, missing.remove(&it.layer)?)));
+    let (errors, gone): (Vec<usize>, Vec<_>) = explained.unzip();
+    errors.into_iter().for_each(|at| found[at].severity = Severity::Error);
+    remove(found, &gone.into_iter().flatten().collect());
 }
 
 /// Makes one finding of constants that are all too long for what they say that they are, and drops what their values seem to be.
 fn join_oversized(found: &mut Vec<Diagnostic>) {
-    let oversized: Vec<_> = found.iter().filter(|it| it.code == Code::OversizedConstant).cloned().collect();
-    let layers: HashSet<_> = oversized.iter().filter_map(|it| it.layer.clone()).collect();
+    let is_oversized = |it: &Diagnostic| it.code == Code::OversizedConstant;
+    let layers: HashSet<_> = found.iter().filter(|it| is_oversized(it)).filter_map(|it| it.layer.clone()).collect();
     found.retain(|it| it.code != Code::NonFiniteConstant || it.layer.as_ref().is_none_or(|it| !layers.contains(it)));
+    let oversized: Vec<usize> = (0..found.len()).filter(|&at| is_oversized(&found[at])).collect();
     let [first, others @ ..] = &oversized[..] else { return };
     if others.is_empty() {
         return;
     }
-    let mut joined = first.clone();
-    joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), first.message);
-    joined.victims = oversized.iter().filter_map(|it| it.layer.clone()).collect();
-    let labels = others.iter().take(PLACES).filter_map(|it| Some((it.labels.first()?.span, &it.message)));
+    let mut joined = found[*first].clone();
+    joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), joined.message);
+    joined.victims = oversized.iter().filter_map(|&at| found[at].layer.clone()).collect();
+    let labels =
+        others.iter().take(PLACES).filter_map(|&at| Some((found[at].labels.first()?.span, &found[at].message)));
     joined.labels.extend(labels.map(|(span, message)| Label { span, message: message.clone() }));
-    found.retain(|it| !others.contains(it));
-    if let Some(it) = found.iter_mut().find(|it| *it == first) {
-        *it = joined;
-    }
+    found[*first] = joined;
+    remove(found, &others.iter().copied().collect());
 }
 
 /// Whether a lint says that a port declares something else than there is.
