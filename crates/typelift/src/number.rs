@@ -23,6 +23,11 @@ pub(crate) fn whole(text: &str) -> Option<i128> {
     text.parse().ok().filter(|_| is_plain)
 }
 
+/// How many bytes a text says, where it is the `offset` or `size` of a constant.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| u64::try_from(whole(text)?).ok())
+}
+
 /// The longest number at the start of a text, white space around it left out, and whether more follows; `None` if it does
 /// not start with a number, or one that is too large.
 pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {

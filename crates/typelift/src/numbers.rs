@@ -47,8 +47,7 @@ impl Layer {
     /// ```
     #[must_use]
     pub fn bytes(&self, weights: &Weights) -> Option<Vec<u8>> {
-        let number = |name| self.attribute(name)?.trim().parse::<u64>().ok();
-        let (offset, size) = (number("offset").filter(|_| ops::is_constant(self))?, number("size")?);
+        let (offset, size) = (self.byte_count("offset").filter(|_| ops::is_constant(self))?, self.byte_count("size")?);
         weights.read(offset, usize::try_from(size).ok()?)
     }
 
@@ -64,7 +63,7 @@ impl Layer {
     pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
         let length = usize::try_from(stored_size(element_type, count)?).ok()?;
-        let bytes = weights.read(self.attribute("offset")?.trim().parse().ok()?, length)?;
+        let bytes = weights.read(self.byte_count("offset")?, length)?;
         Array::decode_all(element_type, dims, &bytes)
     }
 }

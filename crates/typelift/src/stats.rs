@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 use crate::graph::{Graph, Layer, Model, OutputPort};
-use crate::number::integer_prefix;
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 use crate::weights::stored_size;
@@ -231,7 +230,7 @@ pub(crate) struct Census {
 impl Census {
     /// Where a constant has its bytes in the weights: their place and how many they are.
     pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
-        let number = |name| integer_prefix(layer.attribute(name)?).map(|(number, _)| number);
+        let number = |name| i64::try_from(layer.byte_count(name)?).ok();
         Some((number("offset")?, number("size")?))
     }
 

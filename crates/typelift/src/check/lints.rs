@@ -256,8 +256,7 @@ impl<'a> Check<'a> {
     fn find_non_finite_values(&mut self, layer: &'a Layer) {
         let ty = layer.attribute("element_type").and_then(ElementType::from_name);
         let Some(ty) = ty.filter(|ty| [ElementType::F16, ElementType::Bf16].contains(ty)) else { return };
-        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
-        let (Some(offset), Some(size)) = (number("offset"), number("size")) else { return };
+        let (Some(offset), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) else { return };
         if size > self.budget {
             return;
         }
@@ -286,7 +285,7 @@ impl<'a> Check<'a> {
         if !ops::is_constant(constant) || !overflows || to.kind() == Kind::Boolean {
             return;
         }
-        let size = constant.attribute("size").and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+        let size = constant.byte_count("size").unwrap_or(0);
         if size > self.budget {
             return;
         }

@@ -343,8 +343,7 @@ impl<'a> Check<'a> {
 
     fn check_operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
         if operation.layer_kind() == LayerKind::Constant {
-            let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
-            match (number("offset"), number("size"), layer.attribute("value")) {
+            match (layer.byte_count("offset"), layer.byte_count("size"), layer.attribute("value")) {
                 (Some(start), Some(size), _) if size > 0 => {
                     self.constants.push(Constant { place: self.place(layer), start, end: start.saturating_add(size) });
                 }

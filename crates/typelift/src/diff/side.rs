@@ -253,7 +253,7 @@ fn meaning_as(kind: AttrKind, text: &str) -> String {
             "0" | "no" => "false".to_owned(),
             other => other.to_owned(),
         },
-        AttrKind::Int | AttrKind::Unsigned => {
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => {
             trimmed.parse::<i128>().map_or_else(|_| trimmed.to_owned(), |value| value.to_string())
         }
         AttrKind::Float => number(trimmed),

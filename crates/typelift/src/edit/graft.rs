@@ -222,8 +222,10 @@ impl Bytes<'_> {
                 body.graph.layer_mut(id).map_or(Ok(()), |layer| self.bring(edit, layer))?;
             }
         }
-        let number = |name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
-        let range = number("offset").zip(number("size")).filter(|_| ops::kind(layer) == LayerKind::Constant);
+        let range = layer
+            .byte_count("offset")
+            .zip(layer.byte_count("size"))
+            .filter(|_| ops::kind(layer) == LayerKind::Constant);
         let Some((offset, length)) = range else { return Ok(()) };
         if self.weights.len().is_none_or(|all| offset.checked_add(length).is_none_or(|end| end > all)) {
             return Err(EditError::NoWeights);

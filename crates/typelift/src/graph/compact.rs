@@ -69,7 +69,6 @@ impl Graph {
 
 /// Where a layer has its bytes, if it is a constant.
 fn range_of(layer: &Layer) -> Option<Range> {
-    let number = |name| layer.attribute(name)?.trim().parse::<u64>().ok();
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
-    Some((number("offset").filter(|_| is_constant)?, number("size")?))
+    Some((layer.byte_count("offset").filter(|_| is_constant)?, layer.byte_count("size")?))
 }

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Graph, LayerId, Text};
+use crate::number;
 use crate::shape::{Shape, TensorType};
 use crate::span::Span;
 
@@ -133,6 +134,11 @@ impl Layer {
     /// The value of an attribute as written, where it is written.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| attribute.value.as_str())
+    }
+
+    /// The number of bytes that an attribute of a constant says, `offset` or `size`.
+    pub(crate) fn byte_count(&self, name: &str) -> Option<u64> {
+        number::bytes(self.attribute(name)?)
     }
 
     /// Its input ports, in order.

@@ -197,7 +197,7 @@ pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let mut values = match attribute.kind {
         AttrKind::Bool => vec!["true".to_owned(), "false".to_owned()],
         AttrKind::Enum(words) => words.iter().map(|&word| word.to_owned()).collect(),
-        AttrKind::Int | AttrKind::Unsigned => {
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => {
             let near = |value: &i64| numbers().first().map_or(0, |now| value.abs_diff(*now));
             let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
             values.sort_by_key(near);

@@ -4,6 +4,7 @@ use super::Walk;
 use super::value::Evaluator;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::graph::{Layer, Model, Place};
+use crate::number;
 use crate::ops::is_constant;
 use crate::weights::Weights;
 use crate::xml;
@@ -33,7 +34,7 @@ struct Tally {
 fn place(constant: &Layer) -> Option<(u64, u64)> {
     let (mut offset, mut size) = (None, None);
     for attribute in constant.attributes() {
-        let number = || attribute.value().parse().or_else(|_| attribute.value().trim().parse()).ok();
+        let number = || number::bytes(attribute.value());
         match attribute.name() {
             "offset" => offset = number(),
             "size" => size = number(),

@@ -42,7 +42,7 @@ impl Stored {
     pub(crate) fn of(constant: &Layer) -> Option<Self> {
         let element_type = ElementType::from_name(constant.attribute("element_type")?.trim())?;
         let shape: Shape = constant.attribute("shape")?.parse().ok()?;
-        let offset = constant.attribute("offset")?.trim().parse().ok()?;
+        let offset = constant.byte_count("offset")?;
         Some(Self { element_type, offset, count: shape.element_count()? })
     }
 

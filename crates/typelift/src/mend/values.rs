@@ -78,11 +78,10 @@ impl Site<'_> {
     /// Places in the weights for a constant: where others end and none begins.
     fn offsets(&self) -> Vec<Candidate> {
         let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
-        let number = |layer: &Layer, name| layer.attribute(name).and_then(|text| text.trim().parse::<u64>().ok());
         let mut places = Vec::new();
         let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
         for layer in layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer)) {
-            if let (Some(start), Some(size)) = (number(layer, "offset"), number(layer, "size")) {
+            if let (Some(start), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) {
                 places.push((start, start.saturating_add(size)));
             }
         }
@@ -94,10 +93,10 @@ impl Site<'_> {
             end = end.max(stop);
         }
         holes.extend(self.model.weights.len().filter(|&length| length > end).map(|length| (end, length)));
-        let (Some(span), size) = (data.value(self.source(), "offset"), number(self.layer, "size")) else {
+        let (Some(span), size) = (data.value(self.source(), "offset"), self.layer.byte_count("size")) else {
             return Vec::new();
         };
-        let now = number(self.layer, "offset").unwrap_or_default();
+        let now = self.layer.byte_count("offset").unwrap_or_default();
         // Equal constants share their bytes.
         holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
         holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && start != now);
@@ -223,7 +222,7 @@ fn near_value(row: &Attr, text: &str) -> Option<String> {
         AttrKind::Type if ElementType::from_name(text).is_none() => {
             spelling::element_type(text).map(|ty| ty.name().to_owned())
         }
-        AttrKind::Int | AttrKind::Unsigned => near_number(text).filter(|number| number != text),
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => near_number(text).filter(|number| number != text),
         AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => {
             let bare = text.trim().trim_matches(|c| "()[]{}".contains(c));
             let parts: Vec<_> = if bare.contains(',') {

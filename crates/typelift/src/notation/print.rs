@@ -228,7 +228,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
     let length = usize::try_from(stored_size(output.element_type(), count)?).ok()?;
     let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<_, _>>().ok()?;
-    let bytes = weights.read(layer.attribute("offset")?.trim().parse().ok()?, length)?;
+    let bytes = weights.read(layer.byte_count("offset")?, length)?;
     let array = Array::decode(output.element_type(), dims, &bytes)?;
     let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
     // Values that could not be written again, such as the codes of `nf4`, are left out.

@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::diagnostic::{About, Code, Help, Owner, list};
 use crate::graph::{Attribute, Layer};
-use crate::number::{float_prefix, integer_prefix, plain_integers};
+use crate::number::{float_prefix, integer_prefix, plain_integers, whole};
 use crate::shape::Shape;
 use crate::spelling;
 
@@ -36,6 +36,8 @@ pub(crate) enum AttrKind {
     Int,
     /// An integer from 0.
     Unsigned,
+    /// A number of bytes in the weights: an integer from 0 and nothing after it, with a sign or none.
+    Bytes,
     /// A floating-point number.
     Float,
     /// Any text.
@@ -87,6 +89,10 @@ impl Attr {
             }
             // OpenVINO's reader takes what fits with a sign where there is none, and wraps.
             AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
+            AttrKind::Bytes => match whole(text).and_then(|number| i64::try_from(number).ok()) {
+                Some(number) => Ok((Value::Int(number), false)),
+                None => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
+            },
             AttrKind::Float => self.float(text).map(|(number, junk)| (Value::Float(number), junk)),
             AttrKind::Text | AttrKind::Texts => Ok((Value::Text, false)),
             // What is odd about a shape is the rule's to say.
@@ -132,7 +138,7 @@ impl Attr {
     /// The numbers in a text, as this attribute lists them.
     fn numbers_in(&self, text: &str) -> String {
         let hexadecimal = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        if let (AttrKind::Int | AttrKind::Unsigned, Some(number)) = (self.kind, hexadecimal) {
+        if let (AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes, Some(number)) = (self.kind, hexadecimal) {
             return number.to_string();
         }
         let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
@@ -143,7 +149,7 @@ impl Attr {
                 None => texts.take(1).collect(),
             },
             AttrKind::Floats => texts.collect::<Vec<_>>().join(", "),
-            AttrKind::Int | AttrKind::Unsigned => {
+            AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => {
                 texts.take(1).filter_map(|text| Some(integer_prefix(text)?.0.to_string())).collect()
             }
             _ => {

@@ -8,7 +8,7 @@ use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
 use crate::array::Array;
 use crate::diagnostic::{About, Code, Help, Owner};
-use crate::number::integer_prefix;
+use crate::number;
 use crate::shape::{Dim, Shape};
 use crate::weights::{Weights, byte_size, stored_size};
 
@@ -25,8 +25,8 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[
             Attr::new("element_type", AttrKind::Type),
             Attr::new("shape", AttrKind::Ints),
-            Attr::new("offset", AttrKind::Unsigned),
-            Attr::new("size", AttrKind::Unsigned),
+            Attr::new("offset", AttrKind::Bytes),
+            Attr::new("size", AttrKind::Bytes),
             Attr::new("value", AttrKind::Text).default(""),
         ]),
     Operation::new("Result", 0, result).kind(LayerKind::Result),
@@ -157,18 +157,15 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
 /// What `offset` or `size` of a constant says.
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
     let (count, text) = (cx.int(name)?, cx.text(name)?);
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(count as u64);
+    if let Some(count) = number::bytes(text) {
+        return Ok(count);
     }
     if count < 0 {
         return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
             .help(format!("write the number of bytes: `{name}` counts from 0")));
     }
-    if text.trim_start().bytes().any(|byte| !byte.is_ascii_digit() && byte != b'+') {
-        return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
-            .help(format!("write {name}=\"{count}\" if that is meant")));
-    }
-    Ok(count as u64)
+    Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
+        .help(format!("write {name}=\"{count}\" if that is meant")))
 }
 
 /// Checks how strings are packed: their number, where each one starts and the last one ends, then their bytes.
@@ -209,11 +206,7 @@ fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
         return decode(text.as_bytes());
     }
     let length = stored_size(element_type, shape.element_count()?)?;
-    evaluation.weights.with(
-        integer_prefix(evaluation.layer.attribute("offset")?)?.0 as u64,
-        usize::try_from(length).ok()?,
-        decode,
-    )?
+    evaluation.weights.with(evaluation.layer.byte_count("offset")?, usize::try_from(length).ok()?, decode)?
 }
 
 fn result(cx: &mut Context) -> Result<(), Fault> {

@@ -66,7 +66,7 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
 /// and the last one ends, and the symbols.
 fn constant_symbols(cx: &Context) -> Option<i64> {
     let producer = cx.graph().layer(cx.feed(0)?.layer).filter(|_| cx.is_constant(0))?;
-    let offset: u64 = producer.attribute("offset")?.trim().parse().ok()?;
+    let offset = producer.byte_count("offset")?;
     let number = |at: u64| {
         let bytes = cx.weights().read(offset.checked_add(at)?, 4)?;
         Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))

@@ -107,7 +107,7 @@ impl<'a> Tokens<'a> {
         }
         loop {
             let start = self.position();
-            match self.event()? {
+            match if parent.is_some() { self.event_inside()? } else { self.event()? } {
                 Event::Start(tag) => return Ok(Some(self.element(tag, false))),
                 Event::Empty(tag) => return Ok(Some(self.element(tag, true))),
                 Event::End(_) => {
@@ -126,7 +126,7 @@ impl<'a> Tokens<'a> {
         let mut depth = usize::from(!element.empty);
         while depth > 0 {
             let start = self.position();
-            let part = match self.event()? {
+            let part = match self.event_inside()? {
                 Event::Text(part) => part.into_inner(),
                 Event::CData(part) => part.into_inner(),
                 Event::GeneralRef(reference) => match reference.resolve_char_ref() {
@@ -196,7 +196,7 @@ impl<'a> Tokens<'a> {
         element.check_name(element.name())?;
         let mut depth = usize::from(!element.empty);
         while depth > 0 {
-            match self.event()? {
+            match self.event_inside()? {
                 Event::Start(tag) => {
                     element.check_name(tag.name().0)?;
                     depth += 1;
@@ -269,6 +269,23 @@ impl<'a> Tokens<'a> {
 
     fn event(&mut self) -> Result<Event<'a>, Fatal> {
         self.reader.read_event().map_err(|error| self.syntax_error(&error).into())
+    }
+
+    /// What comes next inside of an element.
+    fn event_inside(&mut self) -> Result<Event<'a>, Fatal> {
+        let start = self.position();
+        match self.event()? {
+            Event::DocType(_) => {
+                let message = "a document type declaration stands inside of an element".to_owned();
+                let refusal = Diagnostic::new(Code::XmlSyntax, message);
+                let place = Span::new(start, self.position());
+                Err(refusal
+                    .at(place, "it can only come before the root element")
+                    .help("move it there, or remove it")
+                    .into())
+            }
+            event => Ok(event),
+        }
     }
 
     #[cold]

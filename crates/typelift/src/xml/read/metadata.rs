@@ -159,7 +159,11 @@ fn layout(value: &str) -> Result<(), Refused> {
     }
     let names: Vec<&str> = match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some("") => return Err(("a layout names at least one dim".to_owned(), help)),
-        Some(inside) => inside.split(',').map(str::trim).collect(),
+        // A comma at the end counts for nothing, except after dots.
+        Some(inside) => {
+            let without = inside.strip_suffix(',').filter(|names| !names.ends_with("..."));
+            without.unwrap_or(inside).split(',').map(str::trim).collect()
+        }
         None => letters(&text).ok_or_else(|| ("`...` is three dots".to_owned(), help))?,
     };
     let mut seen = BTreeSet::new();

@@ -20,7 +20,7 @@ use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
 use crate::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
 };
-use crate::number::{integer_prefix, whole};
+use crate::number::whole;
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling::nearest;
@@ -266,15 +266,15 @@ impl<'a> Read<'a> {
     }
 
     fn ir_version(&mut self, text: &str) -> IrVersion {
-        match integer_prefix(text) {
-            Some((10, false)) => IrVersion::V10,
-            Some((11, false)) => IrVersion::V11,
+        match whole(&decode(text)) {
+            Some(10) => IrVersion::V10,
+            Some(11) => IrVersion::V11,
             other => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
                 let span = self.tokens.span_of(text);
                 let help = match other {
-                    Some((..10, _)) => "it is another format: convert the original model again with a current OpenVINO",
-                    Some((12.., _)) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
+                    Some(..10) => "it is another format: convert the original model again with a current OpenVINO",
+                    Some(12..) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
                     _ => "write version=\"11\"",
                 };
                 self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
@@ -418,14 +418,14 @@ impl<'a> Read<'a> {
         if let Some((number, "")) = plain_number(text) {
             return Some(number);
         }
-        let number = whole(text).and_then(|number| u64::try_from(number).ok());
+        let number = whole(&decode(text)).and_then(|number| u64::try_from(number).ok());
         let number = number.filter(|number| *number <= LayerId::LARGEST);
         number.or_else(|| self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"))
     }
 
     fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
         let text = text?;
-        let number = whole(text).and_then(|number| number.try_into().ok());
+        let number = whole(&decode(text)).and_then(|number| number.try_into().ok());
         number.or_else(|| self.no_number(name, text, "a number", "must be digits"))
     }
 
