@@ -314,23 +314,3 @@ pub fn is_source(model: &Model, options: WriteOptions) -> bool {
     });
     same.is_ok() && rest.is_empty()
 }
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    #[test]
-    fn a_long_file_is_read_whole_where_it_begins_as_xml_does() {
-        let read = |bytes: &[u8]| {
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            file.write_all(bytes).unwrap();
-            read_bytes(File::open(file.path()).unwrap(), bytes.len() as u64).unwrap()
-        };
-        let mut bytes: Vec<u8> = (0..(5 << 20) + 1).map(|at| (at / 4096 % 251) as u8).collect();
-        assert_eq!(read(&bytes).len(), START);
-        bytes[0] = b'<';
-        assert!(read(&bytes) == bytes);
-    }
-}
