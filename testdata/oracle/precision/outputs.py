@@ -42,7 +42,7 @@ def differ(ours, theirs):
             continue
         a, b = a.astype(np.float64), b.astype(np.float64)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        worst = max(worst, float(np.nan_to_num(np.abs(a - b)[~same], nan=np.inf).max(initial=0)))
+        worst = max(worst, float(np.nan_to_num(np.abs(a[~same] - b[~same]), nan=np.inf).max(initial=0)))
     return worst
 
 
