@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_arrays_are_views_of_the_file_and_outlive_the_model(tmp_path: Path) -> N
     typelift.from_text(MODEL).save(file)
     model = typelift.open(file)
     first, second = model["a"].numpy(), model["b"].numpy()
-    owner = first
+    owner: Any = first
     while isinstance(owner, numpy.ndarray):
         owner = owner.base
     assert isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap.mmap)
