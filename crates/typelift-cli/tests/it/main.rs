@@ -11,6 +11,7 @@ mod files;
 mod fix;
 mod fixtures;
 mod formats;
+mod jobs;
 mod packaging;
 mod recipes;
 mod schemas;
