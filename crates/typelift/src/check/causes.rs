@@ -39,6 +39,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     causes.explain_versions(found);
     causes.fill_in(found);
     causes.explain_inputs(found);
+    causes.point_at_renamed(found);
     causes.join_ignored_edges(found);
     causes.drop_echoes(found);
     let groups = causes.group(found);
@@ -85,6 +86,14 @@ fn said(found: &[Diagnostic]) -> HashMap<LayerRef, Said> {
 
 /// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
 const PAIRS: usize = 32;
+
+/// Where a mistake is, what is said of that place, and what to do about it.
+struct Blame {
+    span: Span,
+    /// What is there, if it is not that an output is not as declared.
+    said: Option<String>,
+    help: Option<String>,
+}
 
 /// An output of a layer, with the bodies around it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +160,8 @@ impl<'a> Causes<'a> {
         let reference = found.layer.as_ref()?;
         let (graph, layer) = self.find(reference)?;
         let related: HashSet<LayerId> = found.related.iter().map(|it| it.layer.id).collect();
-        let is_related = |tensor: &&Output| found.code == Code::UnknownPort || related.contains(&tensor.layer);
+        let is_any = found.code == Code::UnknownPort || related.is_empty();
+        let is_related = |tensor: &&Output| is_any || related.contains(&tensor.layer);
         let deviating = self.deviating(&reference.place, graph, layer.id(), aspect);
         let &tensor = deviating.iter().find(is_related)?;
         let tensor = self.start(&reference.place, graph, tensor, aspect);
@@ -239,11 +249,15 @@ impl<'a> Causes<'a> {
             return;
         }
         let Some(port) = layer.outputs().get(origin.tensor.port) else { return };
-        let mut blame = self.what_to_write(layer, port);
-        if blame.1.is_none() {
-            let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
-            blame.1 = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
-        }
+        let stray = self.model.graph_at(&origin.place).and_then(|graph| self.stray_edge(graph, layer));
+        let blame = stray.unwrap_or_else(|| {
+            let mut blame = self.what_to_write(layer, port);
+            if blame.help.is_none() {
+                let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
+                blame.help = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
+            }
+            blame
+        });
         match members {
             [] => {}
             &[only] => self.explain_one(&mut found[only], layer, port, blame),
@@ -261,9 +275,11 @@ impl<'a> Causes<'a> {
     }
 
     /// Adds to an error where the tensor that it is about stopped being what its port declares.
-    fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, (span, help): (Span, Option<String>)) {
+    fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, blame: Blame) {
         let declared = Declared::read(self.source, port.declared, port.content);
-        it.labels.push(Label { span, message: format!("its output is {port}, and its port declares {declared}") });
+        let Blame { span, said, help } = blame;
+        let message = said.unwrap_or_else(|| format!("its output is {port}, and its port declares {declared}"));
+        it.labels.push(Label { span, message });
         if Aspect::of(it.code) == Some(Aspect::Any) {
             it.help.clear();
         }
@@ -285,7 +301,7 @@ impl<'a> Causes<'a> {
         layer: &Layer,
         reference: LayerRef,
         port: &OutputPort,
-        (span, help): (Span, Option<String>),
+        Blame { span, said, help }: Blame,
         members: &[usize],
         found: &[Diagnostic],
     ) -> Diagnostic {
@@ -293,7 +309,8 @@ impl<'a> Causes<'a> {
         let first = &found[members[0]];
         let message =
             format!("`{}` is {}, and {} errors follow from it: {}", layer.name(), port, members.len(), first.message);
-        let mut joined = Diagnostic::new(first.code, message).at(span, format!("its port declares {declared}"));
+        let said = said.unwrap_or_else(|| format!("its port declares {declared}"));
+        let mut joined = Diagnostic::new(first.code, message).at(span, said);
         joined.labels.extend(members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])));
         joined.layer = Some(reference);
         joined.related = first.related.clone();
@@ -309,7 +326,7 @@ impl<'a> Causes<'a> {
     }
 
     /// Where the type or shape of a layer's output is written, and what to write there so that it is as declared.
-    fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> (Span, Option<String>) {
+    fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Blame {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
         let of = format!("in {} {} `{}`, as its port declares", layer.ty(), layer.id(), layer.name());
@@ -318,14 +335,52 @@ impl<'a> Causes<'a> {
             let says = |it: &&Attribute| ElementType::from_name(it.value()) == Some(port.element_type());
             if let Some(attribute) = layer.attributes().iter().find(says) {
                 let span = xml::locate(self.source, place, "data", attribute.name());
-                return (span, Some(format!("write {}=\"{ty}\" {of}", attribute.name())));
+                let help = Some(format!("write {}=\"{ty}\" {of}", attribute.name()));
+                return Blame { span, said: None, help };
             }
         } else if matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Constant) {
             let dims: Vec<_> = declared.shape().dims().unwrap_or_default().iter().map(ToString::to_string).collect();
             let span = xml::locate(self.source, place, "data", "shape");
-            return (span, Some(format!("write shape=\"{}\" {of}", dims.join(","))));
+            return Blame { span, said: None, help: Some(format!("write shape=\"{}\" {of}", dims.join(","))) };
         }
-        (xml::locate(self.source, place, "layer", "name"), None)
+        Blame { span: xml::locate(self.source, place, "layer", "name"), said: None, help: None }
+    }
+
+    /// The only edge into a layer that brings a sound tensor which is not what its port declares.
+    fn stray_edge(&self, graph: &Graph, layer: &Layer) -> Option<Blame> {
+        let feeds = graph.feeds(layer.id());
+        let strays = layer.inputs().iter().zip(&feeds).enumerate().filter_map(|(at, (port, feed))| {
+            let output = feed.and_then(|(source, port)| source.outputs().get(port))?;
+            let declared = Declared::read(self.source, port.declared, port.content);
+            (!declared.fits(output) && !self.deviates(output, Aspect::Any)).then_some((at, declared, output))
+        });
+        let strays: Vec<_> = strays.collect();
+        let [(at, declared, output)] = &strays[..] else { return None };
+        let span = graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == *at)?.span?;
+        Some(Blame {
+            span,
+            said: Some(format!("it brings {output} to input {at} of layer {}, which declares {declared}", layer.id())),
+            help: Some(format!(
+                "start the edge to input {at} of {} {} `{}` at what is {declared}",
+                layer.ty(),
+                layer.id(),
+                layer.name()
+            )),
+        })
+    }
+
+    /// Points at the layer whose output nothing uses, where an edge starts at one that is not there: it may have another id than
+    /// it was to have.
+    fn point_at_renamed(&self, found: &mut [Diagnostic]) {
+        for it in found.iter_mut().filter(|it| it.code == Code::UnknownLayer && it.is_error()) {
+            let place = it.layer.as_ref().map_or_else(Place::default, |layer| layer.place.clone());
+            let Some(graph) = self.model.graph_at(&place) else { continue };
+            let is_unused = |layer: &&Layer| !layer.outputs().is_empty() && graph.users(layer.id()).next().is_none();
+            let mut unused = graph.layers().filter(is_unused);
+            let (Some(layer), None) = (unused.next(), unused.next()) else { continue };
+            let span = xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "id");
+            it.labels.push(Label { span, message: "no edge starts at this layer".to_owned() });
+        }
     }
 
     /// Joins an edge that leads nowhere with what is missing in the layer at either end.
@@ -365,6 +420,14 @@ impl<'a> Causes<'a> {
         };
         let faulty = of(Diagnostic::is_error);
         let repeated = of(|it| it.code == Code::DuplicateLayerId);
+        // An edge that ends at a port of its layer and starts nowhere leaves the layer without an input.
+        let cut_off: HashSet<_> = found
+            .iter()
+            .filter_map(|it| match *it.about {
+                About::Edge { to, .. } if it.is_error() => Some((it.layer.as_ref()?.place.clone(), to.0)),
+                _ => None,
+            })
+            .collect();
         let misspelt = of(|it| match it.code {
             Code::UnknownAttribute => it.about.meant_attribute().is_some(),
             Code::UnknownElement => it.about.meant_element().is_some(),
@@ -379,6 +442,9 @@ impl<'a> Causes<'a> {
             let Some(reference) = &it.layer else { return false };
             if it.code == Code::TrailingJunk {
                 return refused.contains(&place(it));
+            }
+            if matches!(*it.about, About::Refusal { .. }) && cut_off.contains(&key(reference)) {
+                return true;
             }
             if it.code == Code::StalePort {
                 return misspelt.contains(&key(reference)) && is_about_port(it, Direction::Output);
@@ -499,7 +565,13 @@ impl<'a> Causes<'a> {
             }
             tried.insert((reference.place.clone(), reference.id));
             let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
-            let Some(wrong) = self.wrong_input(graph, layer, unused) else { continue };
+            let Some(wrong) = self.wrong_input(graph, layer, unused) else {
+                // Where a Convert may be what is missing, the edge may well be right.
+                let is_new = |stray: &Blame| it.labels.iter().all(|label| label.span != stray.span);
+                let stray = if it.remedy.is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
+                it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.said? })));
+                continue;
+            };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
                 meant.insert((reference.place.clone(), producer.id()));
             }

@@ -117,6 +117,9 @@ pub struct Fixed {
     pub left: Vec<Diagnostic>,
 }
 
+/// Lints of what a file says in two ways.
+const CONTRADICTIONS: &[Code] = &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants];
+
 /// Whether a finding can come of a slip in the text.
 fn is_mendable(it: &Diagnostic) -> bool {
     let is_other = matches!(
@@ -153,7 +156,7 @@ fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
             }
         }
         // OpenVINO takes the file, so what is merely possible is worth a word only where the file contradicts itself.
-        _ if !it.is_error() && ![Code::StalePort, Code::AssumedAttribute].contains(&it.code) => {}
+        _ if !it.is_error() && !CONTRADICTIONS.contains(&it.code) => {}
         _ => it.help.insert(0, Help::OneOf(mends)),
     }
 }
@@ -234,6 +237,8 @@ impl Mender<'_> {
                     | Code::DuplicateLayerId
                     | Code::MissingAttribute
                     | Code::InvalidValue
+                    | Code::WrongInputCount
+                    | Code::UnconnectedInput
             ) {
                 found.extend(wiring::ids(&model.source, graph));
             }
@@ -249,7 +254,7 @@ impl Mender<'_> {
         let is_about_inputs = !matches!(&*it.about, About::Refusal { attribute: Some(_), .. } | About::Unknown { .. });
         for producer in producers.into_iter().take(4).filter(|_| is_about_inputs) {
             if let Some(site) = Site::new(model, graph, producer) {
-                found.extend(site.attributes(&|_| true));
+                found.extend(site.attributes(&|_| true, None));
             }
         }
         found
@@ -285,7 +290,8 @@ impl Mender<'_> {
         };
         found.extend(self.ports_at(it, site));
         found.extend(site.attribute_names());
-        found.extend(site.attributes(&|name| named.as_deref().is_none_or(|named| named == name)));
+        let is_named = |name: &str| named.as_deref().is_none_or(|named| named == name);
+        found.extend(site.attributes(&is_named, named.as_deref()));
         found.extend(site.operations());
         found.extend(site.missing_head());
         found.extend(site.inputs());

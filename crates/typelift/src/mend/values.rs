@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 
 use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::check::Declared;
+use crate::diagnostic::TextEdit;
 use crate::graph::Layer;
 use crate::infer::{Fitting, candidates};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
@@ -18,7 +19,8 @@ const FROM_SISTERS: usize = 4;
 
 impl Site<'_> {
     /// Other values of attributes of the layer: of one of them, or of each.
-    pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+    /// One that is left out is only added where it is `missed`, or has no default.
+    pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool, missed: Option<&str>) -> Vec<Candidate> {
         let Some(operation) = self.layer.operation() else { return Vec::new() };
         let mut found = Vec::new();
         if ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter {
@@ -28,12 +30,17 @@ impl Site<'_> {
         for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
         {
             let written = self.layer.attribute(row.name);
-            if written.is_none() && row.default.is_some() && !operation.required_attributes().contains(&row.name) {
+            let is_missed = missed == Some(row.name) || operation.required_attributes().contains(&row.name);
+            if written.is_none() && row.default.is_some() && !is_missed {
                 continue;
             }
             let mut values: Vec<(Evidence, String)> = Vec::new();
             let near = written.map_or_else(Vec::new, |text| near_values(row, text));
-            values.extend(near.into_iter().map(|value| (Evidence::Near, value)));
+            let evidence = |value: &str| match row.kind {
+                AttrKind::Enum(words) if !is_clearly(value, written.unwrap_or_default(), words) => Evidence::File,
+                _ => Evidence::Near,
+            };
+            values.extend(near.into_iter().map(|value| (evidence(&value), value)));
             values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             let mut of_table = candidates(row, self.layer);
             of_table.retain(|value| fitting.fits(row.name, value) != Some(false));
@@ -61,7 +68,11 @@ impl Site<'_> {
         values.extend(element_type.map(|ty| ("element_type", ty.name().to_owned())));
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?));
         let bytes = element_type.zip(count).and_then(|(ty, count)| stored_size(ty, count));
-        values.extend(bytes.map(|bytes| ("size", bytes.to_string())).filter(|_| ops::is_constant(self.layer)));
+        if ops::is_constant(self.layer) {
+            values.extend(
+                bytes.or_else(|| self.bytes_to_next().map(u128::from)).map(|bytes| ("size", bytes.to_string())),
+            );
+        }
         values.retain(|(name, value)| self.layer.attribute(name).map(str::trim) != Some(value.as_str()));
         let edits = values.iter().map(|(name, value)| (*name, self.set(name, value)));
         let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
@@ -75,14 +86,29 @@ impl Site<'_> {
         each.chain(several).chain(self.offsets()).collect()
     }
 
+    /// How far it is from a constant's offset to the next one, or to the end of the weights.
+    fn bytes_to_next(&self) -> Option<u64> {
+        let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
+        let start = offset(self.layer)?;
+        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
+        let starts = layers.filter(|layer| ops::is_constant(layer)).filter_map(offset);
+        let end = starts.chain(self.model.weights.len()).filter(|&other| other > start).min()?;
+        Some(end - start)
+    }
+
     /// Places in the weights for a constant: where others end and none begins.
     fn offsets(&self) -> Vec<Candidate> {
         let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
         let mut places = Vec::new();
+        let mut alike = BTreeMap::<u64, usize>::new();
         let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
         for layer in layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer)) {
             if let (Some(start), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) {
                 places.push((start, start.saturating_add(size)));
+                let is_alike = |name| layer.attribute(name) == self.layer.attribute(name);
+                if is_alike("element_type") && is_alike("shape") {
+                    *alike.entry(start).or_default() += 1;
+                }
             }
         }
         places.sort_unstable();
@@ -93,16 +119,23 @@ impl Site<'_> {
             end = end.max(stop);
         }
         holes.extend(self.model.weights.len().filter(|&length| length > end).map(|length| (end, length)));
-        let (Some(span), size) = (data.value(self.source(), "offset"), self.layer.byte_count("size")) else {
-            return Vec::new();
+        let written = data.value(self.source(), "offset");
+        let edit = |start: u64| match written {
+            Some(span) => TextEdit::new(span, start.to_string()),
+            None => insert_attribute(data, "offset", &start.to_string()),
         };
-        let now = self.layer.byte_count("offset").unwrap_or_default();
+        let (now, size) = (self.layer.byte_count("offset"), self.layer.byte_count("size"));
         // Equal constants share their bytes.
         holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
-        holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && start != now);
-        holes.sort_by_key(|&(start, end)| (Some(end - start) != size, start.abs_diff(now)));
+        holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && Some(start) != now);
+        let is_taken = |start| places.binary_search_by_key(&start, |place: &(u64, u64)| place.0).is_ok();
+        let uses = |start| alike.get(&start).copied().unwrap_or_default();
+        let rank = |start: u64, end: u64| {
+            let distance = now.map_or(start, |now| start.abs_diff(now));
+            (Some(end - start) != size, is_taken(start), std::cmp::Reverse(uses(start)), distance)
+        };
+        holes.sort_by_key(|&(start, end)| rank(start, end));
         holes.dedup();
-        let is_taken = |start| places.iter().any(|place| place.0 == start);
         let evidence = |start, fits: bool| match (fits, is_taken(start)) {
             (true, false) => Evidence::Unused,
             (true, true) => Evidence::File,
@@ -110,7 +143,7 @@ impl Site<'_> {
         };
         let found = holes.into_iter().take(FROM_TABLE);
         found
-            .map(|(start, end)| Candidate::one(evidence(start, Some(end - start) == size), span, start.to_string()))
+            .map(|(start, end)| Candidate::new(evidence(start, Some(end - start) == size), vec![edit(start)]))
             .collect()
     }
 
@@ -215,6 +248,13 @@ fn near_values(row: &Attr, text: &str) -> Vec<String> {
     near_value(row, text).into_iter().chain(types).collect()
 }
 
+/// Whether a word is the only one of `words` that a text can be a slip of: `linear` for `bilinear` is not where there is
+/// `linear_onnx`.
+fn is_clearly(word: &str, text: &str, words: &[&str]) -> bool {
+    let is_as_near = |other: &&str| *other != word && (other.starts_with(word) || other.starts_with(text));
+    spelling::distance(word, text) <= 1 || !words.iter().any(is_as_near)
+}
+
 fn near_value(row: &Attr, text: &str) -> Option<String> {
     match row.kind {
         AttrKind::Bool => spelling::word(text.trim(), &["true", "false"]).map(str::to_owned),
@@ -225,7 +265,8 @@ fn near_value(row: &Attr, text: &str) -> Option<String> {
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => near_number(text).filter(|number| number != text),
         AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => {
             let bare = text.trim().trim_matches(|c| "()[]{}".contains(c));
-            let parts: Vec<_> = if bare.contains(',') {
+            let is_hex = bare.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok());
+            let parts: Vec<_> = if bare.contains(',') || is_hex {
                 bare.split(',').map(str::trim).collect()
             } else {
                 bare.split(|c: char| c.is_whitespace() || ";xX".contains(c)).filter(|part| !part.is_empty()).collect()

@@ -1,16 +1,18 @@
 //! What edges, ids and port maps can have been meant to say.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::site::{Candidate, EdgeText, Evidence, Site, edges};
 use crate::check::Declared;
 use crate::diagnostic::TextEdit;
-use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model};
+use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
 use crate::span::Span;
 use crate::xml::{self, Tag};
 
 /// How many producers are tried for an input.
-const PRODUCERS: usize = 6;
+const PRODUCERS: usize = 8;
+/// How many layers of the same operation are asked what feeds them.
+const SISTERS: usize = 1000;
 
 impl Site<'_> {
     /// Other edges into the layer: from tensors that are what its ports declare, exchanged, or added.
@@ -24,12 +26,10 @@ impl Site<'_> {
             let feed = self.graph.feeds(self.layer.id()).get(at).copied().flatten();
             let fed = feed.and_then(|(source, port)| source.outputs().get(port));
             let is_fed_well = fed.is_some_and(|output| !declared.contradicts(output, true));
-            for (producer, from_port, is_unused) in self.producers(&declared) {
-                let evidence = if is_unused { Evidence::Unused } else { Evidence::Table };
-                if is_fed_well && !is_unused {
+            for Producer { from, evidence } in self.producers(at, &declared) {
+                if is_fed_well && evidence != Evidence::Unused {
                     continue;
                 }
-                let from = (producer.id().0, from_port);
                 let edits = match edge {
                     Some(edge) => redirected(edge, from, 0),
                     None => vec![self.new_edge(&edges, from, port)],
@@ -54,22 +54,14 @@ impl Site<'_> {
         found
     }
 
-    /// Tensors that are what a port declares, unused ones first: the layer, its port's id and whether nothing uses it.
-    fn producers(&self, declared: &Declared) -> Vec<(&Layer, u64, bool)> {
+    /// Tensors that are what a port declares.
+    fn producers(&self, input: usize, declared: &Declared) -> Vec<Producer> {
         if declared.element_type.is_none() {
             return Vec::new();
         }
-        let mut found = Vec::new();
-        for layer in self.graph.layers().filter(|layer| layer.id() != self.layer.id()) {
-            for (at, port) in layer.outputs().iter().enumerate().filter(|(_, port)| !declared.contradicts(port, true)) {
-                let is_unused = self.graph.consumers(layer.id().output(at)).next().is_none();
-                found.push((layer, port.id(), is_unused));
-            }
-        }
-        let distance = |layer: &Layer| layer.id().0.abs_diff(self.layer.id().0);
-        found.sort_by_key(|(layer, _, is_unused)| (!is_unused, distance(layer)));
-        found.truncate(PRODUCERS);
-        found
+        producers(self.graph, self.layer, input, |layer, port| {
+            layer.id() != self.layer.id() && !declared.contradicts(port, true)
+        })
     }
 
     /// An edge to a port, where edges are sorted so.
@@ -99,7 +91,7 @@ impl Site<'_> {
             .inputs()
             .iter()
             .map(InputPort::id)
-            .chain(self.layer.outputs().iter().map(crate::graph::OutputPort::id))
+            .chain(self.layer.outputs().iter().map(OutputPort::id))
             .map(|id| id.to_string())
             .collect();
         let internals: HashSet<String> = self
@@ -169,6 +161,47 @@ impl Site<'_> {
     }
 }
 
+/// A tensor that may have been meant to feed an input: a layer and a port, by the ids that an edge names.
+struct Producer {
+    from: (u64, u64),
+    evidence: Evidence,
+}
+
+/// The tensors that `fits` takes for an input of a layer: those that nothing uses first, then those that feed other layers of
+/// the operation in the same role, then the nearest.
+fn producers(graph: &Graph, layer: &Layer, input: usize, fits: impl Fn(&Layer, &OutputPort) -> bool) -> Vec<Producer> {
+    let id = layer.id().0;
+    let (mut same, mut distances) = (HashMap::<Output, usize>::new(), HashMap::<(i128, usize), usize>::new());
+    let is_sister = |it: &&Layer| it.ty() == layer.ty() && it.id() != layer.id();
+    for sister in graph.unordered().filter(is_sister).take(SISTERS) {
+        let Some((source, port)) = graph.feeds(sister.id()).get(input).copied().flatten() else { continue };
+        *same.entry(source.id().output(port)).or_default() += 1;
+        let distance = i128::from(sister.id().0) - i128::from(source.id().0);
+        *distances.entry((distance, port)).or_default() += 1;
+    }
+    let mut found = Vec::new();
+    for source in graph.layers() {
+        for (at, port) in source.outputs().iter().enumerate().filter(|(_, port)| fits(source, port)) {
+            let tensor = source.id().output(at);
+            let is_unused = graph.consumers(tensor).next().is_none();
+            let distance = i128::from(id) - i128::from(source.id().0);
+            let count = |count: Option<&usize>| count.copied().unwrap_or_default();
+            let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
+            // One of several outputs is often left unused on purpose.
+            let is_lost = is_unused && graph.users(source.id()).next().is_none();
+            let evidence = match () {
+                () if is_lost => Evidence::Unused,
+                () if is_unused || sisters > 0 => Evidence::File,
+                () => Evidence::Table,
+            };
+            let rank = (!is_lost, std::cmp::Reverse(sisters), !is_unused, source.id().0.abs_diff(id));
+            found.push((rank, Producer { from: (source.id().0, port.id()), evidence }));
+        }
+    }
+    found.sort_by_key(|&(rank, _)| rank);
+    found.into_iter().take(PRODUCERS).map(|(_, producer)| producer).collect()
+}
+
 /// The same edge with other ends: `first` is the place of the layer among the four values.
 fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<TextEdit> {
     let now = if first == 0 { edge.from } else { edge.to };
@@ -236,28 +269,24 @@ fn other_sources(model: &Model, graph: &Graph, edge: &EdgeText) -> Vec<Candidate
         let site = Site::new(model, graph, producer);
         let is_regular = site.is_some_and(|site| site.is_numbered_with(None));
         let only = producer.outputs().len() == 1 && is_regular;
-        for port in producer.outputs().iter().filter(|port| port.id() != edge.from.1) {
-            let evidence = if only { Evidence::Near } else { Evidence::File };
+        for (at, port) in producer.outputs().iter().enumerate().filter(|(_, port)| port.id() != edge.from.1) {
+            let is_unused = graph.consumers(producer.id().output(at)).next().is_none();
+            let evidence = if only || is_unused { Evidence::Unused } else { Evidence::File };
             found.push(Candidate::one(evidence, edge.ends[1], port.id().to_string()));
         }
     }
     let target = graph.layer(LayerId(edge.to.0));
-    let declared = target.and_then(|layer| layer.inputs().iter().find(|port| port.id() == edge.to.1));
+    let Some(target) = target else { return found };
+    let input = target.inputs().iter().position(|port| port.id() == edge.to.1);
+    let declared = input.and_then(|at| target.inputs().get(at));
     let declared = declared.map(|port| Declared::read(source, port.declared, port.content));
-    let mut others = Vec::new();
-    for layer in graph.layers().filter(|layer| layer.id().0 != edge.from.0 && layer.id().0 != edge.to.0) {
-        for (at, port) in layer.outputs().iter().enumerate() {
-            let fits = declared.as_ref().is_none_or(|declared| !declared.contradicts(port, true));
-            let is_unused = graph.consumers(layer.id().output(at)).next().is_none();
-            if fits && (is_unused || declared.is_some()) {
-                let edits = redirected(edge, (layer.id().0, port.id()), 0);
-                others.push((!is_unused, layer.id().0.abs_diff(edge.from.0), edits));
-            }
-        }
-    }
-    others.sort_by_key(|(used, distance, _)| (*used, *distance));
-    let evidence = |used| if used { Evidence::Table } else { Evidence::Unused };
-    found.extend(others.into_iter().take(PRODUCERS).map(|(used, _, edits)| Candidate::new(evidence(used), edits)));
+    let fits = |layer: &Layer, port: &OutputPort| {
+        let is_other = layer.id().0 != edge.from.0 && layer.id().0 != edge.to.0;
+        is_other && declared.as_ref().is_none_or(|declared| !declared.contradicts(port, true))
+    };
+    let others = producers(graph, target, input.unwrap_or_default(), fits);
+    let others = others.into_iter().filter(|it| declared.is_some() || it.evidence == Evidence::Unused);
+    found.extend(others.map(|it| Candidate::new(it.evidence, redirected(edge, it.from, 0))));
     found
 }
 
@@ -292,13 +321,24 @@ pub(super) fn ids(source: &str, graph: &Graph) -> Vec<Candidate> {
     missing.sort_unstable();
     missing.dedup();
     let named: HashSet<u64> = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]).collect();
-    let mut seen = HashSet::new();
+    let mut counts = HashMap::<u64, usize>::new();
+    for number in tags.iter().filter_map(|tag| value(tag)?.1) {
+        *counts.entry(number).or_default() += 1;
+    }
     let mut found = Vec::new();
+    // Where ids rise through the file, one that does not is most likely wrong.
+    let is_in_order = |at: usize, id: u64| {
+        let number = |at: usize| value(tags.get(at)?)?.1;
+        let before = at.checked_sub(1).and_then(number);
+        before.is_none_or(|before| before < id) && number(at + 1).is_none_or(|after| id < after)
+    };
     for &id in missing.iter().take(3) {
-        for tag in &tags {
+        for (at, tag) in tags.iter().enumerate() {
             match value(tag) {
-                Some((span, Some(number))) if !named.contains(&number) || !seen.insert((id, number)) => {
-                    found.push(Candidate::one(Evidence::File, span, id.to_string()));
+                Some((span, Some(number))) if !named.contains(&number) || counts.get(&number) > Some(&1) => {
+                    let is_near = is_in_order(at, id) && !is_in_order(at, number);
+                    let evidence = if is_near { Evidence::Near } else { Evidence::File };
+                    found.push(Candidate::one(evidence, span, id.to_string()));
                 }
                 Some((span, None)) => found.push(Candidate::one(Evidence::File, span, id.to_string())),
                 Some(_) => {}
@@ -377,16 +417,17 @@ impl Site<'_> {
                 .collect();
             let ports = self.ports(direction);
             let id = |tag: &&Tag| tag.value(self.source(), "id");
-            let known: HashSet<u64> =
-                ports.iter().filter_map(|tag| id(tag)?.text(self.source()).trim().parse().ok()).collect();
-            for missing in named.difference(&known) {
+            let number = |tag: &&Tag| id(tag)?.text(self.source()).trim().parse::<u64>().ok();
+            let known: Vec<u64> = ports.iter().filter_map(number).collect();
+            let is_meant = |id: u64| named.contains(&id) && known.iter().filter(|&&it| it == id).count() == 1;
+            for missing in named.iter().filter(|id| !known.contains(id)) {
                 for tag in &ports {
                     let Some(span) = id(tag) else {
                         let edit = super::site::insert_attribute(tag, "id", &missing.to_string());
                         found.push(Candidate::new(Evidence::File, vec![edit]));
                         continue;
                     };
-                    if span.text(self.source()).trim().parse().map_or(true, |id: u64| !named.contains(&id)) {
+                    if number(tag).is_none_or(|id| !is_meant(id)) {
                         let is_regular = self.is_numbered_with(Some((span, *missing)));
                         let evidence = if is_regular { Evidence::Near } else { Evidence::Table };
                         found.push(Candidate::one(evidence, span, missing.to_string()));

@@ -7,6 +7,9 @@ use crate::span::Span;
 
 /// Edits of this text in words, for a finding about the layer at `home`.
 pub(in crate::diagnostic) fn describe_edits(source: &str, home: Option<Span>, edits: &[TextEdit]) -> String {
+    if let Some(words) = describe_edge(source, edits) {
+        return words;
+    }
     let mut words = edits.iter().map(|edit| words_of(source, edit)).collect::<Vec<_>>().join(" and ");
     let is_home = |edit: &TextEdit| home.is_some_and(|it| it.start <= edit.span.start && edit.span.end <= it.end);
     if let Some(first) = edits
@@ -16,6 +19,22 @@ pub(in crate::diagnostic) fn describe_edits(source: &str, home: Option<Span>, ed
         words += &owner_of(source, first.span);
     }
     words
+}
+
+/// Several edits of one edge, as what it becomes: `write <edge …/> for <edge …/>`.
+fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
+    let (first, [_, ..]) = edits.split_first()? else { return None };
+    let open = source.get(..first.span.start as usize)?.rfind('<')?;
+    let close = open + source.get(open..)?.find('>')? + 1;
+    let tag = Span::new(open, close);
+    let is_in_tag = |edit: &TextEdit| tag.start < edit.span.start && edit.span.end < tag.end;
+    if !tag.text(source).starts_with("<edge ") || !edits.iter().all(is_in_tag) {
+        return None;
+    }
+    let moved = |edit: &TextEdit| Span { start: edit.span.start - tag.start, end: edit.span.end - tag.start };
+    let moved: Vec<_> = edits.iter().map(|edit| TextEdit::new(moved(edit), &*edit.text)).collect();
+    let becomes = TextEdit::apply(&moved, tag.text(source));
+    Some(format!("write {} for {}", shortened(&becomes), shortened(tag.text(source))))
 }
 
 impl fmt::Display for Mend {
