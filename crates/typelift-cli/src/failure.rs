@@ -1,9 +1,10 @@
 //! Why a run could not do what it was asked: files and usage, not the model.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use typelift::diagnostic::reason;
 
 use crate::document;
 use crate::render::{self, Remark};
@@ -20,6 +21,8 @@ pub(crate) enum Failure {
         message: String,
         help: Option<String>,
         status: Status,
+        /// The file that the message names.
+        file: Option<PathBuf>,
     },
 }
 
@@ -31,12 +34,12 @@ impl From<serde_json::Error> for Failure {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Other { message: message.into(), help: None, status: Status::Failed }
+        Self::Other { message: message.into(), help: None, status: Status::Failed, file: None }
     }
 
     /// A fault of this program, with what to do about it.
     pub(crate) fn internal(message: String, help: String) -> Self {
-        Self::Other { message, help: Some(help), status: Status::Faulty }
+        Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
     }
 
     /// How a run ends that fails so.
@@ -49,19 +52,29 @@ impl Failure {
 
     pub(crate) fn help(self, text: impl Into<String>) -> Self {
         match self {
-            Self::Other { message, help: None, status } => Self::Other { message, help: Some(text.into()), status },
+            Self::Other { message, help: None, status, file } => {
+                Self::Other { message, help: Some(text.into()), status, file }
+            }
             other => other,
         }
     }
 
-    /// Names the model that it was met at, where the message names no file.
-    pub(crate) fn at(self, file: &str) -> Self {
-        match self {
-            Self::Other { message, help, status } if !message.contains(file) => {
-                Self::Other { message: format!("{file}: {message}"), help, status }
-            }
-            other => other,
+    /// Says which file the message names.
+    pub(crate) fn of(mut self, path: &Path) -> Self {
+        if let Self::Other { file, .. } = &mut self {
+            *file = Some(path.to_owned());
         }
+        self
+    }
+
+    /// Names the model that it was met at, where the message names no file.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        if let Self::Other { message, file, .. } = &mut self
+            && file.as_deref() != Some(Path::new(place))
+        {
+            *message = format!("{place}: {message}");
+        }
+        self
     }
 
     /// As text in colours; nothing where nobody listens.
@@ -89,7 +102,7 @@ impl Failure {
 
     /// The file system refused to `verb` a file: "cannot read `x`: permission denied".
     pub(crate) fn io(verb: &str, path: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error)))
+        Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error))).of(path)
     }
 
     pub(crate) fn stdout(error: io::Error) -> Self {
@@ -98,12 +111,4 @@ impl Failure {
             _ => Self::new(format!("cannot write to standard output: {}", reason(&error))),
         }
     }
-}
-
-/// What the system says, without its number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

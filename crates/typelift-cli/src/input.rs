@@ -166,7 +166,7 @@ impl Input {
         // Else the weights could be those of another model.
         if stamp.is_some_and(|stamp| !stamp.holds_at(&self.file)) && self.file.is_file() {
             let message = format!("`{}` was changed or replaced while it was read", self.file.display());
-            return Err(Failure::new(message).help("run it again"));
+            return Err(Failure::new(message).of(&self.file).help("run it again"));
         }
         Ok(loaded)
     }
@@ -206,7 +206,7 @@ impl Input {
     /// The bytes of the file, and what it was like when they were read; standard input has no such thing.
     fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), Failure> {
         let path = &self.file;
-        let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display()));
+        let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display())).of(path);
         if self.is_stdin() {
             let bytes = xml::read_bytes(io::stdin().lock(), 0).map_err(|error| match error.kind() {
                 ErrorKind::FileTooLarge => too_long(),
@@ -216,7 +216,7 @@ impl Input {
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             let xml = path.with_extension("xml");
-            let failure = Failure::new(format!("`{}` holds weights, not a graph", path.display()));
+            let failure = Failure::new(format!("`{}` holds weights, not a graph", path.display())).of(path);
             return Err(if xml.is_file() {
                 failure.help(format!("give `{}`; its weights are found beside it", xml.display()))
             } else {
@@ -246,7 +246,7 @@ impl Input {
     fn refused(&self, error: &io::Error) -> Failure {
         let path = &self.file;
         if path.is_dir() {
-            let failure = Failure::new(format!("`{}` is a directory", path.display()));
+            let failure = Failure::new(format!("`{}` is a directory", path.display())).of(path);
             let mut models: Vec<_> =
                 std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
             models.retain(|file| file.extension().is_some_and(|extension| extension == "xml"));
@@ -268,6 +268,7 @@ impl Input {
 fn half_written(path: &Path) -> Failure {
     let completes = remedy::command_in_place("infer", path);
     Failure::new(format!("`{}` is half written: a run that was replacing it was killed", path.display()))
+        .of(path)
         .help(format!("`{completes}` completes it, and so does the command that was killed"))
 }
 

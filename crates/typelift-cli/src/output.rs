@@ -235,7 +235,7 @@ impl Destination {
     fn write(&self, model: &Model, text: WriteOptions) -> Result<(), Failure> {
         if let Some((source, _)) = self.source.as_ref().filter(|(source, stamp)| !stamp.holds_at(source)) {
             let message = format!("`{}` was changed or replaced after it was read", source.display());
-            return Err(Failure::new(message).help("nothing was written; run it again"));
+            return Err(Failure::new(message).of(source).help("nothing was written; run it again"));
         }
         let path = &self.path;
         let mut options = SaveOptions::default();
@@ -303,7 +303,7 @@ pub(crate) fn forget_report(path: &Path) {
 }
 
 pub(crate) fn refused(path: &Path, reason: &str) -> Failure {
-    Failure::new(format!("cannot write `{}`: {reason}", path.display()))
+    Failure::new(format!("cannot write `{}`: {reason}", path.display())).of(path)
 }
 
 pub(crate) fn directory(path: &Path) -> &Path {

@@ -2,13 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use typelift::diagnostic::grouped;
+use typelift::diagnostic::{grouped, shell_word};
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
 use crate::columns::{Columns, Side, count};
 use crate::listing::Clean;
-use crate::remedy::quoted;
 
 /// How many constants are listed.
 const LISTED: usize = 10;
@@ -113,7 +112,7 @@ pub(crate) fn table(plan: &Plan) -> String {
 
 /// What can go wrong, a line each, with the options that prevent it.
 pub(crate) fn dangers(risks: &[Risk]) -> String {
-    let keep = |layer: &String| format!(" --keep {}", quoted(layer));
+    let keep = |layer: &String| format!(" --keep {}", shell_word(layer));
     let line = |risk: &Risk| {
         let (layer, detail) = (risk.layer.full_name(), &risk.detail);
         let keep: String = risk.keep.iter().map(keep).collect();

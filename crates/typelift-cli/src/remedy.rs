@@ -3,59 +3,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use typelift::diagnostic::{Advice, Code, Diagnostic, Diagnostics, LayerRef, OtherRules, Remedy};
+use typelift::diagnostic::{Advice, Code, Command, Diagnostic, Diagnostics, Effect, LayerRef, Remedy, shell_word};
 use typelift::graph::Place;
 use typelift::passes::{Action, Align, Change};
-use typelift::promote::{ElementType, RuleSet, fidelity, openvino};
+use typelift::promote::{ElementType, RuleSet, openvino};
 use typelift::{LayerId, Model};
 
-/// A command that fixes what a diagnostic is about.
-#[derive(Clone, Debug)]
-pub(crate) struct Fix {
-    pub(crate) command: String,
-    /// What it does, to follow the command in a sentence.
-    effect: String,
-    /// Whether it succeeds now: other errors may have to be fixed first.
-    pub(crate) succeeds: bool,
-}
-
-impl Fix {
-    /// A sentence with the command.
-    pub(crate) fn help(&self) -> String {
-        let later = if self.succeeds { "" } else { ", once the other errors are fixed" };
-        format!("`{}` {}{later}", self.command, self.effect)
-    }
-}
-
-/// What can be done about a diagnostic: its help, the options of the program that do what it names, and the command that
-/// fixes it.
-pub(crate) fn advice(diagnostic: &Diagnostic, fix: Option<&Fix>) -> Advice {
-    let options = match &diagnostic.remedy {
-        Some(Remedy::OtherRules(others)) => {
-            let option = |other: &OtherRules| match other.setting {
-                Some(setting) => other.describe(&format!("--{setting}")),
-                None => other.describe(&format!("--align {}", other.rules)),
-            };
-            Some(others.iter().map(option).collect::<Vec<_>>().join(", "))
-        }
-        Some(Remedy::Retarget) => {
-            Some("`typelift convert --target` writes the text as the release reads it".to_owned())
-        }
-        Some(Remedy::ConvertInput) => Some("`--input-type` takes the type and computes what the file does".to_owned()),
-        Some(Remedy::Keep(layers)) => {
-            let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", quoted(layer))).collect();
-            Some(format!("`typelift convert --types` with `{}` leaves them out of it", options.join(" ")))
-        }
-        _ => None,
-    };
-    let help = diagnostic.help.iter().map(ToString::to_string).chain(options).chain(fix.map(Fix::help));
-    let command = fix.filter(|fix| fix.succeeds).map(|fix| fix.command.clone());
-    Advice { help: help.collect(), command }
-}
-
-/// The fixes of the diagnostics of a file, by position.
+/// The commands that fix the diagnostics of a file, by position.
 #[derive(Default)]
-pub(crate) struct Fixes(BTreeMap<usize, Fix>);
+pub(crate) struct Fixes(BTreeMap<usize, Command>);
 
 /// The options of `convert` to try, each with what it aligns by, the one that changes least first.
 fn options() -> impl Iterator<Item = (String, Align)> {
@@ -75,8 +31,8 @@ impl Fixes {
             all.map(|(at, _)| at).collect::<Vec<_>>()
         };
         if !diagnostics.has_errors() {
-            let command = command("infer", "", file);
-            let fix = Fix { command, effect: "writes every port as inferred".to_owned(), succeeds: true };
+            let line = command("infer", "", file);
+            let fix = Command { line, effect: Effect::RefreshesPorts, succeeds: true };
             fixes.0.extend(of(|it| it.remedy == Some(Remedy::RefreshPorts)).into_iter().map(|at| (at, fix.clone())));
         }
         let mut left = of(|it| match it.remedy {
@@ -95,8 +51,8 @@ impl Fixes {
             left.retain(|&at| match trial.effect_on(&diagnostics.list[at]) {
                 Some(effect) => {
                     let succeeds = !unread && trial.found.is_empty();
-                    let command = command("convert", &option, file);
-                    fixes.0.insert(at, Fix { command, effect, succeeds });
+                    let line = command("convert", &option, file);
+                    fixes.0.insert(at, Command { line, effect, succeeds });
                     false
                 }
                 None => true,
@@ -107,11 +63,11 @@ impl Fixes {
 
     /// What can be done about the diagnostic at this position.
     pub(crate) fn advice(&self, at: usize, diagnostic: &Diagnostic) -> Advice {
-        advice(diagnostic, self.get(at))
+        Advice::for_shell(diagnostic, self.get(at))
     }
 
     /// The fix of the diagnostic at this position.
-    pub(crate) fn get(&self, at: usize) -> Option<&Fix> {
+    pub(crate) fn get(&self, at: usize) -> Option<&Command> {
         self.0.get(&at)
     }
 }
@@ -150,7 +106,7 @@ impl<'a> Trial<'a> {
     }
 
     /// What is done about a diagnostic of types; `None` if it is not fixed.
-    fn effect_on(&self, diagnostic: &Diagnostic) -> Option<String> {
+    fn effect_on(&self, diagnostic: &Diagnostic) -> Option<Effect> {
         let mended: Vec<_> = match &diagnostic.victims[..] {
             [] => diagnostic.layer.iter().collect(),
             victims => victims.iter().collect(),
@@ -160,14 +116,8 @@ impl<'a> Trial<'a> {
         if mended.is_empty() || self.found.iter().any(|found| remains(found) || !self.known.contains(&key(found))) {
             return None;
         }
-        let converts = mended.iter().flat_map(|layer| self.converts_before(layer));
-        let mut effects: Vec<_> = converts.map(|(from, to)| describe(from, to)).collect();
-        effects.dedup();
-        if effects.is_empty() {
-            Some("makes the types agree".to_owned())
-        } else {
-            Some(format!("inserts {}", effects.join(" and ")))
-        }
+        let converts: Vec<_> = mended.iter().flat_map(|layer| self.converts_before(layer)).collect();
+        Some(if converts.is_empty() { Effect::MakesTypesAgree } else { Effect::InsertsConverts(converts) })
     }
 
     /// The types of the new Converts that feed a layer.
@@ -181,47 +131,15 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// `a Convert from i64 to f32 (rounds above 2^24)`.
-fn describe(from: ElementType, to: ElementType) -> String {
-    let exact_below = match to {
-        ElementType::F16 => "2^11",
-        ElementType::Bf16 => "2^8",
-        ElementType::F32 => "2^24",
-        ElementType::F64 => "2^53",
-        _ => "",
-    };
-    let loss = match fidelity(from, to) {
-        Some(fidelity) if fidelity.is_exact() => "exact".to_owned(),
-        Some(fidelity) if fidelity.to_string() == "rounds" && from.is_integer() && !exact_below.is_empty() => {
-            format!("rounds above {exact_below}")
-        }
-        Some(fidelity) => fidelity.to_string(),
-        None => return format!("a Convert from {from} to {to}"),
-    };
-    format!("a Convert from {from} to {to} ({loss})")
-}
-
 /// A command that reads `file` and writes beside it, as it is pasted into a shell.
 pub(crate) fn command(verb: &str, option: &str, file: &Path) -> String {
     let output = if file.file_name().is_some_and(|name| name == "fixed.xml") { "fixed-2.xml" } else { "fixed.xml" };
-    format!("typelift {verb}{option} {} -o {output}", quoted(&file.display().to_string()))
+    format!("typelift {verb}{option} {} -o {output}", shell_word(&file.display().to_string()))
 }
 
 /// A command that writes over `file`, as it is pasted into a shell.
 pub(crate) fn command_in_place(verb: &str, file: &Path) -> String {
-    format!("typelift {verb} --in-place {}", quoted(&file.display().to_string()))
-}
-
-/// A word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
-    if word.starts_with('-') {
-        quoted(&format!("./{word}"))
-    } else if word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    format!("typelift {verb} --in-place {}", shell_word(&file.display().to_string()))
 }
 
 #[cfg(test)]
@@ -233,8 +151,5 @@ mod tests {
         assert_eq!(command("convert", " --align pytorch", Path::new("a/b.xml")), {
             "typelift convert --align pytorch a/b.xml -o fixed.xml"
         });
-        assert_eq!(quoted("my model.xml"), "'my model.xml'");
-        assert_eq!(quoted("it's.xml"), r"'it'\''s.xml'");
-        assert_eq!(quoted("-x.xml"), "./-x.xml");
     }
 }

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
+use typelift::diagnostic::{Advice, Code, Command, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit::{self, ShortNames};
-use crate::remedy::{self, Fix, Fixes};
+use crate::remedy::Fixes;
 
 /// How many errors of one kind are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;
@@ -110,7 +110,7 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
 fn render(
     (file, lines, names): (&str, &Lines, &ShortNames),
     diagnostic: &Diagnostic,
-    fix: Option<&Fix>,
+    command: Option<&Command>,
     folded: Option<String>,
 ) -> String {
     let level = match diagnostic.severity {
@@ -132,7 +132,7 @@ fn render(
         Level::NOTE.message(told(&format!("{related} (line {line})"), names))
     });
     let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names)));
-    let help = remedy::advice(diagnostic, fix).help.into_iter();
+    let help = Advice::for_shell(diagnostic, command).help.into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help, names)));
     let folded = folded.map(|folded| Level::NOTE.message(told(&folded, names)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));

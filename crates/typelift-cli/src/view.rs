@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use typelift::diagnostic::Advice;
 use typelift::{Diagnostic, Model};
 use typelift_view::{Before, Page};
 
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::files::Run;
 use crate::input::{self, Input, Loaded};
 use crate::output;
-use crate::remedy::{self, Fixes};
+use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -79,7 +80,7 @@ pub(crate) fn draw(
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
     (page.file, page.before) = (&name, before);
-    page.advice = |diagnostic| remedy::advice(diagnostic, None).help;
+    page.advice = |diagnostic| Advice::for_shell(diagnostic, None).help;
     page.most_bytes = most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

@@ -99,12 +99,14 @@ fn what_was_rewritten_stays_out() {
     assert!(found.is_empty(), "{found}");
 }
 
-/// The library says what can be done as data; the program knows how its options are spelled.
+/// The library says what can be done as data. How options are spelled is known to the program, and to the words that the library
+/// has for those who have the program.
 #[test]
 fn the_library_names_no_option_of_the_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = Vec::new();
     files(&root.join("typelift/src"), &["rs"], &mut all);
+    all.retain(|file| !file.ends_with("diagnostic/words/commands.rs"));
     let mut found = String::new();
     for file in all {
         let text = std::fs::read_to_string(&file).unwrap();

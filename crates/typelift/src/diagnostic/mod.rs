@@ -1,6 +1,7 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
 mod about;
+mod command;
 mod document;
 mod edit;
 pub mod github;
@@ -21,11 +22,12 @@ use crate::shape::Shape;
 use crate::span::Span;
 
 pub use about::About;
+pub use command::{Command, Effect};
 pub use document::{Advice, Count, Document};
 pub use edit::{Mend, TextEdit};
 pub use help::{Help, Owner};
-pub use words::grouped;
 pub(crate) use words::list;
+pub use words::{grouped, reason, shell_word};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -1,5 +1,6 @@
 //! What findings say beside the sentences that they are made with: words made of data, for people and for documents.
 
+mod commands;
 mod edits;
 mod help;
 
@@ -8,6 +9,7 @@ use std::fmt;
 use super::{Advice, Code, Count, Diagnostic, Diagnostics, LayerRef, Related, Severity};
 use crate::span::Lines;
 
+pub use commands::{reason, shell_word};
 pub(super) use edits::describe_edits;
 
 impl Severity {
