@@ -15,6 +15,7 @@ use crate::batch::{Frame, Inputs};
 use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::findings;
+use crate::fit;
 use crate::input::{self, Input, Loaded};
 use crate::output::{OutputArgs, Target};
 use crate::remedy::{self, Fixes};
@@ -300,11 +301,7 @@ impl Args {
             .retain(|diagnostic| self.all || self.target.is_some() || diagnostic.code != Code::RequiredRelease);
         let show = if self.all { Show::All } else { Show::Folded };
         let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
-        format!(
-            "{}{}{denied} in {}\n",
-            render::text(diagnostics, fixes, show),
-            Count::of(diagnostics),
-            diagnostics.file
-        )
+        let summary = format!("{}{denied} in {}", Count::of(diagnostics), diagnostics.file);
+        render::text(diagnostics, fixes, show) + &fit::wrapped(&summary, 0) + "\n"
     }
 }

@@ -25,8 +25,12 @@ const WHOLE_LINE: usize = 200;
 const BEFORE_SPAN: usize = 60;
 /// The columns before notes and source text.
 const BEFORE_TEXT: usize = 15;
+/// The columns between the number of a line and its text.
+const BAR: usize = 3;
 const AFTER_START: usize = 120;
 
+/// The columns between the number of a line and its text.
+const BAR: usize = 3;
 /// Which diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
@@ -131,7 +135,11 @@ fn render(
         let (line, _) = lines.line_column(related.span.start);
         Level::NOTE.message(told(&format!("{related} (line {line})"), names))
     });
-    let notes = diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names)));
+    let long = diagnostic.labels.iter().filter(|label| is_long(label)).map(|label| {
+        let (line, _) = lines.line_column(label.span.start);
+        Level::NOTE.message(told(&format!("line {line}: {}", label.message), names))
+    });
+    let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names))));
     let help = Advice::for_shell(diagnostic, command).help.into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help, names)));
     let folded = folded.map(|folded| Level::NOTE.message(told(&folded, names)));
@@ -180,7 +188,7 @@ struct Excerpt<'a> {
 impl<'a> Excerpt<'a> {
     fn elements(self, file: &'a str) -> Vec<Element<'a>> {
         let annotations = self.labels.into_iter().map(|(range, label, kind)| {
-            let text = (!label.message.is_empty()).then(|| normalize_untrusted_str(&label.message));
+            let text = (!label.message.is_empty() && !is_long(label)).then(|| normalize_untrusted_str(&label.message));
             kind.span(range).label(text)
         });
         let snippet = Snippet::source(self.text).line_start(self.line).annotations(annotations);
@@ -195,6 +203,8 @@ impl<'a> Excerpt<'a> {
 
 /// The parts of the source that labels point at, that of the first one first; lines close together are one part.
 fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
+    let last = labels.iter().map(|label| lines.line_column(label.span.start).0).max().unwrap_or_default();
+    let room = fit::columns().map_or(usize::MAX, |columns| columns - last.to_string().len() - BAR);
     let mut excerpts: Vec<Excerpt> = Vec::new();
     for (at, label) in labels.iter().enumerate() {
         let kind = if at == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
@@ -204,12 +214,8 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
         // A span over several lines is shown by its first.
         let start = (label.span.start.saturating_sub(line.start) as usize).min(text.len());
         let end = (label.span.end.saturating_sub(line.start) as usize).clamp(start, text.len());
-        if text.len() > WHOLE_LINE {
-            let from = text.floor_char_boundary(start.saturating_sub(BEFORE_SPAN));
-            let to = text.ceil_char_boundary((start + AFTER_START).min(text.len()));
-            let (head, tail) = (if from > 0 { "..." } else { "" }, if to < text.len() { "..." } else { "" });
-            let range = start - from + head.len()..end.min(to) - from + head.len();
-            let text = format!("{head}{}{tail}", &text[from..to]);
+        if text.len() > WHOLE_LINE || is_beyond(room, text, &(start..end), label) {
+            let (text, range) = cut(text, start..end, label, room);
             excerpts.push(Excerpt { text, line: number, column: Some(column), labels: vec![(range, label, kind)] });
         } else if let Some(same) = excerpts.iter_mut().find(|e| e.line == number && e.column.is_none()) {
             same.labels.push((start..end, label, kind));
@@ -223,6 +229,46 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
         }
     }
     excerpts
+}
+
+/// Whether a line and what is said below the part that is pointed at go beyond what there is room for.
+fn is_beyond(room: usize, text: &str, pointed: &Range<usize>, label: &Label) -> bool {
+    let said = columns_of(&text[..pointed.end]) + usize::from(pointed.is_empty()) + said_width(label);
+    said.max(columns_of(text)) > room
+}
+
+/// The columns of a text, in which the renderer prints a tab as four.
+fn columns_of(text: &str) -> usize {
+    text.split('\t').map(|part| part.width() + 4).sum::<usize>() - 4
+}
+
+/// Whether a label takes so much of a terminal's line that it becomes a note.
+fn is_long(label: &Label) -> bool {
+    fit::columns().is_some_and(|columns| label.message.width() > columns * 5 / 8)
+}
+
+/// The columns that a label takes after what it points at.
+fn said_width(label: &Label) -> usize {
+    if is_long(label) { 0 } else { label.message.width() + 1 }
+}
+
+/// The part of a line around what is pointed at, and where that is in it.
+fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String, Range<usize>) {
+    const DOTS: &str = "...";
+    let is_blank = |end: usize| text[..end].trim_start().is_empty();
+    let room = room.min(BEFORE_SPAN + AFTER_START + 2 * DOTS.len()) - 2 * DOTS.len();
+    // What is said comes after what is pointed at, and has to fit too.
+    let said = if fit::columns().is_some() { said_width(label) } else { 0 };
+    let shown = pointed.len().min(AFTER_START).min(room.saturating_sub(said)).max(1);
+    let before = BEFORE_SPAN.min(room.saturating_sub(said + shown));
+    let from = text.floor_char_boundary(pointed.start.saturating_sub(before));
+    let from = if is_blank(from) { (text.len() - text.trim_start().len()).min(pointed.start) } else { from };
+    let to = text.floor_char_boundary((from + room).min(pointed.start + AFTER_START)).max(pointed.start);
+    let end = text.floor_char_boundary(pointed.end.min(pointed.start + shown)).clamp(pointed.start, to);
+    let head = if is_blank(from) { "" } else { DOTS };
+    let tail = if to < text.len() { DOTS } else { "" };
+    let text = format!("{head}{}{tail}", &text[from..to]);
+    (text, pointed.start - from + head.len()..end - from + head.len())
 }
 
 /// Why something was not done, in colours.

@@ -17,6 +17,7 @@ mod recipes;
 mod schemas;
 mod security;
 mod show;
+mod terminal;
 mod verbs;
 mod view;
 mod width;

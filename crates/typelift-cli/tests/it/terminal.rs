@@ -1,0 +1,34 @@
+//! What a person sees on a terminal: lines that fit.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use unicode_width::UnicodeWidthStr;
+
+const COLUMNS: usize = 80;
+
+/// What the program prints on a terminal of 80 columns, without colours.
+fn on_terminal(folder: &Path, arguments: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_typelift");
+    let line = format!("stty cols {COLUMNS} rows 50; {program} {arguments} 2>/dev/null");
+    let run = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    anstream::adapter::strip_str(&String::from_utf8(run.stdout).unwrap()).to_string().replace('\r', "")
+}
+
+#[test]
+fn findings_fit_the_terminal() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures/diagnostics");
+    let text = on_terminal(&fixtures, "check --all .");
+    assert!(text.contains("error[") && text.lines().count() > 500, "{text}");
+    // Nothing can be done about a word that is nearly as long as a line.
+    let is_breakable = |line: &&str| line.split(' ').all(|word| word.width() + 15 < COLUMNS);
+    let faults: Vec<_> = text.lines().filter(|line| line.width() > COLUMNS).filter(is_breakable).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
