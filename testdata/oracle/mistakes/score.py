@@ -12,6 +12,7 @@ this Python if it is not set). Scored are:
   first    the first finding is at the layer or line of the mistake
   offered  the original is among the remedies: `edits` give it, or the help names it
   certain  there are `edits`
+  fixed    `TOOL check --fix` writes a file in which OpenVINO sees the original model
   wrong    `edits` give another text than the original, and OpenVINO sees another model in it
 """
 import collections, glob, json, os, random, re, subprocess, sys, tempfile
@@ -207,7 +208,7 @@ def operation(text, rng):
 
 def offset(text, rng):
     place = pick(text, rng, lambda p: p[0] == 'data' and p[1] in ('offset', 'size'))
-    if not place:
+    if not place or not text[place[2]:place[3]].isdigit():
         return None
     number = int(text[place[2]:place[3]])
     return replaced(text, place[2], place[3], str(rng.choice([number + 1, number + 4, number * 2 + 4, max(0, number - 4)])))
@@ -258,6 +259,16 @@ def run(tool, path):
         return []
 
 
+def fix(tool, path):
+    """The file that `check --fix` writes, with the weights beside it."""
+    fixed = os.path.join(os.path.dirname(path), 'fixed.xml')
+    for old in (fixed, fixed[:-3] + 'bin'):
+        if os.path.exists(old):
+            os.remove(old)
+    subprocess.run([tool, 'check', '--fix', path, '-o', fixed], capture_output=True)
+    return fixed
+
+
 def applied(text, edits):
     lines = [0]
     for m in re.finditer('\n', text):
@@ -287,6 +298,8 @@ def main():
     option = lambda name, default: int(arguments[arguments.index(name) + 1]) if name in arguments else default
     count, seed = option('--count', 400), option('--seed', 1)
     free = [a for i, a in enumerate(arguments) if not a.startswith('--') and (i == 0 or arguments[i - 1] not in ('--count', '--seed'))]
+    if not free:
+        sys.exit(__doc__)
     tool = os.path.abspath(free[0])
     folder = free[1] if len(free) > 1 else os.path.join(os.path.dirname(__file__), '../../models')
     rng, openvino = random.Random(seed), OpenVino()
@@ -327,6 +340,7 @@ def main():
             results = [applied(changed, e) for e in edits]
             exact = any(plain(r) == plain(text) for r in results)
             wrong = 0
+            fixed = bool(edits) and openvino(fix(tool, path)) == known[model]
             for result in results:
                 if plain(result) != plain(text):
                     open(path, 'w', encoding='utf8', newline='').write(result)
@@ -337,26 +351,28 @@ def main():
             wanted = [w for w in ('%s="%s"' % (value[1], words) if value else words, whole if '<edge' in whole else None) if w]
             offered = exact or (bool(results) and not wrong) or any(plain(w) in plain(helps) for w in wanted)
             row = dict(kind=kind, model=os.path.basename(model), told=any(is_at(f, mistake) for f in found),
-                       first=bool(found) and is_at(found[0], mistake), offered=offered, certain=bool(edits), wrong=wrong > 0)
+                       first=bool(found) and is_at(found[0], mistake), offered=offered, certain=bool(edits), fixed=fixed, wrong=wrong > 0)
             rows.append(row)
             kinds[kind]['count'] += 1
-            for key in ('told', 'first', 'offered', 'certain', 'wrong'):
+            for key in ('told', 'first', 'offered', 'certain', 'fixed', 'wrong'):
                 kinds[kind][key] += row[key]
-            bad = not row['offered'] or row['wrong'] or not row['first']
+            bad = not row['offered'] or row['wrong'] or not row['first'] or row['certain'] and not row['fixed']
             if '--verbose' in arguments and bad:
                 print('%s %s line %d: %r -> %r' % (kind, row['model'], first, original[:150], new[:150]),
-                      ''.join(' ' + k for k in ('told', 'first', 'offered', 'certain', 'wrong') if row[k]))
+                      ''.join(' ' + k for k in ('told', 'first', 'offered', 'certain', 'fixed', 'wrong') if row[k]))
                 for f in found[:3]:
                     print('      %s %s [line %s]: %s | %s' % (f['severity'], f['code'], f['line'], f['message'][:140], ' || '.join(f['help'])[:300]))
                 print('      openvino:', answer[:150], flush=True)
-    print('| kind | mistakes | told | first at the place | original offered | certain | wrong certain |')
-    print('|---|---|---|---|---|---|---|')
+    print('| kind | mistakes | told | first at the place | original offered | certain | fixed | wrong certain |')
+    print('|---|---|---|---|---|---|---|---|')
     total = collections.Counter()
     for kind, c in sorted(kinds.items()):
-        print('| %s | %d | %d | %d | %d | %d | %d |' % (kind, c['count'], c['told'], c['first'], c['offered'], c['certain'], c['wrong']))
+        print('| %s | %d | %d | %d | %d | %d | %d | %d |' % (
+            kind, c['count'], c['told'], c['first'], c['offered'], c['certain'], c['fixed'], c['wrong']))
         total.update(c)
     share = lambda key: '%.0f %%' % (100 * total[key] / max(1, total['count']))
-    print('| all | %d | %s | %s | %s | %s | %s |' % (total['count'], share('told'), share('first'), share('offered'), share('certain'), share('wrong')))
+    shares = [share(key) for key in ('told', 'first', 'offered', 'certain', 'fixed', 'wrong')]
+    print('| all | %d | %s |' % (total['count'], ' | '.join(shares)))
 
 
 if __name__ == '__main__':
