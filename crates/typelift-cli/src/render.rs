@@ -29,8 +29,6 @@ const BEFORE_TEXT: usize = 15;
 const BAR: usize = 3;
 const AFTER_START: usize = 120;
 
-/// The columns between the number of a line and its text.
-const BAR: usize = 3;
 /// Which diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
