@@ -22,14 +22,15 @@ use crate::graph::Graph;
 use crate::layer::Layer;
 use crate::model::{Model, fix};
 use crate::report::Report;
-use crate::rules::Spec;
+use crate::rules::{Spec, explain_rule, rewrite};
 
 /// The native part of typelift.
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
     use super::{
-        Graph, Layer, Model, Report, begin, check_rule, diff, explain, fix, promote, promotion_tables, rule_sets, run,
+        Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote, promotion_tables,
+        rewrite, rule_sets, run,
     };
 
     use pyo3::prelude::*;

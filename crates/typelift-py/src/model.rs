@@ -14,7 +14,6 @@ use typelift::ops::{LayerKind, kind};
 use typelift::passes::Align;
 use typelift::precision::{Like, Storage, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
-use typelift::rewrite::{Script, library};
 use typelift::save::FileId;
 use typelift::shape::Shape;
 use typelift::xml;
@@ -25,7 +24,6 @@ use crate::arrays::Keeper;
 use crate::failure::{self, Failure};
 use crate::layer::Layer;
 use crate::report::Report;
-use crate::rules::{Raised, Spec};
 use crate::state::{State, refused};
 use crate::types::{element_type, release, shape};
 use crate::work::{self, Caller};
@@ -170,7 +168,7 @@ impl Model {
     }
 
     /// Makes a new state, or none; gives it, too.
-    fn edit_to<T: Send + 'static>(
+    pub(crate) fn edit_to<T: Send + 'static>(
         &self,
         py: Python<'_>,
         edit: impl FnOnce(&mut State, &Caller) -> Result<T, Failure> + Send + 'static,
@@ -197,7 +195,7 @@ impl Model {
 
     /// Makes a new state of an earlier one, which must be the one that the model has in the end. Unlike
     /// [`edit`](Self::edit), it lets others edit the model meanwhile: what is Python's can do so.
-    fn edit_from<T: Send + 'static>(
+    pub(crate) fn edit_from<T: Send + 'static>(
         &self,
         py: Python<'_>,
         before: Arc<State>,
@@ -524,50 +522,6 @@ impl Model {
         })
     }
 
-    /// Applies statements, rules and shipped rules, and returns the report as JSON.
-    fn rewrite(&self, py: Python<'_>, statements: String, rules: Vec<Spec>, sets: Vec<String>) -> PyResult<String> {
-        let calls_python = rules.iter().any(Spec::calls_python);
-        let rewrite = move |state: &mut State, caller: &Caller| {
-            let mut script: Script = statements.parse()?;
-            let raised = Raised::default();
-            let own = rules.into_iter().map(|spec| spec.rule(caller, &raised));
-            script = script.with_rules(own.collect::<Result<Vec<_>, _>>()?);
-            for name in &sets {
-                let known = || library::SETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
-                let set = library::get(name)
-                    .ok_or_else(|| Failure::Value(format!("no rules are called `{name}`; there are {}", known())))?;
-                script = script.with_rules(set.rules());
-            }
-            let edits_interface = script.edits_interface();
-            let (model, report) = raised.or(script.run(state.model.clone()).map_err(Failure::from))?;
-            state.model = model;
-            state.refresh_ports |= edits_interface || calls_python;
-            state.inferred = typelift::infer(&mut state.model);
-            failure::json(&report)
-        };
-        if calls_python {
-            self.edit_from(py, self.state(), rewrite)
-        } else {
-            self.edit_to(py, rewrite).map(|(report, _)| report)
-        }
-    }
-
-    /// Why a rule matches at a layer or not.
-    fn explain(&self, py: Python<'_>, rule: RuleOrText, layer: Option<String>) -> PyResult<String> {
-        let state = self.state();
-        work::run(py, move |caller| {
-            let raised = Raised::default();
-            let rule = match rule {
-                RuleOrText::Text(text) => text.parse()?,
-                RuleOrText::Rule(spec) => spec.rule(caller, &raised)?,
-            };
-            let explanation = state.model.explain(&rule, layer.as_deref());
-            let explanation =
-                explanation.map_err(|error| Failure::find(&state.model, layer.as_deref().unwrap_or_default(), &error));
-            Ok(raised.or(explanation)?.to_string())
-        })
-    }
-
     /// How a tensor came to its type: as text, as text with every step, and as JSON.
     fn why(&self, py: Python<'_>, name: String) -> PyResult<(String, String, String)> {
         self.look(py, move |state| {
@@ -658,13 +612,6 @@ impl Model {
         })
         .map_err(|failure: Failure| failure.raise(py))
     }
-}
-
-/// A rule of the package, or in the notation.
-#[derive(FromPyObject)]
-enum RuleOrText {
-    Text(String),
-    Rule(Spec),
 }
 
 /// Makes the edits of a text that are certain; gives the text, and what they mend.

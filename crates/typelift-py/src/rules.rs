@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use typelift::graph::EditError;
-use typelift::rewrite::{Match, New, Pattern, Replacement, Rule};
+use typelift::rewrite::{Match, New, Pattern, Replacement, Rule, Script, library};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::graph::{Graph, Task, Tensor, output, tensor};
-use crate::work::Caller;
+use crate::model::Model;
+use crate::state::State;
+use crate::work::{self, Caller};
 
 /// A rule as the package has it.
 #[derive(FromPyObject)]
@@ -24,6 +26,71 @@ pub(crate) struct Spec {
     when: Option<Py<PyAny>>,
     once: bool,
     tried: bool,
+}
+
+/// A rule of the package, or in the notation.
+#[derive(FromPyObject)]
+pub(crate) enum RuleOrText {
+    Text(String),
+    Rule(Spec),
+}
+
+/// Applies statements, rules and shipped rules to a model, and returns the report as JSON.
+#[pyfunction]
+pub(crate) fn rewrite(
+    py: Python<'_>,
+    model: &Bound<'_, Model>,
+    statements: String,
+    rules: Vec<Spec>,
+    sets: Vec<String>,
+) -> PyResult<String> {
+    let calls_python = rules.iter().any(Spec::calls_python);
+    let rewrite = move |state: &mut State, caller: &Caller| {
+        let mut script: Script = statements.parse()?;
+        let raised = Raised::default();
+        let own = rules.into_iter().map(|spec| spec.rule(caller, &raised));
+        script = script.with_rules(own.collect::<Result<Vec<_>, _>>()?);
+        for name in &sets {
+            let known = || library::SETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
+            let set = library::get(name)
+                .ok_or_else(|| Failure::Value(format!("no rules are called `{name}`; there are {}", known())))?;
+            script = script.with_rules(set.rules());
+        }
+        let edits_interface = script.edits_interface();
+        let (model, report) = raised.or(script.run(state.model.clone()).map_err(Failure::from))?;
+        state.model = model;
+        state.refresh_ports |= edits_interface || calls_python;
+        state.inferred = typelift::infer(&mut state.model);
+        failure::json(&report)
+    };
+    let model = model.get();
+    if calls_python {
+        model.edit_from(py, model.state(), rewrite)
+    } else {
+        model.edit_to(py, rewrite).map(|(report, _)| report)
+    }
+}
+
+/// Why a rule matches at a layer of a model or not.
+#[pyfunction]
+pub(crate) fn explain_rule(
+    py: Python<'_>,
+    model: &Bound<'_, Model>,
+    rule: RuleOrText,
+    layer: Option<String>,
+) -> PyResult<String> {
+    let state = model.get().state();
+    work::run(py, move |caller| {
+        let raised = Raised::default();
+        let rule = match rule {
+            RuleOrText::Text(text) => text.parse()?,
+            RuleOrText::Rule(spec) => spec.rule(caller, &raised)?,
+        };
+        let explanation = state.model.explain(&rule, layer.as_deref());
+        let explanation =
+            explanation.map_err(|error| Failure::find(&state.model, layer.as_deref().unwrap_or_default(), &error));
+        Ok(raised.or(explanation)?.to_string())
+    })
 }
 
 /// What a pattern found: the layer, the tensors by name, the values of variables.
@@ -47,7 +114,7 @@ fn record(matched: &Match) -> Record {
 
 /// The first exception of what is Python's in rules. After it nothing of Python's is called.
 #[derive(Clone, Default)]
-pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
     fn is_some(&self) -> bool {
@@ -59,7 +126,7 @@ impl Raised {
     }
 
     /// What became of the work, which an exception ends.
-    pub(crate) fn or<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+    fn or<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.map_or(done, |error| Err(Failure::Raised(error)))
     }
@@ -70,7 +137,7 @@ const RAISED: &str = "it raised an exception";
 
 impl Spec {
     /// Whether the rule calls something of Python's.
-    pub(crate) fn calls_python(&self) -> bool {
+    fn calls_python(&self) -> bool {
         self.to.is_some() || self.when.is_some()
     }
 
@@ -84,7 +151,7 @@ impl Spec {
     }
 
     /// Reads the rule.
-    pub(crate) fn rule(self, caller: &Caller, raised: &Raised) -> Result<Rule, Failure> {
+    fn rule(self, caller: &Caller, raised: &Raised) -> Result<Rule, Failure> {
         let mut rule = match (self.text, self.to) {
             (Some(text), _) => format!("{} => {text}", self.pattern).parse::<Rule>()?,
             (None, Some(to)) => {

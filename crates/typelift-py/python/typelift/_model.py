@@ -672,7 +672,7 @@ class Model:
         lines = (Path(of).read_text(encoding="utf-8") if isinstance(of, os.PathLike) else of for of in given if not isinstance(of, Rule))
         own = [rule._spec() for rule in given if isinstance(rule, Rule)]
         sets = [use] if isinstance(use, str) else list(use)
-        return Applications.from_json(self._native.rewrite("\n".join(lines), own, sets))
+        return Applications.from_json(_typelift.rewrite(self._native, "\n".join(lines), own, sets))
 
     def run(self, *passes: Union[Pass, Callable[[Graph], object]]) -> None:
         """Runs passes, one after the other, over the graphs of all bodies and the model's own: all of them, or none with an
@@ -701,7 +701,7 @@ class Model:
             RuleError: The rule cannot be read.
             KeyError: There is no such layer.
         """
-        return self._native.explain(rule if isinstance(rule, str) else rule._spec(), layer)
+        return _typelift.explain_rule(self._native, rule if isinstance(rule, str) else rule._spec(), layer)
 
     def why(self, name: str) -> Derivation:
         """How a tensor came to its element type, from the inputs, constants and attributes that decide it.
