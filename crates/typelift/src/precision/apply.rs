@@ -5,7 +5,6 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::plan::{Action, Plan};
-use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer};
 use crate::kernel::{Converted, Stored};
@@ -41,8 +40,8 @@ impl Plan {
                     Action::Keep(_) => {}
                 }
             }
-            for LayerRef { place, id, .. } in &self.marked {
-                mark(&mut graph.at(place)?, *id, version)?;
+            for layer in &self.marked {
+                mark(&mut graph.at(&layer.place)?, layer.id, version)?;
             }
             Ok(())
         })?;

@@ -86,6 +86,9 @@ impl Kept {
     /// [`KeepError`] for the first pattern that matches nothing; [`KeepPattern::Automatic`] may match nothing.
     pub fn find(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
         let mut kept = Self::default();
+        if patterns.is_empty() {
+            return Ok(kept);
+        }
         let paths = paths(model);
         for pattern in patterns {
             if *pattern == KeepPattern::Automatic {
