@@ -50,7 +50,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     remove(found, &absorbed);
 }
 
-/// Takes out the findings at these positions.
+/// Removes the findings at these positions.
 fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     let mut at = 0..;
     found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));

@@ -87,7 +87,7 @@ impl ValuePath {
     /// let path = ValuePath::new(&model, "y")?;
     /// let operations: Vec<&str> = path.steps.iter().map(|step| step.operation.as_str()).collect();
     /// assert_eq!(operations, ["Parameter", "Multiply", "ReLU"]);
-    /// assert_eq!(path.steps[path.asked].layer.name, "y");
+    /// assert_eq!(path.steps[path.asked].operation, "ReLU");
     /// assert!(path.loses.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
