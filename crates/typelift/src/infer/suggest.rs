@@ -186,6 +186,9 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
         })
 }
 
+/// A list of numbers that is too long is cut to at most this many: no operation takes more for the dims of a tensor.
+const LONGEST_CUT: usize = 16;
+
 /// Other values that an attribute of a layer could have been meant to have, the likeliest first.
 pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let text = layer.attribute(attribute.name).or(attribute.default).unwrap_or_default().to_owned();
@@ -209,7 +212,7 @@ pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
             let other =
                 layer.attribute("strides").and_then(|text| text.split(',').map(|it| it.trim().parse().ok()).collect());
             let repeated = now.first().into_iter().flat_map(|&first| (1..=4).map(move |length| vec![first; length]));
-            let cut = (1..now.len()).map(|length| now[..length].to_vec());
+            let cut = (1..now.len()).take(LONGEST_CUT).map(|length| now[..length].to_vec());
             let all = (0..=7).flat_map(|value| (1..=3).map(move |length| vec![value; length]));
             lists(other.into_iter().chain(repeated).chain(cut).chain(all).collect())
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::TRIALS;
 use super::site::{Candidate, EdgeText, Evidence, Site, edges};
 use crate::check::Declared;
 use crate::diagnostic::TextEdit;
@@ -44,12 +45,12 @@ impl Site<'_> {
                 found.extend(stray.take(PRODUCERS).map(|edits| Candidate::new(Evidence::File, edits)));
             }
         }
-        for (at, one) in into.iter().enumerate() {
-            for other in &into[at + 1..] {
-                let swap = [(one, other), (other, one)]
-                    .map(|(edge, by)| TextEdit::new(edge.ends[3], by.ends[3].text(self.source())));
-                found.push(Candidate::new(Evidence::File, swap.to_vec()));
-            }
+        // More than can be tried are not collected: a wide Concat has millions of pairs.
+        let pairs = into.iter().enumerate().flat_map(|(at, one)| into[at + 1..].iter().map(move |other| (one, other)));
+        for (one, other) in pairs.take(TRIALS + 1) {
+            let swap = [(one, other), (other, one)]
+                .map(|(edge, by)| TextEdit::new(edge.ends[3], by.ends[3].text(self.source())));
+            found.push(Candidate::new(Evidence::File, swap.to_vec()));
         }
         found
     }
