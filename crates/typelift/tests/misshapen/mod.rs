@@ -102,7 +102,7 @@ fn headed(head: &str) -> String {
 }
 
 /// What files that were made to hurt are full of.
-pub(crate) const MISSHAPEN: [(&str, Shape); 48] = [
+pub(crate) const MISSHAPEN: [(&str, Shape); 55] = [
     ("stale ports", |n| {
         let ports: String = (1..=n).map(|port| format!(r#"<port id="{port}" precision="FP16"/>"#)).collect();
         let split = r#"<layer id="0" name="n0" type="VariadicSplit" version="opset1"><output>"#;
@@ -166,6 +166,37 @@ pub(crate) const MISSHAPEN: [(&str, Shape); 48] = [
     ("diamonds", |n| pairs(n, "Add", ["4", "4"], |id| [before(id), before(id)])),
     ("shapes that do not fit", |n| pairs(n, "Add", ["2", "3"], |_| [(0, 1), (1, 1)])),
     ("inputs that are missing", |n| model((0..n).map(|id| wide(id, "Add", "", 2, 1)), [])),
+    ("misspelt elements", |n| {
+        model((0..n).map(|id| layer(id, "", r#"<dta axis="0"/>"#).replace("ReLU", "Concat")), [])
+    }),
+    ("junk after numbers", |n| model((0..n).map(|id| wide(id, "Concat", r#"<data axis="0x"/>"#, 1, 1)), [])),
+    ("constants that are too long", |n| {
+        let data = r#"<data element_type="f32" shape="4" offset="0" size="64"/>"#;
+        model((0..n).map(|id| wide(id, "Const", data, 0, 1)), [])
+    }),
+    ("one wrong type", |n| {
+        let given = ["f64", "f32"].into_iter().enumerate().map(|(id, ty)| parameter(id, ty, "4"));
+        let pairs = (1..=n / 2).flat_map(|at| [wide(2 * at, "ReLU", "", 1, 1), wide(2 * at + 1, "Add", "", 2, 1)]);
+        let wires = (1..=n / 2).flat_map(|at| {
+            let before = if at == 1 { 0 } else { 2 * at - 2 };
+            [(before, 2 * at, 0), (2 * at, 2 * at + 1, 0), (1, 2 * at + 1, 1)]
+        });
+        let edge =
+            |(from, to, port)| format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{to}" to-port="{port}"/>"#);
+        let edges: String = wires.map(edge).collect();
+        model(given.chain(pairs), []).replace("<edges>", &format!("<edges>{edges}"))
+    }),
+    ("parts apart", |n| model((0..n).map(|id| layer(id, "", "")), (0..n / 2).map(|pair| (2 * pair, 2 * pair + 1)))),
+    ("declared entities", |n| format!("<!DOCTYPE net [{}]>", r#"<!ENTITY a "b">"#.repeat(n)) + &headed("")),
+    ("a chain in a body", |n| {
+        let layers: String = (2..n + 2).map(|id| layer(id, "", "")).collect();
+        let edge = |id| {
+            let from = if id == 2 { 0 } else { id - 1 };
+            format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{id}" to-port="0"/>"#)
+        };
+        let edges: String = (2..n + 2).map(edge).collect();
+        model([iterator(0, &layers).replace("<edges>", &format!("<edges>{edges}"))], [])
+    }),
     ("bodies side by side", |n| {
         let layers = std::iter::once(parameter(0, "f32", "4")).chain((1..n).map(|id| iterator(id, "")));
         model(layers, (1..n).map(|id| (id - 1, id)))

@@ -1,0 +1,109 @@
+//! What every verb takes on models that were made to hurt: in proportion to their size, in numbers that no clock has a part in.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod misshapen;
+#[path = "../it/verbs.rs"]
+mod verbs;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use allocation_counter::measure;
+
+use self::misshapen::MISSHAPEN;
+
+/// Where a run of this program writes what it finds, if another one started it.
+const REPORT: &str = "TYPELIFT_EFFORT_REPORT";
+
+/// What a verb takes on a model for each byte of it: allocations, the bytes of all of them, and the most bytes at one time.
+fn effort(folder: &Path, verb: &[&str], text: &str) -> [f64; 3] {
+    fs::write(folder.join("model.xml"), text).unwrap();
+    let word = |word: &&str| -> OsString {
+        if word.contains('.') && !word.starts_with("20") { folder.join(word).into() } else { word.into() }
+    };
+    let arguments: Vec<OsString> = std::iter::once("typelift".into()).chain(verb.iter().map(word)).collect();
+    let info = measure(|| assert!(typelift_cli::run(arguments) <= 2));
+    [info.count_total, info.bytes_total, info.bytes_max].map(|number| number as f64 / text.len() as f64)
+}
+
+/// Where a verb takes more: the mends that `check` tries in nested bodies take more the deeper these are, which is at most 64,
+/// and `view` allocates the square of the outputs of a Split in all, not at one time.
+const DEARER: [(&str, &str); 2] = [("check", "bodies in bodies"), ("view", "outputs of a Split")];
+
+/// The models on which a verb takes more than in proportion to their size.
+fn excesses(verb: &[&str]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let measured =
+        MISSHAPEN.iter().filter(|(name, _)| !DEARER.contains(&(verb[0], name))).filter_map(|(name, shape)| {
+            effort(folder.path(), verb, &shape(2));
+            let [small, large] = [60, 240].map(|size| effort(folder.path(), verb, &shape(size)));
+            // What is quadratic takes four times as much for a byte, and what is fixed takes less.
+            let is_linear = (0..3).all(|at| large[at] < 2.0 * small[at] + 0.01);
+            (!is_linear).then(|| format!("{name}, {verb:?}: {small:.3?} and {large:.3?} for a byte\n"))
+        });
+    measured.collect()
+}
+
+/// Holds all that the tests ask of a verb to its bounds. Verbs write to the output of the process, which the harness does not
+/// capture, so the test runs again in a process of its own.
+fn hold(name: &str) {
+    if let Some(report) = std::env::var_os(REPORT) {
+        let chosen = verbs::VERBS.iter().filter(|verb| verb[0] == name);
+        fs::write(report, chosen.flat_map(|verb| excesses(verb)).collect::<String>()).unwrap();
+        return;
+    }
+    let report = tempfile::NamedTempFile::new().unwrap();
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", "--nocapture", &format!("{name}_is_in_proportion_to_misshapen_models")]);
+    let run = test.env(REPORT, report.path()).stdout(Stdio::null()).output().unwrap();
+    let excesses = fs::read_to_string(report.path()).unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(excesses.is_empty(), "{excesses}");
+}
+
+#[test]
+fn check_is_in_proportion_to_misshapen_models() {
+    hold("check");
+}
+
+#[test]
+fn convert_is_in_proportion_to_misshapen_models() {
+    hold("convert");
+}
+
+#[test]
+fn rewrite_is_in_proportion_to_misshapen_models() {
+    hold("rewrite");
+}
+
+#[test]
+fn infer_is_in_proportion_to_misshapen_models() {
+    hold("infer");
+}
+
+#[test]
+fn show_is_in_proportion_to_misshapen_models() {
+    hold("show");
+}
+
+#[test]
+fn stats_is_in_proportion_to_misshapen_models() {
+    hold("stats");
+}
+
+#[test]
+fn diff_is_in_proportion_to_misshapen_models() {
+    hold("diff");
+}
+
+#[test]
+fn why_is_in_proportion_to_misshapen_models() {
+    hold("why");
+}
+
+#[test]
+fn view_is_in_proportion_to_misshapen_models() {
+    hold("view");
+}

@@ -1,0 +1,1 @@
+../../../typelift/tests/misshapen/mod.rs
