@@ -148,7 +148,7 @@ fn values_take_no_more_memory_than_their_budget() {
 #[test]
 fn large_misshapen_models_are_looked_at() {
     for (name, graph) in MISSHAPEN {
-        assert!(look(&graph(50_000)) > 0, "{name}");
+        assert!(look(&graph(12_000)) > 0, "{name}");
     }
 }
 
