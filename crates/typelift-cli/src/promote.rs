@@ -306,12 +306,11 @@ pub(crate) fn json(
     crate::terminal::json(&args.record(&rules, operands, &question))
 }
 
+/// A table of types: its title, and its rows.
+pub(crate) type Table = (String, Vec<Vec<String>>);
+
 /// The common types of all pairs of types, or the results of all types, as tables with their titles.
-pub(crate) fn tables(
-    rules: &str,
-    operation: &str,
-    settings: &[(String, String)],
-) -> Result<Vec<(String, Vec<Vec<String>>)>, Failure> {
+pub(crate) fn tables(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Vec<Table>, Failure> {
     let rules = Args::asked(rules, operation, settings)?.rule_set()?;
     Ok(table(&rules, operation).into_iter().map(|matrix| (matrix.title, matrix.rows)).collect())
 }

@@ -124,7 +124,7 @@ pub fn promotion_tables(
     rules: &str,
     operation: &str,
     settings: &[(String, String)],
-) -> Result<Vec<(String, Vec<Vec<String>>)>, ReportError> {
+) -> Result<Vec<promote::Table>, ReportError> {
     Ok(promote::tables(rules, operation, settings)?)
 }
 

@@ -50,10 +50,8 @@ impl Parts<'_> {
             "ShapeOf" => {
                 let of = source(0)?;
                 let dims = self.graph.output(of)?.shape().dims()?;
-                let part = |(axis, dim): (usize, &crate::shape::Dim)| {
-                    dim.value()
-                        .map_or(Part::Dim(of, axis), |dim| i64::try_from(dim).map_or(Part::Unknown, Part::Number))
-                };
+                let part =
+                    |(axis, dim): (usize, &crate::shape::Dim)| dim.value().map_or(Part::Dim(of, axis), Part::Number);
                 Some(dims.iter().enumerate().map(part).collect())
             }
             "Convert" | "Squeeze" | "Unsqueeze" | "Reshape" => self.of(source(0)?, depth),
