@@ -6,6 +6,8 @@ Needs openvino. Prints a line for each model, and a total; fails if one computes
 not run on made-up inputs is skipped, and says so.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import sys

@@ -5,6 +5,8 @@
 Needs nbclient and ipykernel. With a second name, the notebook is written there with what its cells show.
 """
 
+# pyright: reportMissingImports=false
+
 import re
 import sys
 from pathlib import Path
