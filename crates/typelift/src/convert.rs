@@ -73,7 +73,8 @@ pub enum Unneeded {
     /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
     /// Those to the type that a tensor already has. A conversion that changes the [precision](Conversion::changes_precision) of
-    /// a model does that alone: promotions stay, and Converts go only where types changed.
+    /// a model does that alone: promotions stay unless they would give another type than the changed one, and Converts go
+    /// only where types changed.
     #[default]
     Noops,
     /// Every one whose values another tensor provably holds.
@@ -315,17 +316,24 @@ impl Conversion {
         found: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Change>, ConvertError> {
         let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
-        let plan = retyping.plan(model);
+        let mut plan = retyping.plan(model);
         if plan.is_empty() {
             return Ok(Vec::new());
         }
+        let promotions = plan.promotions(model);
+        let mut changes = Vec::new();
+        if !promotions.is_empty() {
+            let lowered = passes::lower(model, &promotions, self.with_details);
+            changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
+            plan = retyping.plan(model);
+        }
         self.refuse_beyond(stored.insert(plan.constants(model)), model, found)?;
-        let changes = plan.apply(model);
-        let mut changes = changes.map_err(|error| match error {
+        let retyped = plan.apply(model);
+        changes.extend(retyped.map_err(|error| match error {
             PassError::Edit(error) => ConvertError::Edit(error),
             PassError::IllTyped(errors) => ConvertError::IllTyped(errors),
             error => ConvertError::Pass { pass: "change-types", error },
-        })?;
+        })?);
         changes.extend(match self.unneeded {
             Unneeded::Kept => Vec::new(),
             Unneeded::Noops => self.pass(model, TIDY_CHANGED_TYPES)?,

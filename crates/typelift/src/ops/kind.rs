@@ -44,6 +44,11 @@ pub fn kind(layer: &Layer) -> LayerKind {
     }
 }
 
+/// Whether a layer is a ConvertPromoteTypes.
+pub(crate) fn is_promotion(layer: &Layer) -> bool {
+    kind(layer) == LayerKind::ConvertPromoteTypes
+}
+
 /// Whether a layer is a Constant.
 pub(crate) fn is_constant(layer: &Layer) -> bool {
     kind(layer) == LayerKind::Constant

@@ -305,31 +305,58 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
 
 /// As [`run`]; without details, a new Convert that loses nothing is no more than its id.
 pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Result<Vec<Change>, PassError> {
+    rewrite(model, with_details, |graph, changes| match &pass.rewrite {
+        Rewrite::Whole(rewrite) => rewrite(graph, changes),
+        Rewrite::Each(rewrite) => {
+            changes.retypes = true;
+            graph.everywhere(&mut |graph| rewrite(graph))
+        }
+    })
+}
+
+/// As [`LOWER_WITHOUT_NOOPS`], of these promotions of the graphs at these places.
+pub(crate) fn lower(
+    model: &mut Model,
+    promotions: &[(Place, Vec<LayerId>)],
+    with_details: bool,
+) -> Result<Vec<Change>, PassError> {
+    rewrite(model, with_details, |edit, changes| {
+        for (place, promotions) in promotions {
+            let mut graph = changes.enter(edit, place)?;
+            let converts = graph.unordered().filter(|layer| kind(layer) == LayerKind::Convert).map(Layer::id);
+            let found = converts.chain(promotions.iter().copied()).collect();
+            Lowering::without_noops().rewrite(&mut graph, found, changes)?;
+            if !place.is_model() {
+                changes.retype_parameters(&mut graph)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Rewrites a model, verifies it if it was edited, and leaves types and shapes inferred. Gives what was done.
+fn rewrite(
+    model: &mut Model,
+    with_details: bool,
+    rewrite: impl FnOnce(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>,
+) -> Result<Vec<Change>, PassError> {
     let mut changes = Changes { without_details: !with_details, ..Changes::of(&model.weights) };
     let edited = model.edit(|graph| {
-        match &pass.rewrite {
-            Rewrite::Whole(rewrite) => rewrite(graph, &mut changes),
-            Rewrite::Each(rewrite) => graph.everywhere(&mut |graph| rewrite(graph)),
-        }?;
+        rewrite(graph, &mut changes)?;
         Ok(graph.is_edited())
     })?;
     // A pass without edits leaves every rule as it was.
     if edited {
         model.graph().verify().map_err(PassError::Invalid)?;
     }
-    match pass.rewrite {
-        Rewrite::Whole(_) if !changes.retypes => {
-            if changes.reveals {
-                crate::infer::refine(model);
-            }
+    if changes.retypes {
+        let mut found = crate::infer(model);
+        found.retain(Diagnostic::is_error);
+        if !found.is_empty() {
+            return Err(PassError::IllTyped(found));
         }
-        _ => {
-            let mut found = crate::infer(model);
-            found.retain(Diagnostic::is_error);
-            if !found.is_empty() {
-                return Err(PassError::IllTyped(found));
-            }
-        }
+    } else if changes.reveals {
+        crate::infer::refine(model);
     }
     Ok(changes.list)
 }
@@ -360,7 +387,7 @@ pub(crate) struct Changes {
     without_details: bool,
     /// Whether values pass where they were withheld.
     reveals: bool,
-    /// Whether Parameters of bodies have other types, by which they must be inferred.
+    /// Whether types must be inferred anew: Parameters of bodies have other ones, or nothing is known of what was done.
     retypes: bool,
     /// How many layers went.
     removed: usize,

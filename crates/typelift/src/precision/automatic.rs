@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::look::{Look, is_float};
+use super::look::{self, Look, is_float};
 use crate::graph::{Layer, LayerId, Model, Place};
 use crate::marks::Marks;
 use crate::ops::{self, Spread};
@@ -16,7 +16,12 @@ const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
 /// The layers of each graph of a typed model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
-    let found = model.walk().map(|(place, graph)| (place, Look::new(model, graph).sensitive()));
+    let lowered = look::lowered(model);
+    let found = lowered.walk().map(|(place, graph)| {
+        let mut layers = Look::new(&lowered, graph).sensitive();
+        layers.retain(|&layer| model.graph_at(&place).is_some_and(|graph| graph.layer(layer).is_some()));
+        (place, layers)
+    });
     found.filter(|(_, layers)| !layers.is_empty()).collect()
 }
 

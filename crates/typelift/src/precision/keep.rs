@@ -108,7 +108,9 @@ impl Kept {
                 return Err(pattern.unmatched(&paths));
             }
         }
-        kept.add_constants(model);
+        for (place, layers) in &mut kept.layers {
+            add_constants(model, place, layers, layers.iter().copied().collect());
+        }
         Ok(kept)
     }
 
@@ -145,17 +147,32 @@ impl Kept {
         self.contains(place, layer) || place.steps().iter().any(is_kept)
     }
 
-    /// Adds the constants, and what is computed from constants alone, that lead to a layer of each graph.
-    fn add_constants(&mut self, model: &Model) {
-        for (place, layers) in &mut self.layers {
+    /// The same with the promotions that feed a layer, and the constants that they promote.
+    pub(super) fn with_promotions(&self, model: &Model) -> Self {
+        let mut kept = self.clone();
+        for (place, layers) in &mut kept.layers {
             let Some(graph) = model.graph_at(place) else { continue };
-            let mut known = HashMap::default();
-            let mut pending: Vec<_> = layers.iter().flat_map(|&layer| graph.sources(layer)).collect();
+            let (mut pending, mut promotions) = (layers.iter().copied().collect::<Vec<_>>(), Vec::new());
             while let Some(layer) = pending.pop() {
-                if is_computed_from_constants(graph, layer, &mut known) && layers.insert(layer) {
-                    pending.extend(graph.sources(layer));
-                }
+                let sources = graph.sources(layer).filter(|&source| graph.layer(source).is_some_and(ops::is_promotion));
+                let new: Vec<_> = sources.filter(|&source| layers.insert(source)).collect();
+                pending.extend(&new);
+                promotions.extend(new);
             }
+            add_constants(model, place, layers, promotions);
+        }
+        kept
+    }
+}
+
+/// Adds the constants, and what is computed from constants alone, that lead to layers of the graph at `place`.
+fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, layers: Vec<LayerId>) {
+    let Some(graph) = model.graph_at(place) else { return };
+    let mut known = HashMap::default();
+    let mut pending: Vec<_> = layers.into_iter().flat_map(|layer| graph.sources(layer)).collect();
+    while let Some(layer) = pending.pop() {
+        if is_computed_from_constants(graph, layer, &mut known) && kept.insert(layer) {
+            pending.extend(graph.sources(layer));
         }
     }
 }

@@ -1,15 +1,30 @@
 //! Looking at one graph of a typed model: which operations feed which, and the values of constants.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::ElementType;
 
 use crate::graph::{Graph, IrVersion, Layer, LayerId, Model};
 use crate::kernel::Stored;
 use crate::ops::{self, LayerKind, Spread};
+use crate::passes;
 use crate::weights::Weights;
 
 /// Constants of more values are neither an epsilon nor an exponent.
 const MOST_VALUES: u64 = 1 << 16;
+
+/// The model as plugins see it, which lower promotions first. Layers keep their ids.
+pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
+    if !model.walk().any(|(_, graph)| graph.unordered().any(ops::is_promotion)) {
+        return Cow::Borrowed(model);
+    }
+    let mut copy = model.clone();
+    match passes::run_with(&mut copy, passes::LOWER_WITHOUT_NOOPS, false) {
+        Ok(_) => Cow::Owned(copy),
+        Err(_) => Cow::Borrowed(model),
+    }
+}
 
 /// A graph, with what its constants hold.
 pub(super) struct Look<'a> {

@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
-use super::look::{Look, is_float};
+use super::look::{self, Look, is_float};
 use crate::array::{self, Array};
 use crate::diagnostic::LayerRef;
 use crate::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
@@ -100,10 +100,10 @@ impl Serialize for Risk {
 /// ```
 #[must_use]
 pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
-    let mut risks = Vec::new();
-    for (place, graph) in model.walk() {
+    let (mut risks, lowered) = (Vec::new(), look::lowered(model));
+    for (place, graph) in lowered.walk() {
         let mut search =
-            Search { look: Look::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() };
+            Search { look: Look::new(&lowered, graph), probe: Probe::new(model.weights()), to, found: Vec::new() };
         match to {
             ElementType::F16 => search.in_f16(),
             ElementType::Bf16 => search.in_short_floats(),
@@ -111,8 +111,10 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
             _ => return risks,
         }
         let reference = |id: LayerId| LayerRef::named(&place, id, graph.layer(id).map_or("", Layer::name));
-        risks.extend(search.found.into_iter().map(|Found { rule, layer, detail, keep }| {
-            let keep = keep.into_iter().map(|id| reference(id).full_name()).collect();
+        let is_there = |id: &LayerId| model.graph_at(&place).is_some_and(|graph| graph.layer(*id).is_some());
+        let found = search.found.into_iter().filter(|found| is_there(&found.layer));
+        risks.extend(found.map(|Found { rule, layer, detail, keep }| {
+            let keep = keep.into_iter().filter(is_there).map(|id| reference(id).full_name()).collect();
             let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();
             Risk { rule, layer: reference(layer), detail, keep, span }
         }));

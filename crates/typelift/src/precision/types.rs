@@ -107,6 +107,7 @@ impl Retyping {
         if !model.walk().any(|(_, graph)| graph.unordered().any(|layer| layer.outputs().iter().any(changes))) {
             return plan;
         }
+        let kept = self.kept.with_promotions(model);
         let variables = self.kept_variables(model);
         let mut whole = Vec::<(Place, LayerId)>::new();
         for (place, graph) in model.walk() {
@@ -114,7 +115,8 @@ impl Retyping {
                 continue;
             }
             let probe = Probe::new(model.weights());
-            let mut planner = Planner { retyping: self, model, graph, place: &place, variables: &variables, probe };
+            let mut planner =
+                Planner { retyping: self, kept: &kept, model, graph, place: &place, variables: &variables, probe };
             let layers = graph.layers().filter_map(|layer| Some((layer.id(), planner.plan(layer)?)));
             let mut layers = layers.collect();
             leave_borders(graph, &mut layers);
@@ -151,6 +153,17 @@ impl RetypingPlan {
     pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
         let graphs = self.graphs.iter();
         graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
+    }
+
+    /// The promotions that would not make what the types that they make become: of bf16 with f16, where f32 becomes f16.
+    pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
+        let of = |plan: &GraphPlan| {
+            let graph = model.graph_at(&plan.place)?;
+            let refused = plan.exceptions.iter().filter(|(_, exception)| matches!(exception, Exception::Refused(_)));
+            let promotions = refused.map(|(id, _)| *id).filter(|&id| graph.layer(id).is_some_and(ops::is_promotion));
+            Some((plan.place.clone(), promotions.collect::<Vec<_>>())).filter(|(_, promotions)| !promotions.is_empty())
+        };
+        self.graphs.iter().filter_map(of).collect()
     }
 
     /// What becomes of each constant of a type that changes, and what its values lose.
@@ -208,6 +221,8 @@ fn is_of_variable(layer: &Layer) -> bool {
 /// Finds out what becomes of the layers of one graph.
 struct Planner<'a> {
     retyping: &'a Retyping,
+    /// The layers that are kept, with promotions.
+    kept: &'a Kept,
     model: &'a Model,
     graph: &'a Graph,
     place: &'a Place,
@@ -231,8 +246,9 @@ impl Planner<'_> {
             let mut plan = same(&takes, &makes, Some(exception));
             // What comes in is exact in the type that it had, so it need not be converted to that first.
             let is_widened = takes.first().is_some_and(|&ty| is_exact(self.retyping.types.of(ty), ty));
-            if ops::kind(layer) == LayerKind::Convert && is_widened {
-                plan.takes.fill(None);
+            let converts = [LayerKind::Convert, LayerKind::ConvertLike].contains(&ops::kind(layer));
+            if let Some(first) = plan.takes.first_mut().filter(|_| converts && is_widened) {
+                *first = None;
             }
             return Some(plan);
         }
@@ -246,16 +262,18 @@ impl Planner<'_> {
         };
         Some(match ops::kind(layer) {
             LayerKind::Convert => LayerPlan { takes: plan.takes.iter().map(|_| None).collect(), ..plan },
-            LayerKind::Other if layer.bodies().is_empty() => self.ask(layer, &takes, &makes, plan),
+            LayerKind::Other | LayerKind::ConvertPromoteTypes if layer.bodies().is_empty() => {
+                self.ask(layer, &takes, &makes, plan)
+            }
             _ => plan,
         })
     }
 
     /// Why a layer keeps its types, where that needs no question to its operation.
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
-        let Retyping { types, kept, keep_io } = self.retyping;
+        let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
-        if kept.contains(self.place, layer.id()) && (is_of_model || !is_end_of_body(layer)) {
+        if self.kept.contains(self.place, layer.id()) && (is_of_model || !is_end_of_body(layer)) {
             return Some(Exception::Kept);
         }
         match ops::kind(layer) {
@@ -265,7 +283,7 @@ impl Planner<'_> {
                 variable.map(|_| Exception::Interface)
             }
             LayerKind::Constant if self.is_marked(layer) => Some(Exception::Marked),
-            LayerKind::Convert => {
+            LayerKind::Convert | LayerKind::ConvertLike => {
                 let to = layer.outputs().first()?.element_type();
                 rounds(*takes.first()?, to, types.of(to)).then_some(Exception::Rounds)
             }
