@@ -174,11 +174,6 @@ impl<'a> Site<'a> {
     pub(super) fn edges(&self) -> Vec<EdgeText> {
         edges(self.source(), self.graph)
     }
-
-    /// Whether nothing feeds an input.
-    pub(super) fn is_open(&self, input: usize) -> bool {
-        self.graph.feeds(self.layer.id()).get(input).is_none_or(Option::is_none)
-    }
 }
 
 /// The edges of a graph, as they are written.

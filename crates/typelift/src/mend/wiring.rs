@@ -1,6 +1,6 @@
 //! What edges, ids and port maps can have been meant to say.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::TRIALS;
 use super::site::{Candidate, EdgeText, Evidence, Site, edges};
@@ -12,6 +12,8 @@ use crate::xml::{self, Tag};
 
 /// How many producers are tried for an input.
 const PRODUCERS: usize = 8;
+/// How many inputs of a layer are looked at: each is compared with every tensor of the graph.
+const INPUTS: usize = 64;
 /// How many layers of the same operation are asked what feeds them.
 const SISTERS: usize = 1000;
 
@@ -20,29 +22,32 @@ impl Site<'_> {
     pub(super) fn inputs(&self) -> Vec<Candidate> {
         let edges = self.edges();
         let into: Vec<_> = edges.iter().filter(|edge| edge.to.0 == self.layer.id().0).collect();
+        let by_port: HashMap<u64, &EdgeText> = into.iter().rev().map(|edge| (edge.to.1, *edge)).collect();
+        let stray = self.stray(&edges);
+        let mut inputs: Vec<_> =
+            self.layer.inputs().iter().zip(self.graph.feeds(self.layer.id())).enumerate().collect();
+        // Where there are more than are looked at, those come first that nothing feeds.
+        inputs.sort_by_key(|(_, (_, feed))| feed.is_some());
         let mut found = Vec::new();
-        for (at, port) in self.layer.inputs().iter().enumerate() {
+        for (at, (port, feed)) in inputs.into_iter().take(INPUTS) {
             let declared = Declared::read(self.source(), port.declared, port.content);
-            let edge = into.iter().find(|edge| edge.to.1 == port.id()).copied();
-            let feed = self.graph.feeds(self.layer.id()).get(at).copied().flatten();
             let fed = feed.and_then(|(source, port)| source.outputs().get(port));
             let is_fed_well = fed.is_some_and(|output| !declared.contradicts(output, true));
             for Producer { from, evidence } in self.producers(at, &declared) {
                 if is_fed_well && evidence != Evidence::Unused {
                     continue;
                 }
-                let edits = match edge {
+                let edits = match by_port.get(&port.id()) {
                     Some(edge) => redirected(edge, from, 0),
                     None => vec![self.new_edge(&edges, from, port)],
                 };
                 found.push(Candidate::new(evidence, edits));
             }
             // An edge that ends elsewhere by mistake.
-            if self.is_open(at) {
-                let names_nothing = |edge: &&EdgeText| self.ends_nowhere(edge) || self.is_second(&edges, edge);
+            if feed.is_none() {
                 let to = (self.layer.id().0, port.id());
-                let stray = edges.iter().filter(names_nothing).map(|edge| redirected(edge, to, 2));
-                found.extend(stray.take(PRODUCERS).map(|edits| Candidate::new(Evidence::File, edits)));
+                let ends_here = stray.iter().map(|edge| Candidate::new(Evidence::File, redirected(edge, to, 2)));
+                found.extend(ends_here);
             }
         }
         // More than can be tried are not collected: a wide Concat has millions of pairs.
@@ -75,13 +80,16 @@ impl Site<'_> {
         added_edge(self.source(), self.graph, edges, from, text)
     }
 
-    fn ends_nowhere(&self, edge: &EdgeText) -> bool {
-        let target = self.graph.layer(LayerId(edge.to.0));
-        target.is_none_or(|layer| layer.inputs().iter().all(|port| port.id() != edge.to.1))
-    }
-
-    fn is_second(&self, edges: &[EdgeText], edge: &EdgeText) -> bool {
-        edges.iter().filter(|other| other.to == edge.to).count() > 1
+    /// Edges that end where no port is, or where another one ends as well.
+    fn stray<'e>(&self, edges: &'e [EdgeText]) -> Vec<&'e EdgeText> {
+        let mut ends = HashMap::<(u64, u64), usize>::new();
+        for edge in edges {
+            *ends.entry(edge.to).or_default() += 1;
+        }
+        let layers = self.graph.layers();
+        let inputs: HashSet<(u64, u64)> =
+            layers.flat_map(|layer| layer.inputs().iter().map(|port| (layer.id().0, port.id()))).collect();
+        edges.iter().filter(|edge| ends[&edge.to] > 1 || !inputs.contains(&edge.to)).take(PRODUCERS).collect()
     }
 
     /// Other places that the entries of port maps and back edges can name.
@@ -359,19 +367,24 @@ impl Site<'_> {
     pub(super) fn new_ports(&self) -> Vec<Candidate> {
         let own = self.layer.id().0;
         let mut found = Vec::new();
+        let inputs: HashSet<u64> = self.layer.inputs().iter().map(InputPort::id).collect();
+        let outputs: HashSet<u64> = self.layer.outputs().iter().map(OutputPort::id).collect();
         for edge in self.edges() {
-            let (from, to) = (self.graph.layer(LayerId(edge.from.0)), self.graph.layer(LayerId(edge.to.0)));
-            let input = to.and_then(|to| to.inputs().iter().find(|port| port.id() == edge.to.1));
-            let output = from.and_then(|from| from.outputs().iter().find(|port| port.id() == edge.from.1));
-            let (direction, id, ty, content) = match (input, output) {
-                (Some(input), None) if edge.from.0 == own => {
-                    (Direction::Output, edge.from.1, input.declared, input.content)
-                }
-                (None, Some(output)) if edge.to.0 == own => {
-                    (Direction::Input, edge.to.1, output.declared, output.content)
-                }
-                _ => continue,
+            let declared = if edge.from.0 == own && !outputs.contains(&edge.from.1) {
+                let to = self.graph.layer(LayerId(edge.to.0));
+                let port = to.and_then(|to| to.inputs().iter().find(|port| port.id() == edge.to.1));
+                port.map(|port| (Direction::Output, edge.from.1, port.declared, port.content))
+            } else if edge.to.0 == own && !inputs.contains(&edge.to.1) {
+                let from = self.graph.layer(LayerId(edge.from.0));
+                let port = from.and_then(|from| from.outputs().iter().find(|port| port.id() == edge.from.1));
+                port.map(|port| (Direction::Input, edge.to.1, port.declared, port.content))
+            } else {
+                None
             };
+            let Some((direction, id, ty, content)) = declared else { continue };
+            if found.len() > TRIALS {
+                break;
+            }
             let Some(precision) = ty.and_then(typelift_promote::ElementType::port_name) else { continue };
             let dims = xml::declared_dims(self.source(), content);
             let dims: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
@@ -410,7 +423,7 @@ impl Site<'_> {
         let own = self.layer.id().0;
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
-            let named: HashSet<u64> = edges
+            let named: BTreeSet<u64> = edges
                 .iter()
                 .map(|edge| if direction == Direction::Input { edge.to } else { edge.from })
                 .filter(|end| end.0 == own)
@@ -419,16 +432,19 @@ impl Site<'_> {
             let ports = self.ports(direction);
             let id = |tag: &&Tag| tag.value(self.source(), "id");
             let number = |tag: &&Tag| id(tag)?.text(self.source()).trim().parse::<u64>().ok();
-            let known: Vec<u64> = ports.iter().filter_map(number).collect();
-            let is_meant = |id: u64| named.contains(&id) && known.iter().filter(|&&it| it == id).count() == 1;
-            for missing in named.iter().filter(|id| !known.contains(id)) {
+            let mut counts = HashMap::<u64, usize>::new();
+            for id in ports.iter().filter_map(number) {
+                *counts.entry(id).or_default() += 1;
+            }
+            let is_meant = |id: u64| named.contains(&id) && counts[&id] == 1;
+            for missing in named.iter().filter(|id| !counts.contains_key(id)).take(PRODUCERS) {
                 for tag in &ports {
                     let Some(span) = id(tag) else {
                         let edit = super::site::insert_attribute(tag, "id", &missing.to_string());
                         found.push(Candidate::new(Evidence::File, vec![edit]));
                         continue;
                     };
-                    if number(tag).is_none_or(|id| !is_meant(id)) {
+                    if found.len() <= TRIALS && number(tag).is_none_or(|id| !is_meant(id)) {
                         let is_regular = self.is_numbered_with(Some((span, *missing)));
                         let evidence = if is_regular { Evidence::Near } else { Evidence::Table };
                         found.push(Candidate::one(evidence, span, missing.to_string()));
