@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
@@ -11,7 +12,7 @@ use crate::diagnostic::{LayerRef, list};
 use crate::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry};
 use crate::infer::Probe;
 pub use crate::ops::Setting;
-use crate::ops::{self, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
+use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 use crate::shape::Shape;
 use crate::span::Lines;
 
@@ -313,6 +314,8 @@ struct Search<'a> {
     waiting: VecDeque<(usize, Output)>,
     model: &'a Model,
     lines: Lines,
+    /// What the rule of the layer at hand gives.
+    answers: Option<((usize, LayerId), Answers)>,
 }
 
 impl<'a> Search<'a> {
@@ -329,6 +332,7 @@ impl<'a> Search<'a> {
             waiting: VecDeque::new(),
             model,
             lines: Lines::new(model.source().clone()),
+            answers: None,
         };
         search.open();
         search
@@ -464,20 +468,33 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        let mut trial = Trial { graph, probe, operation, port };
-        let found = match trial.element_type(layer, &ports) {
-            Ok(found) => found,
+        // A layer can have many outputs, and its rule answers for all of them.
+        if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
+            let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
+            self.answers = Some(((scope, layer.id()), answers));
+        }
+        let Some((_, answers)) = &self.answers else { return (Rule::Fixed, Vec::new()) };
+        let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
+        let found = match &answers.as_it_is {
+            Ok(types) => of_port(types),
             // A rule that looks at more than its layer, such as that of Assign, is not asked as it was.
             Err(_) if known != ElementType::Dynamic => match ports.first() {
                 Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),
             },
-            Err(message) => return (Rule::Refused { message }, (0..ports.len()).collect()),
+            Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
-        if let Some(setting) = trial.deciding_attribute(layer, &ports, found) {
-            return (Rule::Attribute(setting), Vec::new());
+        // Where an attribute must agree with an input, as that of ReadValue, every other value is refused.
+        let decides = |(setting, other): &&(Setting, Option<Types>)| match other {
+            Some(types) => of_port(types) != found,
+            None => setting.value == found.name(),
+        };
+        if let Some((setting, _)) = answers.by_attribute.iter().find(decides) {
+            return (Rule::Attribute(setting.clone()), Vec::new());
         }
-        let deciding = trial.deciding_inputs(layer, &ports, found);
+        let differs = |other: &Option<Types>| other.as_ref().is_some_and(|types| of_port(types) != found);
+        let deciding = answers.by_inputs.iter().filter(|(_, other)| differs(other));
+        let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
         let rule = match deciding[..] {
             [] => Rule::Fixed,
             [input] => Rule::Input { input },
@@ -511,61 +528,79 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Asks the rule of an operation what type it gives, with its layer and its inputs as they are or otherwise.
+/// The types of the outputs of a layer.
+type Types = SmallVec<[ElementType; 4]>;
+
+/// What the rule of an operation gives for a layer as it is and otherwise; `None` where it refuses every other.
+struct Answers {
+    as_it_is: Result<Types, String>,
+    /// For each attribute that is a type, what another value gives.
+    by_attribute: Vec<(Setting, Option<Types>)>,
+    /// For inputs whose types go together, what another type gives.
+    by_inputs: Vec<(Vec<usize>, Option<Types>)>,
+}
+
+/// Asks the rule of an operation what types it gives, with its layer and its inputs as they are or otherwise.
 struct Trial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,
     operation: &'static Operation,
-    /// The output that it is about.
-    port: usize,
+    layer: &'p Layer,
+    ports: &'p [&'a OutputPort],
 }
 
 impl Trial<'_, '_> {
-    /// The type that the rule gives.
+    fn answers(mut self) -> Answers {
+        Answers {
+            as_it_is: self.types(self.layer, self.ports),
+            by_attribute: self.by_attribute(),
+            by_inputs: self.by_inputs(),
+        }
+    }
+
+    /// The types that the rule gives.
     ///
     /// # Errors
     /// Why the operation refuses the layer.
-    fn element_type(&mut self, layer: &Layer, ports: &[&OutputPort]) -> Result<ElementType, String> {
+    fn types(&mut self, layer: &Layer, ports: &[&OutputPort]) -> Result<Types, String> {
         let Self { graph, operation, .. } = *self;
         let values = AttributeValues::of(layer, operation);
         let subject = Subject { graph, layer, operation, values: &values, given: None };
         let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
-        Ok(outputs.get(self.port).map_or(ElementType::Dynamic, |output| output.element_type))
+        Ok(outputs.iter().map(|output| output.element_type).collect())
     }
 
-    /// The attribute without which the type would not be `found`.
-    fn deciding_attribute(&mut self, layer: &Layer, ports: &[&OutputPort], found: ElementType) -> Option<Setting> {
-        self.operation.type_attributes().find_map(|attribute| {
+    fn by_attribute(&mut self) -> Vec<(Setting, Option<Types>)> {
+        let (layer, attributes) = (self.layer, self.operation.type_attributes());
+        let with_another = |attribute: &Attr| {
             let setting = setting(layer, attribute);
-            let changed = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
+            let other = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
                 let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
                 other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
-                self.element_type(&other.with_attribute(attribute.name, ty.name()), ports).ok()
+                self.types(&other.with_attribute(attribute.name, ty.name()), self.ports).ok()
             });
-            // Where it must agree with an input, as that of ReadValue, every other value is refused.
-            changed.map_or(setting.value == found.name(), |ty| ty != found).then_some(setting)
-        })
+            (setting, other)
+        };
+        attributes.map(with_another).collect()
     }
 
-    /// The inputs without whose types the type would not be `found`.
-    fn deciding_inputs(&mut self, layer: &Layer, ports: &[&OutputPort], found: ElementType) -> Vec<usize> {
+    fn by_inputs(&mut self) -> Vec<(Vec<usize>, Option<Types>)> {
+        let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
-        let mut deciding = Vec::new();
-        for group in self.operation.input_groups(&types) {
-            let others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
-            let changed = others.copied().find_map(|element_type| {
+        let groups = self.operation.input_groups(&types);
+        let with_another = |group: Vec<usize>| {
+            let mut others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
+            let other = others.find_map(|&element_type| {
                 let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
                 let others: Vec<_> = group.iter().map(other).collect();
                 let mut ports = ports.to_vec();
                 for (input, port) in &others {
                     ports[*input] = port;
                 }
-                self.element_type(layer, &ports).ok()
+                self.types(self.layer, &ports).ok()
             });
-            if changed.is_some_and(|ty| ty != found) {
-                deciding.extend(group);
-            }
-        }
-        deciding
+            (group, other)
+        };
+        groups.into_iter().map(with_another).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Walks through two matched graphs and records what differs, causes before what follows from them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -511,8 +511,7 @@ fn expression(side: &Side<'_>, at: usize) -> String {
     }
     let default = |name| side.operations[at].and_then(|operation| operation.default_of(name));
     let attributes: Vec<_> = side
-        .attribute_names(at)
-        .filter_map(|name| Some((name, layer.attribute(name)?)))
+        .attributes(at)
         .filter(|&(name, value)| default(name) != Some(value))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
@@ -527,11 +526,16 @@ fn expression(side: &Side<'_>, at: usize) -> String {
 }
 
 fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
-    let names: BTreeSet<&str> = scope.before.attribute_names(a).chain(scope.after.attribute_names(b)).collect();
+    let mut written = BTreeMap::<&str, (Option<&str>, Option<&str>)>::new();
+    for (name, value) in scope.before.attributes(a) {
+        written.entry(name).or_default().0.get_or_insert(value);
+    }
+    for (name, value) in scope.after.attributes(b) {
+        written.entry(name).or_default().1.get_or_insert(value);
+    }
     let mut found = Vec::new();
-    for name in names {
-        let (before, after) = (scope.before.meaning(a, name), scope.after.meaning(b, name));
-        let (old, new) = (scope.before.layers[a].attribute(name), scope.after.layers[b].attribute(name));
+    for (name, (old, new)) in written {
+        let (before, after) = (scope.before.meaning(a, name, old), scope.after.meaning(b, name, new));
         let is_read = scope.after.operations[b].is_none_or(|operation| operation.attribute(name).is_some());
         // OpenVINO drops attributes that an operation does not have.
         if before == after || !is_read && (old.is_none() || new.is_none()) {

@@ -160,23 +160,23 @@ impl<'a> Side<'a> {
         roles
     }
 
-    /// An attribute as OpenVINO understands it, so that texts that mean the same compare equal; its default where the file has
-    /// none.
-    pub(super) fn meaning(&self, at: usize, name: &str) -> Option<String> {
+    /// The text of an attribute as OpenVINO understands it, so that texts that mean the same compare equal; its default where
+    /// the file has none.
+    pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
         let attr = self.operations[at].and_then(|operation| operation.attribute(name));
-        let text = self.layers[at].attribute(name).or_else(|| attr.and_then(|attr| attr.default))?;
+        let text = written.or_else(|| attr.and_then(|attr| attr.default))?;
         Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
     }
 
-    /// The names of the attributes that say what a layer does, sorted.
-    pub(super) fn attribute_names(&self, at: usize) -> impl Iterator<Item = &'a str> + use<'a> {
+    /// The attributes that say what a layer does, as they are written.
+    pub(super) fn attributes(&self, at: usize) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
             Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
             Some(LayerKind::Parameter) => &["element_type", "shape"],
             _ => &[],
         };
-        let names = self.layers[at].attributes().iter().map(|attribute| attribute.name());
-        names.filter(move |name| !skipped.contains(name))
+        let attributes = self.layers[at].attributes().iter().map(|attribute| (attribute.name(), attribute.value()));
+        attributes.filter(move |(name, _)| !skipped.contains(name))
     }
 
     /// A hash of what a layer does with its inputs.
@@ -189,8 +189,8 @@ impl<'a> Side<'a> {
         // Attributes at their defaults may be written or not.
         let known = self.operations[at];
         let mut attributes: Vec<(&str, String)> = self
-            .attribute_names(at)
-            .filter_map(|name| Some((name, self.meaning(at, name)?)))
+            .attributes(at)
+            .filter_map(|(name, value)| Some((name, self.meaning(at, name, Some(value))?)))
             .filter(|(name, value)| match known {
                 Some(operation) => operation
                     .attribute(name)

@@ -1,5 +1,6 @@
 //! The source text with only what changed written anew.
 
+use smallvec::SmallVec;
 use std::mem::replace;
 use std::ops::Range;
 
@@ -489,14 +490,21 @@ impl<'a> Splice<'a> {
 
     /// Brings the attributes of `<data>` up to those of the layer.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
+        let written = Tokens::attributes(data).map(|it| it.map(Some));
+        let mut written = written.collect::<Result<SmallVec<[_; 8]>, _>>()?;
+        let mut next = 0;
         for attribute in layer.attributes.iter() {
-            self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
-        }
-        for written in Tokens::attributes(data) {
-            let (name, value) = written?;
-            if layer.attribute(name).is_none() {
-                self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
+            let is_it = |it: &Option<(&str, &str)>| it.is_some_and(|(name, _)| *name == *attribute.name);
+            // Most often they are in the order of the file.
+            let in_order = written.get(next).is_some_and(is_it).then_some(next);
+            let at = in_order.or_else(|| written.iter().position(is_it));
+            if at.and_then(|at| written[at].take()).is_none_or(|(_, value)| decode(value) != *attribute.value) {
+                self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
             }
+            next = at.map_or(next, |at| at + 1);
+        }
+        for (name, value) in written.into_iter().flatten().filter(|(name, _)| layer.attribute(name).is_none()) {
+            self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
         }
         Ok(())
     }
