@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::{ConvertError, Converted, Unneeded};
+use typelift::diagnostic::reason;
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
@@ -283,7 +284,7 @@ impl Args {
 /// A pattern, or those of a file, one a line; empty lines and those that begin with `#` are none.
 fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     let Some(file) = text.strip_prefix('@') else { return Ok(vec![text.into()]) };
-    let lines = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {error}"))?;
+    let lines = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {}", reason(&error)))?;
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(KeepPattern::from).collect())
 }

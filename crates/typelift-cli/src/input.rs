@@ -313,6 +313,10 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
         let tensors = layer.outputs().iter().flat_map(|port| port.names());
         std::iter::once(layer.name().to_owned()).chain(tensors)
     });
+    if name.contains(['*', '?']) {
+        let names: Vec<_> = names.collect();
+        return typelift::near(name, names.iter().map(String::as_str));
+    }
     nearest(name, names, 0.7)
 }
 

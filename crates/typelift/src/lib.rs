@@ -170,6 +170,7 @@ pub use passes::infer_aligned;
 pub use petgraph;
 pub use save::{SaveError, SaveOptions, WeightsMode};
 pub use span::Span;
+pub use spelling::near;
 pub use stats::stats;
 pub use typelift_promote as promote;
 pub use weights::Weights;

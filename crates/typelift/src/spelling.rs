@@ -504,6 +504,89 @@ pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> O
     (near.0 <= limit).then_some(near.1)
 }
 
+/// What a text that is none of these names most likely means: the name of which it is a misspelling, or, if it has `*` or
+/// `?`, a pattern like it that such a name fits. At most a third of its letters are others.
+///
+/// # Examples
+/// ```
+/// let names = ["head/add", "head/norm", "tail"];
+/// assert_eq!(typelift::near("hed/add", names), Some("head/add".to_owned()));
+/// assert_eq!(typelift::near("hed/*", names), Some("head/*".to_owned()));
+/// assert_eq!(typelift::near("body/*", names), None);
+/// ```
+#[must_use]
+pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    if !is_glob(text) {
+        return nearest(text, names.into_iter()).map(str::to_owned);
+    }
+    let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
+    let tables = names.into_iter().map(|name| Alignment::of(text, name));
+    let best = tables.min_by_key(Alignment::distance).filter(|best| best.distance() <= limit)?;
+    Some(best.glob())
+}
+
+/// How many letters of a glob must be changed, added or removed so that a name fits it.
+struct Alignment {
+    glob: Vec<char>,
+    name: Vec<char>,
+    /// The same for the first letters of both, a row for each letter of the glob.
+    rows: Vec<Vec<usize>>,
+}
+
+impl Alignment {
+    fn of(glob: &str, name: &str) -> Self {
+        let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
+        let mut rows = vec![(0..=name.len()).collect::<Vec<_>>()];
+        for (above, &letter) in glob.iter().enumerate() {
+            let (above, cost) = (&rows[above], usize::from(letter != '*'));
+            let mut row = vec![above[0] + cost];
+            for (at, &other) in name.iter().enumerate() {
+                let changed = above[at] + usize::from(!stands_for(letter, other));
+                row.push(changed.min(above[at + 1] + cost).min(row[at] + cost));
+            }
+            rows.push(row);
+        }
+        Self { glob, name, rows }
+    }
+
+    fn distance(&self) -> usize {
+        self.rows[self.glob.len()][self.name.len()]
+    }
+
+    /// The glob with letters of the name in the place of those that differ. Each `*` stands for as few as it can.
+    fn glob(&self) -> String {
+        let (mut row, mut at, mut letters) = (self.glob.len(), self.name.len(), Vec::new());
+        while row > 0 || at > 0 {
+            let here = self.rows[row][at];
+            let [above, before] = [row, at].map(|it| it.checked_sub(1));
+            let letter = above.map(|above| self.glob[above]);
+            let other = before.map(|before| self.name[before]);
+            let cost = usize::from(letter != Some('*'));
+            let is = |row: Option<usize>, at: Option<usize>, cost: usize| {
+                row.zip(at).is_some_and(|(row, at)| self.rows[row][at] + cost == here)
+            };
+            let fits = letter.zip(other).is_some_and(|(letter, other)| stands_for(letter, other));
+            let (up, left, kept) = match () {
+                () if cost == 0 && is(above, Some(at), 0) => (1, 0, letter),
+                () if cost == 1 && fits && is(above, before, 0) => {
+                    (1, 1, if letter == Some('?') { letter } else { other })
+                }
+                () if is(Some(row), before, cost) => (0, 1, other.filter(|_| cost == 1)),
+                () if is(above, Some(at), cost) => (1, 0, None),
+                () => (1, 1, other),
+            };
+            (row, at) = (row - up, at - left);
+            letters.extend(kept);
+        }
+        letters.into_iter().rev().collect()
+    }
+}
+
+/// Whether a letter of a glob can stand for one of a name, upper and lower case being the same.
+fn stands_for(letter: char, other: char) -> bool {
+    ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
+}
+
 /// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
@@ -564,6 +647,29 @@ mod tests {
         assert_eq!(nearest(""), None);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn a_misspelt_glob_becomes_one_that_a_name_fits() {
+        let names = ["model/layers.0/norm", "model/layers.0/attention/Softmax", "model/layers.12/mlp", "Result"];
+        let cases = [
+            ("modle/layers.0/*", Some("model/layers.0/*")),
+            ("model/layer.*/norm", Some("model/layers.*/norm")),
+            ("*/attnetion/*", Some("*/attention/*")),
+            ("*/sofmax", Some("*/Softmax")),
+            ("model/layrs.??/mlp", Some("model/layers.??/mlp")),
+            ("MODEL/layers.*/NORM", Some("model/layers.*/norm")),
+            ("model/layers.12/mlps*", Some("model/layers.12/mlp*")),
+            ("encoder*", None),
+            ("x*", None),
+            ("", None),
+        ];
+        for (text, meant) in cases {
+            let found = near(text, names);
+            assert_eq!(found.as_deref(), meant, "{text}");
+            assert!(found.is_none_or(|glob| names.iter().any(|name| matches_glob(&glob, name))), "{text}");
+        }
+        assert_eq!(near("*", []), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{automatic, shape_paths};
 use crate::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
-use crate::spelling::{self, matches_glob};
+use crate::spelling::{is_glob, matches_glob, near};
 
 /// What says which layers keep their types.
 ///
@@ -193,13 +193,14 @@ impl KeepPattern {
     fn unmatched(&self, paths: &[(String, Place, &Layer)]) -> KeepError {
         let (pattern, near) = match self {
             Self::Name(name) => {
-                let inside = paths.iter().find(|(path, ..)| path.ends_with(&format!("/{name}")));
-                let all = || spelling::nearest(name, paths.iter().map(|(path, ..)| path.as_str()));
-                (self.to_string(), inside.map(|(path, ..)| path.clone()).or_else(|| all().map(str::to_owned)))
+                let anywhere = format!("*/{name}");
+                let inside = paths.iter().find(|(path, ..)| matches_glob(&anywhere, path)).map(|(path, ..)| path);
+                let inside = inside.map(|path| if is_glob(name) { anywhere } else { path.clone() });
+                (self.to_string(), inside.or_else(|| near(name, paths.iter().map(|(path, ..)| path.as_str()))))
             }
             Self::Operation(name) => {
                 let operations: Vec<_> = paths.iter().flat_map(|(.., layer)| names_of_operation(layer)).collect();
-                let near = spelling::nearest(name, operations.iter().map(String::as_str));
+                let near = near(name, operations.iter().map(String::as_str));
                 (self.to_string(), near.map(|near| format!("type:{near}")))
             }
             Self::Automatic => (self.to_string(), None),

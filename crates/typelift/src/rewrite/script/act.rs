@@ -8,6 +8,7 @@ use typelift_promote::ElementType;
 use super::faults;
 use super::statement::{Owner, Statement};
 use crate::array::{Array, npy};
+use crate::diagnostic::reason;
 use crate::graph::{EditError, Input, Layer, LayerId, Model, Output};
 use crate::infer::Probe;
 use crate::interface::{End, InterfaceError};
@@ -23,7 +24,8 @@ use crate::rewrite::matching::{Bound, self_describe};
 use crate::rewrite::term::{Assignment, Name, Side, Source, TermKind};
 use crate::rewrite::values;
 use crate::shape::Shape;
-use crate::spelling;
+use crate::spelling::{self, near};
+use crate::xml::ReadError;
 
 impl Statement {
     /// Changes a typed model; `all` are the statements of the script.
@@ -179,7 +181,10 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
 
 /// Puts the model of a file after this one.
 fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
-    let mut other = Model::open(file).map_err(|error| error.to_string())?;
+    let mut other = Model::open(file).map_err(|error| match error {
+        ReadError::Io { source, .. } => format!("cannot read `{}`: {}", file.display(), reason(&source)),
+        error => error.to_string(),
+    })?;
     if let Some(fault) = faults(&crate::infer(&mut other)).into_iter().next() {
         return Err(format!("the model `{}` has an error: {fault}", file.display()));
     }
@@ -227,9 +232,9 @@ fn assigned(model: &Model, tensor: Output, constant: LayerId, value: &Assignment
                 values.ok_or_else(|| format!("`{name}` is not a constant whose values are known"))?
             }
             Source::File(file) => {
-                let bytes = std::fs::read(file).map_err(|error| error.to_string());
+                let bytes = std::fs::read(file).map_err(|error| reason(&error));
                 let read = bytes.and_then(|bytes| npy::read(&bytes));
-                read.map_err(|reason| format!("cannot read {}: {reason}", file.display()))?
+                read.map_err(|reason| format!("cannot read `{}`: {reason}", file.display()))?
             }
         };
         Ok(Some(Bound::Values(Arc::new(array))))
@@ -319,7 +324,9 @@ fn names(model: &Model) -> impl Iterator<Item = String> {
 
 fn with_suggestion(model: &Model, name: &str, message: String) -> String {
     let names: Vec<_> = names(model).filter(|known| known != name).collect();
-    match closest(name, names.iter().map(String::as_str)) {
+    let names = names.iter().map(String::as_str);
+    let near = if spelling::is_glob(name) { near(name, names) } else { closest(name, names).map(str::to_owned) };
+    match near {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }
