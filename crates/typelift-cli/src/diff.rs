@@ -149,8 +149,7 @@ fn listed(diff: &Diff, all: bool) -> String {
     let mut text = String::new();
     let (renamed, changes): (Vec<_>, Vec<_>) =
         diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);
-    let is_precision = |change: &&&Change| change.kind == ChangeKind::Constant && change.error.is_some() && !all;
-    let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(is_precision);
+    let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.error.is_some() && !all);
     text += &precision(&rounded);
     let single = |change: &Change, text: &mut String| {
         let _ = writeln!(text, "{}", headline(change));
@@ -251,7 +250,8 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number as u64)) }
 }
 
-/// A line for all constants that are stored in another type: `~ 41 constants are f16 of f32, worst relative 4.88e-4 in w`.
+/// A line for all constants that are in another type, or stored in one: `~ 41 constants are f16 of f32, worst relative 4.88e-4
+/// in w`.
 fn precision(changes: &[&Change]) -> String {
     let ty = |text: &Option<String>| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").to_owned();
     let mut alike = BTreeMap::<_, Vec<&Change>>::new();
@@ -266,7 +266,9 @@ fn precision(changes: &[&Change]) -> String {
             _ => format!(", {error} in {}", Clean(&change.path)),
         });
         let are = if changes.len() == 1 { "is" } else { "are" };
-        format!("{CHANGED}~ {}{CHANGED:#} {are} {after} of {before}{worst}\n", count(changes.len(), "constant"))
+        let line =
+            format!("{CHANGED}~ {}{CHANGED:#} {are} {after} of {before}{worst}\n", count(changes.len(), "constant"));
+        line + &with_them(&changes)
     };
     alike.into_iter().map(line).collect()
 }
@@ -276,12 +278,17 @@ fn many_alike(alike: &Alike<'_>) -> String {
     let Some(first) = alike.changes.first() else { return String::new() };
     let (sign, style) = sign(first.kind);
     let (what, places, path) = (Clean(&alike.what), alike.places(), Clean(&first.path));
-    let mut text = format!("{style}{sign} {what}{style:#}, {}: {FAINT}the first is {path}{FAINT:#}\n", Clean(&places));
-    let follows: Vec<&Consequence> = alike.changes.iter().flat_map(|change| &change.follows).collect();
-    if !follows.is_empty() {
-        let _ = writeln!(text, "{FAINT}    and {} with them{FAINT:#}", count(layers(&follows), "layer"));
+    let text = format!("{style}{sign} {what}{style:#}, {}: {FAINT}the first is {path}{FAINT:#}\n", Clean(&places));
+    text + &with_them(&alike.changes)
+}
+
+/// A line for what follows from several changes.
+fn with_them(changes: &[&Change]) -> String {
+    let follows: Vec<&Consequence> = changes.iter().flat_map(|change| &change.follows).collect();
+    match layers(&follows) {
+        0 => String::new(),
+        layers => format!("{FAINT}    and {} with them{FAINT:#}\n", count(layers, "layer")),
     }
-    text
 }
 
 fn sign(kind: ChangeKind) -> (char, Style) {

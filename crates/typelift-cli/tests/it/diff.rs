@@ -182,6 +182,20 @@ fn constants_are_compared_by_their_bytes() {
 }
 
 #[test]
+fn constants_in_another_type_are_one_line_with_the_largest_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = testdata("oracle/precision/edge_rounding_ties.xml");
+    for (change, what) in [(["--compress", "f16"], "3 constants"), (["--types", "f32=f16"], "3 constants")] {
+        let after = folder.path().join("after.xml");
+        let [old, new] = [&before, &after].map(|path| path.to_str().unwrap());
+        let done = run(Path::new("."), &["convert", old, change[0], change[1], "-o", new]);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        let told = run(Path::new("."), &["diff", old, new]).stdout;
+        assert!(told.contains(&format!("~ {what} are f16 of f32, worst relative 1.00e0 in z\n")), "{told}");
+    }
+}
+
+#[test]
 fn standard_input_can_be_one_model() {
     let folder = folder();
     let input = fs::read(folder.path().join("model.xml")).unwrap();
