@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use typelift::Model;
 use typelift::map::PrecisionMap;
@@ -30,13 +31,25 @@ fn used_bytes(model: &Model) -> u64 {
     bytes
 }
 
+/// The models of the folder that `TYPELIFT_MODELS` names.
+fn others() -> Vec<PathBuf> {
+    let Some(folder) = std::env::var_os("TYPELIFT_MODELS") else { return Vec::new() };
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "xml")).collect()
+}
+
 #[test]
 fn the_bytes_of_the_map_are_those_of_the_weights_and_no_stored_type_is_left_out() {
-    let mut compressed = 0;
-    for path in models(|_| true) {
+    let (mut compressed, mut pairs) = (0, 0);
+    for path in models(|_| true).into_iter().chain(others()) {
         let Ok(mut model) = Model::open(&path) else { continue };
         let map = mapped(&mut model);
         assert_eq!(map.weight_bytes(), used_bytes(&model), "{}", path.display());
+        // OpenVINO writes no byte that no constant names.
+        if let Ok(file) = std::fs::metadata(path.with_extension("bin")) {
+            assert_eq!(map.weight_bytes(), file.len(), "{}", path.display());
+            pairs += 1;
+        }
         let stats = typelift::stats(&model);
         assert_eq!(map.weight_bytes(), stats.weight_bytes, "{}", path.display());
         // Constants of two types can share bytes, which count for one of them.
@@ -49,6 +62,7 @@ fn the_bytes_of_the_map_are_those_of_the_weights_and_no_stored_type_is_left_out(
         assert!(layers <= stats.layers, "{}", path.display());
     }
     assert!(compressed > 0, "no model has compressed weights");
+    assert!(pairs > 0, "no model has its weights beside it");
 }
 
 /// Three blocks, of which the second one stores more and rounds.
