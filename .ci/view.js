@@ -58,6 +58,23 @@
     entry?.click();
     expect(`the added ${change.path} is shown`, selected && (selected.path !== change.path || kept.get(selected)?.classList.contains("added")));
   }
+  if (data.beside) {
+    beside(true);
+    const there = () => frame.contentDocument?.querySelector(".node.selected")?.dataset.path;
+    const until = async (holds) => { for (let tries = 0; tries < 100 && !holds(); tries++) await settled(20); };
+    const twin = data.beside.scenes[0].nodes.find((node) => places.get(node.path)?.id !== null && places.has(node.path) && !node.layers).path;
+    await until(() => frame.contentDocument?.querySelector(".node"));
+    go(places.get(twin));
+    await until(() => there() === twin);
+    expect("what is selected is so in the graph before", there() === twin);
+    const removed = data.changes.find((change) => change.kind === "removed" && places.get(change.path)?.gone)?.path;
+    if (removed) {
+      go(places.get(removed));
+      await until(() => there() === removed);
+      expect("what was removed is marked in the graph before", there() === removed && frame.contentDocument.querySelector(".node.selected.removed:not(.gone)"));
+    }
+    beside(false);
+  }
   select(null);
   panel(false);
   panel(true);

@@ -38,7 +38,7 @@ pub struct Page<'a> {
     pub before: Option<Before<'a>>,
     /// What can be done about a finding: its own help by default.
     pub advice: fn(&Diagnostic) -> Vec<String>,
-    /// About how many bytes of data it has at most with every layer on it: a larger model is shown as runs of layers. 10 MiB by
+    /// About how many bytes of data it has at most with every layer on it: a larger model is shown as runs of layers. 5 MB by
     /// default.
     pub most_bytes: usize,
 }
@@ -61,6 +61,8 @@ struct Document {
     file: String,
     /// The file that it is compared with.
     before: Option<String>,
+    /// What the page beside this one shows of that file, unless both would be too large.
+    beside: Option<Box<Document>>,
     layers: usize,
     /// Why the page shows an outline, if it does.
     outline: Option<String>,
@@ -153,6 +155,10 @@ impl<'a> Page<'a> {
     /// # Errors
     /// Where what it shows cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
+        page(&self.document())
+    }
+
+    fn document(&self) -> Document {
         let (model, found) = (self.model, self.found);
         let changes = self.before.map_or(&[][..], |before| &before.diff.changes);
         let outline = outline::instead_of_drawing(model, self.most_bytes);
@@ -169,7 +175,7 @@ impl<'a> Page<'a> {
             None => scene::scenes(model, &map, name, &removed),
         };
         let before_map = self.before.map(|before| PrecisionMap::new(before.model, &[]).rows);
-        page(&Document {
+        Document {
             title: self.title.to_owned(),
             file: self.file.to_owned(),
             layers: model.graph().len(),
@@ -184,7 +190,20 @@ impl<'a> Page<'a> {
             groups,
             more_changes: changes.len().saturating_sub(MOST),
             before: self.before.map(|before| before.file.to_owned()),
-        })
+            beside: self.before.and_then(|before| self.beside(&before)).map(Box::new),
+        }
+    }
+
+    /// The model before, with what was removed from it or changed.
+    fn beside(&self, before: &Before<'_>) -> Option<Document> {
+        let both = [self.model, before.model].map(|model| outline::size(model, self.most_bytes));
+        if both.iter().sum::<usize>() > self.most_bytes {
+            return None;
+        }
+        let page = Page { title: before.file, file: before.file, ..Page::new(before.model, &[]) };
+        let kept = before.diff.changes.iter().filter(|it| it.kind != ChangeKind::Added).take(MOST);
+        let changes = kept.map(|it| Change { at: it.path.clone(), ..change(it, 0) }).collect();
+        Some(Document { changes, ..page.document() })
     }
 }
 

@@ -7,8 +7,8 @@ use typelift::{Graph, LayerId, Model};
 
 use crate::scene::{self, Edge, Node, Scene};
 
-/// Limit on the size of the data of a page that draws every layer, in bytes.
-pub(crate) const MOST_BYTES: usize = 10 << 20;
+/// Limit on the size of the data of a page that draws every layer, in bytes. That of layers with long names is up to a third more.
+pub(crate) const MOST_BYTES: usize = 5_700_000;
 /// Into how many runs of layers an outline divides a graph.
 const RUNS: usize = 120;
 /// How many operations the details of a run name.
@@ -29,7 +29,7 @@ pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<Str
 }
 
 /// About how many bytes of data a page takes that draws every layer; not more than a little above the limit.
-fn size(model: &Model, most_bytes: usize) -> usize {
+pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     let mut bytes = 0;
     let mut pending = vec![(model.graph(), 0)];
     while let Some((graph, prefix)) = pending.pop() {
@@ -37,11 +37,11 @@ fn size(model: &Model, most_bytes: usize) -> usize {
             let (name, path) = (layer.name().len(), prefix + layer.name().len());
             let is_constant = ops::kind(layer) == LayerKind::Constant;
             // A constant is a line of what uses it, and a reason for its type.
-            bytes += if is_constant { 230 + name + path } else { 370 + name + 2 * path };
+            bytes += if is_constant { 145 + name + path } else { 235 + name + path };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
-            bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 8).sum::<usize>();
-            bytes += layer.inputs().len() * (130 + prefix);
-            bytes += layer.outputs().len() * 30;
+            bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 6).sum::<usize>();
+            bytes += layer.inputs().len() * (80 + prefix);
+            bytes += layer.outputs().len() * 20;
             for body in layer.bodies() {
                 pending.push((body.graph(), path + body.name().len() + 2));
             }

@@ -1,4 +1,6 @@
 "use strict";
+// This page as it was loaded, of which that of the model before is made.
+const copy = document.documentElement.cloneNode(true);
 const data = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
@@ -21,11 +23,11 @@ function draw(tag, attributes, text) {
   return element;
 }
 
-// A colour for each element type. Any two are apart for people with deuteranopia, too.
+// A colour for each element type. Any two are apart, for people with deuteranopia, too.
 const COLORS = {
-  f64: "#0022cc", f32: "#0a0aff", f16: "#9933ff", bf16: "#0aadff", f8e4m3: "#3162c4", f8e5m2: "#00188f", f8e8m0: "#70cfff", f4e2m1: "#092c71", nf4: "#5a76af",
-  i64: "#f57a00", i32: "#cc0000", i16: "#25936e", i8: "#31c449", i4: "#7a2900", u64: "#603f2e", u32: "#ffcc99", u16: "#f3dc68", u8: "#ffd60a", u6: "#452133", u4: "#8a7242", u3: "#da6cb6", u2: "#c8e4c8", u1: "#75bd81",
-  boolean: "#097171", string: "#bedeef",
+  f64: "#0300a6", f32: "#201fff", f16: "#8464ff", bf16: "#63adff", f8e4m3: "#7613a3", f8e5m2: "#254b60", f8e8m0: "#06e0ff", f4e2m1: "#122052", nf4: "#7a62a2",
+  i64: "#d78907", i32: "#880c01", i16: "#0f9c1f", i8: "#31caa2", i4: "#0d2b00", u64: "#12593b", u32: "#eae5a1", u16: "#ffa462", u8: "#fde306", u6: "#012a26", u4: "#b84655", u3: "#f459bf", u2: "#ffdacf", u1: "#80b972",
+  boolean: "#038276", string: "#f5d8fa",
 };
 const color = (type) => COLORS[type] ?? "#08415e";
 
@@ -102,7 +104,7 @@ const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([
 function box(node) {
   const group = draw("g", { class: "node", transform: `translate(${node.x - node.w / 2} ${node.y - node.h / 2})`, "data-path": node.path });
   const findings = marks.get(node.path) || [];
-  if (node.gone) group.classList.add("removed");
+  if (node.gone) group.classList.add("removed", "gone");
   if (node.convert) group.classList.add("convert");
   if (node.convert && node.convert[2]) group.classList.add("loses");
   if (changed.has(node.path)) group.classList.add(changed.get(node.path));
@@ -275,10 +277,45 @@ function clear() {
 // The address says what is shown, so that links and the Back button work.
 let restoring = false;
 function remember(hash) {
-  if (restoring || decoded(location.hash.slice(1)) === hash) return;
+  if (restoring) return;
+  record(hash);
+  tell({ hash });
+}
+function record(hash) {
+  if (isBeside || decoded(location.hash.slice(1)) === hash) return;
   // A page within another one, such as in a notebook, may have no address of its own.
   try { history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search); } catch { }
 }
+// The model before has its graph beside this one, in a page of its own: what is selected or opened in one is so in the other.
+const isBeside = document.documentElement.classList.contains("beside"), frame = by("before");
+const tell = (told) => (isBeside ? parent : frame.contentWindow)?.postMessage(told, "*");
+function beside(shown) {
+  frame.hidden = !shown;
+  by("both").setAttribute("aria-pressed", String(shown));
+  if (shown && !frame.srcdoc) {
+    copy.classList.add("beside");
+    copy.querySelector("#data").textContent = JSON.stringify(data.beside).replace(/</g, "\\u003c");
+    frame.srcdoc = "<!doctype html>" + copy.outerHTML;
+  }
+  later();
+}
+window.addEventListener("message", ({ data: told, source }) => {
+  if (source !== parent && source !== frame.contentWindow) return;
+  if (typeof told?.dark === "boolean") paint(told.dark);
+  if (typeof told?.hash !== "string") return;
+  show(told.hash, false);
+  record(told.hash);
+});
+const isDark = () => document.documentElement.classList.contains("dark");
+function paint(dark) {
+  if (dark !== isDark()) later();
+  document.documentElement.classList.toggle("dark", dark);
+  if (!isBeside) tell({ dark });
+}
+frame.addEventListener("load", () => {
+  tell({ dark: isDark() });
+  tell({ hash: decoded(location.hash.slice(1)) });
+});
 const inScene = () => scene.parent === null ? "" : "in:" + scene.title;
 
 // The path of a value: its steps, and the boxes that they are in.
@@ -367,16 +404,18 @@ function select(node) {
   remember(node ? node.path : inScene());
 }
 
-function restore() {
+const restore = () => show(decoded(location.hash.slice(1)), true);
+function show(hash, fits) {
   restoring = true;
-  let hash = decoded(location.hash.slice(1));
   const asked = hash.startsWith("path:") ? data.steps.find((step) => stepName(step) === hash.slice(5)) : null;
   if (asked || !find(hash)) follow(asked ?? null);
   if (asked) hash = asked.path;
   const node = find(hash);
   const at = hash.startsWith("in:") ? data.scenes.findIndex((scene) => scene.title === hash.slice(3)) : -1;
-  enter(node ? node.scene : Math.max(at, 0));
+  const next = node?.scene ?? Math.max(at, 0), stays = data.scenes[next] === scene && !fits;
+  if (!stays) enter(next);
   if (node) go(node);
+  else if (stays) select(null);
   else fit(false);
   restoring = false;
 }
@@ -510,7 +549,9 @@ function mapRow(row) {
   if (row.marks) notes.push(make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`));
   if (row.errors) notes.push(make("div", { class: "error" }, plural(row.errors, "error")));
   if (row.warnings) notes.push(make("div", { class: "warning" }, plural(row.warnings, "warning")));
-  if (row.differs.length) notes.push(make("div", { class: "warning" }, "unlike its sisters: " + row.differs.join("; ")));
+  const [first, rest] = [row.differs.slice(0, SHOWN_PATHS), row.differs.slice(SHOWN_PATHS)];
+  if (first.length) notes.push(make("div", { class: "warning" }, "unlike its sisters: " + first.join("; ")));
+  if (rest.length) notes.push(make("details", {}, make("summary", { class: "warning" }, `and in ${rest.length} more`), make("div", { class: "warning" }, rest.join("; "))));
   return make("li", { class: "row" + (row.differs.length ? " differs" : "") }, mapTitle(row, rowName(row)), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${plural(row.layers, "layer")}`), ...facts(row), ...notes);
 }
 
@@ -700,11 +741,14 @@ document.addEventListener("keydown", (event) => {
 });
 by("fit").addEventListener("click", () => fit());
 by("beside").addEventListener("click", () => panel(by("panel").hidden));
-by("theme").addEventListener("click", () => { document.documentElement.classList.toggle("dark"); later(); });
-if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");
+by("theme").addEventListener("click", () => paint(!isDark()));
+paint(matchMedia("(prefers-color-scheme: dark)").matches);
+by("both").hidden = !data.beside;
+by("both").addEventListener("click", () => beside(frame.hidden));
 window.addEventListener("resize", later);
-by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
+by("title").append(isBeside ? "before: " + last(data.title) : data.title, make("small", {}, plural(data.layers, "layer")));
 document.title = data.title + " · Typelift";
 if (data.before && data.changes.length) tab = "changes";
 side();
 restore();
+if (data.beside && innerWidth > 1100) beside(true);

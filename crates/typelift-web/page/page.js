@@ -85,5 +85,13 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     if (kind === "drop") choose(event.dataTransfer.files);
   });
 }
+// The picture of the model has the colours of the page around it.
+function paint(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  by("view").contentWindow?.postMessage({ dark }, "*");
+}
+by("theme").addEventListener("click", () => paint(!document.documentElement.classList.contains("dark")));
+by("view").addEventListener("load", () => paint(document.documentElement.classList.contains("dark")));
+paint(matchMedia("(prefers-color-scheme: dark)").matches);
 by("convert").addEventListener("click", convert);
 by("save").addEventListener("click", save);

@@ -48,12 +48,10 @@ impl Session {
     #[must_use]
     pub fn summary(&self) -> String {
         let Some(model) = &self.model else { return "This is not a model that OpenVINO reads.".to_owned() };
-        let (layers, inputs, outputs) = (model.graph().len(), model.inputs().count(), model.outputs().count());
-        format!(
-            "{} · IR v{} · {layers} layers · {inputs} inputs · {outputs} outputs",
-            model.name(),
-            model.version().number()
-        )
+        let counts =
+            [(model.graph().len(), "layer"), (model.inputs().count(), "input"), (model.outputs().count(), "output")];
+        let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        format!("{} · IR v{} · {}", model.name(), model.version().number(), counts.join(" · "))
     }
 
     /// The findings of `typelift check` as a JSON array, in their order.

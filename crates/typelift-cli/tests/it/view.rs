@@ -115,17 +115,22 @@ fn a_graph_of_any_shape_is_a_page_of_moderate_size() {
     }
 }
 
-/// A colour as people with deuteranopia see it, in CIELAB: after Machado, Oliveira and Fernandes, 2009.
-fn seen(code: &str) -> [f64; 3] {
+/// How eyes mix red, green and blue.
+type Eyes = [[f64; 3]; 3];
+const MOST: Eyes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+/// After Machado, Oliveira and Fernandes, 2009.
+const DEUTERANOPIA: Eyes =
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]];
+
+/// A colour as somebody sees it, in CIELAB.
+fn seen(code: &str, eyes: Eyes) -> [f64; 3] {
     let linear = |at: usize| {
         let value = f64::from(u8::from_str_radix(&code[at..at + 2], 16).unwrap()) / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     };
     let apply = |rows: [[f64; 3]; 3], of: [f64; 3]| rows.map(|row| row.iter().zip(of).map(|(a, b)| a * b).sum::<f64>());
-    let deuteranopia =
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]];
     let to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]];
-    let rgb = apply(deuteranopia, [1, 3, 5].map(linear)).map(|value| value.clamp(0.0, 1.0));
+    let rgb = apply(eyes, [1, 3, 5].map(linear)).map(|value| value.clamp(0.0, 1.0));
     let [x, y, z] = apply(to_xyz, rgb);
     let root = |value: f64| if value > 0.008856 { value.cbrt() } else { 7.787 * value + 16.0 / 116.0 };
     let [x, y, z] = [x / 0.95047, y, z / 1.08883].map(root);
@@ -133,15 +138,18 @@ fn seen(code: &str) -> [f64; 3] {
 }
 
 #[test]
-fn colours_of_any_two_element_types_are_apart_with_deuteranopia() {
+fn colours_of_any_two_element_types_are_apart() {
     let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../typelift-view/src/page.js")).unwrap();
     let table = script.split_once("const COLORS = {").unwrap().1.split_once("};").unwrap().0;
     let colours: Vec<_> = table.split('"').skip(1).step_by(2).collect();
     assert!(colours.len() > 20, "{table}");
     for (at, one) in colours.iter().enumerate() {
         for other in &colours[at + 1..] {
-            let distance = seen(one).iter().zip(seen(other)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-            assert!(distance > 20.0, "{one} and {other} are {distance:.1} apart");
+            for eyes in [MOST, DEUTERANOPIA] {
+                let pairs = seen(one, eyes).into_iter().zip(seen(other, eyes));
+                let distance = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                assert!(distance > 20.0, "{one} and {other} are {distance:.1} apart");
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]
 _PAGE_LIMIT = 1_000_000
 """A notebook gets the picture of a model if its page is no longer than this."""
 
-_DATA_LIMIT = 400_000
+_DATA_LIMIT = 250_000
 """A page of more data than this shows runs of layers, so that it is no longer than the limit."""
 
 _PICTURE_LIMIT = 50_000
