@@ -1,6 +1,6 @@
 """Measures how far the outputs of models are off when they are made f16, with and without `--keep auto`.
 
-    python3 differences.py --typelift target/debug/typelift [--random 300] [--models FOLDER …] [--seed 1]
+    python3 differences.py --typelift target/debug/typelift [--random 300] [--models FOLDER …] [--seed 1] [--longest 400]
 
 Needs openvino 2026.4.1 and numpy. Models are random ones and the .xml files of folders. Each is converted with
 `--types f32=f16 --keep-io`, and computed in the types of its file by OpenVINO's reference code (`Model.evaluate`): plugins would choose
@@ -11,7 +11,7 @@ not compute so either is counted and left out.
 
 Inputs are random numbers of a normal distribution, integers from 0 to 2. A difference is the largest one of an output, in relation to
 the largest number of that output and at least to 1; it is infinite where a number became infinite or none. Each model has a process of
-its own and at most 400 s.
+its own and at most so many seconds, and the smallest file is the first.
 """
 import argparse
 import collections
@@ -26,8 +26,6 @@ import tempfile
 import numpy as np
 import openvino as ov
 from openvino import opset13 as op
-
-LONGEST = 400
 
 
 class Pieces:
@@ -278,12 +276,12 @@ def one(typelift, xml, folder, by_layer):
     return worst
 
 
-def apart(*arguments):
-    """What `one` gives in a process of its own."""
+def apart(longest, *arguments):
+    """What `one` gives in a process of its own, within so many seconds."""
     up, down = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(LONGEST)
+        signal.alarm(longest)
         try:
             with os.fdopen(down, "w") as pipe:
                 json.dump(one(*arguments), pipe)
@@ -304,8 +302,8 @@ def models(arguments, folder):
         ov.save_model(random_model(pieces, arguments.seed, number), folder / "case.xml", compress_to_fp16=False)
         yield "random", f"model {number}", folder / "case.xml"
     for models in arguments.models:
-        for xml in sorted(models.glob("*.xml")):
-            if not xml.stem.endswith(".ref") and ".promote" not in xml.stem:
+        for xml in sorted(models.glob("*.xml"), key=lambda xml: xml.stat().st_size):
+            if not xml.stem.endswith((".ref", ".moc")) and ".promote" not in xml.stem:
                 yield "real", xml.stem, xml
 
 
@@ -315,11 +313,12 @@ def main():
     parser.add_argument("--random", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--models", type=pathlib.Path, nargs="*", default=[])
+    parser.add_argument("--longest", type=int, default=400, help="how many seconds a model may take")
     arguments = parser.parse_args()
     found, left_out = collections.defaultdict(list), collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         for kind, name, xml in models(arguments, pathlib.Path(folder)):
-            answer = apart(arguments.typelift, str(xml), folder, kind == "real")
+            answer = apart(arguments.longest, arguments.typelift, str(xml), folder, kind == "real")
             print(f"    {name}:", answer if isinstance(answer, str) else "{:.3g}, with --keep auto {:.3g}".format(*answer), flush=True)
             if isinstance(answer, str):
                 left_out[kind, answer] += 1
