@@ -1,4 +1,4 @@
-//! Paths, and the files that they lead to.
+//! Paths, the files that they lead to, and how files of other kinds begin.
 
 #[cfg(unix)]
 use std::ffi::OsString;
@@ -136,4 +136,37 @@ pub(crate) fn follow_links(path: &Path) -> PathBuf {
 /// The directory that a file is in.
 pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// How files of other kinds begin that are given by mistake, from a byte on, and how to make a model of them.
+const FORMATS: &[(usize, &[u8], &str, &str)] = &[
+    (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
+    (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
+    (0, b"\x89HDF", "an HDF5 file, such as a Keras model", "convert it with `ovc` first"),
+    (
+        0,
+        b"\x80\x02",
+        "a Python pickle, such as a PyTorch checkpoint",
+        "convert the model with `openvino.convert_model` first",
+    ),
+    (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
+    (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
+    (
+        8,
+        b"{\"",
+        "a safetensors file",
+        "convert the model with `openvino.convert_model` or `optimum-cli export openvino` first",
+    ),
+    (0, b"GGUF", "a GGUF file", "convert the model with `optimum-cli export openvino` first"),
+    (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
+];
+
+/// What a file of another kind is and what to do with it, by how it begins.
+pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    if let [8, 3..=12, ..] = bytes {
+        // The version of its format comes first.
+        return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
+    }
+    let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
+    FORMATS.iter().find(|(at, magic, ..)| begins(*at, magic)).map(|&(.., name, help)| (name, help))
 }

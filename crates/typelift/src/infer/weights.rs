@@ -3,8 +3,8 @@
 use super::Walk;
 use super::value::Evaluator;
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Layer, Model, Place};
-use crate::number;
+use crate::file::other_format;
+use crate::graph::{Layer, Model};
 use crate::ops::is_constant;
 use crate::weights::Weights;
 use crate::xml;
@@ -30,31 +30,16 @@ struct Tally {
     needed: u64,
 }
 
-/// Where the bytes of a constant are, and how many.
+/// Where the bytes of a constant are, and where they end.
 fn place(constant: &Layer) -> Option<(u64, u64)> {
-    let (mut offset, mut size) = (None, None);
-    for attribute in constant.attributes() {
-        let number = || number::bytes(attribute.value());
-        match attribute.name() {
-            "offset" => offset = number(),
-            "size" => size = number(),
-            _ => {}
-        }
-    }
-    offset.zip(size)
+    let (offset, size) = constant.byte_count("offset").zip(constant.byte_count("size"))?;
+    Some((offset, offset.saturating_add(size)))
 }
 
 /// Whether any constant has bytes past the end of the weights, which nearly always none has.
 fn reach_beyond(model: &Model, length: u64) -> bool {
-    let mut pending = vec![&model.graph];
-    while let Some(graph) = pending.pop() {
-        let mut constants = graph.unordered().filter(|layer| is_constant(layer)).filter_map(place);
-        if constants.any(|(offset, size)| offset.saturating_add(size) > length) {
-            return true;
-        }
-        pending.extend(graph.unordered().flat_map(Layer::bodies).map(|body| &body.graph));
-    }
-    false
+    let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
+    layers.filter(|layer| is_constant(layer)).filter_map(place).any(|(_, end)| end > length)
 }
 
 impl Walk<'_> {
@@ -72,7 +57,7 @@ impl Walk<'_> {
             return;
         }
         let Tally { constants, beyond, needed, .. } = tally;
-        let other = xml::other_format(&head);
+        let other = other_format(&head);
         let (message, help) = match length {
             _ if is_pointer => (
                 format!("the .bin is a Git LFS pointer of {length} bytes, not the weights"),
@@ -106,29 +91,20 @@ impl Walk<'_> {
 
     fn tally(&self, model: &Model, length: u64) -> Tally {
         let mut tally = Tally::default();
-        for (place, graph) in model.walk() {
+        for (at, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| is_constant(layer)) {
-                self.add(&mut tally, layer, &place, length);
+                let Some((offset, end)) = place(layer) else { continue };
+                tally.constants += 1;
+                tally.needed = tally.needed.max(end);
+                tally.beyond += usize::from(end > length);
+                if end > length && tally.first.is_none() {
+                    let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
+                    let label = format!("bytes {offset} to {end} of layer {} `{}`", layer.id(), layer.name());
+                    let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);
+                    tally.first = Some(Diagnostic { layer: Some(LayerRef::of(&at, layer)), ..found });
+                }
             }
         }
         tally
-    }
-
-    fn add(&self, tally: &mut Tally, layer: &Layer, at: &Place, length: u64) {
-        let Some((offset, size)) = place(layer) else { return };
-        let end = offset.saturating_add(size);
-        tally.constants += 1;
-        tally.needed = tally.needed.max(end);
-        if end <= length {
-            return;
-        }
-        tally.beyond += 1;
-        if tally.first.is_none() {
-            let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
-            let label = format!("bytes {offset} to {end} of layer {} `{}`", layer.id(), layer.name());
-            let layer = LayerRef::of(at, layer);
-            let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);
-            tally.first = Some(Diagnostic { layer: Some(layer), ..found });
-        }
     }
 }

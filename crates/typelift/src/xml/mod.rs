@@ -31,6 +31,7 @@ pub use read::{Reading, parse};
 use thiserror::Error;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::file::other_format;
 use crate::graph::{Layer, Model};
 use crate::span::Span;
 use crate::weights::Weights;
@@ -153,39 +154,6 @@ fn begins_as_xml(start: &[u8]) -> bool {
     let first = start.iter().position(|byte| !white(byte)).unwrap_or(0);
     // In UTF-16 a zero may come first.
     matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
-}
-
-/// How files of other kinds begin that are given by mistake, from a byte on, and how to make a model of them.
-const FORMATS: &[(usize, &[u8], &str, &str)] = &[
-    (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
-    (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
-    (0, b"\x89HDF", "an HDF5 file, such as a Keras model", "convert it with `ovc` first"),
-    (
-        0,
-        b"\x80\x02",
-        "a Python pickle, such as a PyTorch checkpoint",
-        "convert the model with `openvino.convert_model` first",
-    ),
-    (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
-    (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
-    (
-        8,
-        b"{\"",
-        "a safetensors file",
-        "convert the model with `openvino.convert_model` or `optimum-cli export openvino` first",
-    ),
-    (0, b"GGUF", "a GGUF file", "convert the model with `optimum-cli export openvino` first"),
-    (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
-];
-
-/// What a file of another kind is and what to do with it, by how it begins.
-pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    if let [8, 3..=12, ..] = bytes {
-        // The version of its format comes first.
-        return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
-    }
-    let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
-    FORMATS.iter().find(|(at, magic, ..)| begins(*at, magic)).map(|&(.., name, help)| (name, help))
 }
 
 /// The refusal of a file of another kind.
