@@ -183,7 +183,7 @@ impl Plan {
         let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
         Totals {
             stored,
-            marked: self.marked.len(),
+            marked: self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len()),
             replaced,
             unknown,
             changes,

@@ -72,8 +72,10 @@ pub(crate) fn remarks(plan: &Plan) -> Vec<String> {
     }
     if !kept.is_empty() {
         let reasons: Vec<_> = kept.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        let stay = grouped((constants - changed) as u64);
-        remarks.push(format!("{stay} of {} stay ({})", count(constants, "constant"), reasons.join(", ")));
+        let left = constants - changed;
+        let stay = if left == 1 { "stays" } else { "stay" };
+        let (left, of) = (grouped(left as u64), count(constants, "constant"));
+        remarks.push(format!("{left} of {of} {stay} ({})", reasons.join(", ")));
     }
     remarks
 }
