@@ -587,8 +587,14 @@ fn stands_for(letter: char, other: char) -> bool {
     ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
 }
 
-/// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same.
+/// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same; where one is much
+/// longer, how much longer it is.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
+    const FAR: usize = 32;
+    let longer = a.chars().count().abs_diff(b.chars().count());
+    if longer > FAR {
+        return longer;
+    }
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut diagonal = i;
