@@ -140,11 +140,10 @@ fn shared_weights(file: &Path) -> Option<PathBuf> {
     parents.rev().find(|bin| bin.is_file())
 }
 
-/// Says how to have edits made, where some are certain for a model that is refused.
-pub(crate) fn suggestion(input: &Input) -> Option<String> {
+/// Says how to have edits made, where some are certain for a model of this text that is refused.
+pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     let file = input.as_argument()?;
-    let loaded = input.read().ok()?;
-    let Fixed { mended, .. } = typelift::mend::fix(&loaded.diagnostics.source, loaded.model.as_ref()?.weights());
+    let Fixed { mended, .. } = typelift::mend::fix(text, &input.open_weights().ok()?);
     let edits = match mended.len() {
         0 => return None,
         1 => "an edit that was".to_owned(),

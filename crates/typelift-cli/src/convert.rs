@@ -190,7 +190,7 @@ impl Args {
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
-            page.said.extend(check::suggestion(input));
+            page.said.extend(check::suggestion(input, &diagnostics.source));
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };

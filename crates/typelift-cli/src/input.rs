@@ -192,7 +192,8 @@ impl Input {
         }
     }
 
-    fn open_weights(&self) -> Result<Weights, Failure> {
+    /// Opens the weights, where the model has a file of them.
+    pub(crate) fn open_weights(&self) -> Result<Weights, Failure> {
         let Some(path) = self.weights() else { return Ok(Weights::none()) };
         match Weights::open(&path) {
             Ok(weights) if weights.len().is_none() && self.bin.is_some() => {

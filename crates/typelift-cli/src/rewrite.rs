@@ -163,21 +163,21 @@ impl Args {
         if let (Some(model), Some(target)) = (&model, &target) {
             diagnostics.list.extend(target.objection(model, input));
         }
-        let (Some(mut model), false) = (model.take(), diagnostics.has_errors()) else {
+        let (Some(mut found), false) = (model.take(), diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
-            page.said.extend(check::suggestion(input));
+            page.said.extend(check::suggestion(input, &diagnostics.source));
             return refused(findings::refused(diagnostics));
         };
         let file = diagnostics.file.clone();
         if let Some(layer) = &self.explain {
             // What is wrong with it is reported by `check`; explaining needs the types alone.
-            let _reported_by_check = typelift::infer(&mut model);
-            page.printed = explain(script, &model, layer)?;
+            let _reported_by_check = typelift::infer(&mut found);
+            page.printed = explain(script, &found, layer)?;
             return Ok(Rewriting { is_refused: false, report: None });
         }
-        let (before, outputs) = (model.weights().len(), model.outputs().count());
-        let (model, report) = match script.run(model) {
-            Ok(done) => done,
+        let (before, outputs) = (found.weights().len(), found.outputs().count());
+        let (model, report) = match script.run(found) {
+            Ok((done, report)) => (&*model.insert(done), report),
             Err(error) => {
                 let failure = Failure::new(error.to_string());
                 let report = failure.json(Some(&file));
@@ -185,7 +185,7 @@ impl Args {
                 return refused(report);
             }
         };
-        let left = if model.outputs().count() < outputs { left(&model) } else { String::new() };
+        let left = if model.outputs().count() < outputs { left(model) } else { String::new() };
         let summary = format!("{file}: {}{left}\n", summary(script, report.applied.len(), report.skipped.len()));
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
@@ -194,7 +194,7 @@ impl Args {
             }
             Some(target) => {
                 let options = self.output.text(input, script.edits_interface());
-                target.write(&model, options, page)?;
+                target.write(model, options, page)?;
                 page.said += &summary;
             }
             None if !self.reports_on_stdout() => {

@@ -348,8 +348,8 @@ fn errors(diagnostics: &[Diagnostic]) -> Vec<(Code, Option<LayerId>, String)> {
 
 /// The matches in one graph that do not overlap, those nearest to the outputs first.
 fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
-    let Ok(order) = graph.topological_order() else { return Vec::new() };
     let subject = Subject::new(graph, model.weights());
+    let order = subject.order();
     let mut taken = FxHashSet::default();
     let mut found = Vec::new();
     for &id in order.iter().rev() {
@@ -381,7 +381,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     }
     if let Some(rule) = index.same {
         let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(same_layers((graph, model.version()), &order, rule, &mut taken, is_settled));
+        found.extend(same_layers((graph, model.version()), order, rule, &mut taken, is_settled));
     }
     found
 }
@@ -623,13 +623,10 @@ impl Before {
 
     /// Whether the layer still does what it did.
     fn is_same(&self, graph: &Graph) -> bool {
-        let does = |layer: &Layer| {
-            let attributes = layer.attributes().iter();
-            let attributes = attributes.map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned()));
-            (layer.ty().to_owned(), layer.version().to_owned(), attributes.collect::<Vec<_>>())
-        };
-        let new = graph.layer(self.layer.id());
-        new.is_some_and(|new| does(new) == does(&self.layer)) && graph.producers(self.layer.id()) == self.sources
+        let Some(new) = graph.layer(self.layer.id()) else { return false };
+        (new.ty(), new.version()) == (self.layer.ty(), self.layer.version())
+            && new.attributes() == self.layer.attributes()
+            && graph.producers(new.id()) == self.sources
     }
 
     /// A tensor that something uses, or that the model gives, and that is not what it was.
@@ -722,8 +719,18 @@ fn build(
     refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
+    // What the right side takes attributes, a revision or inputs from.
+    let is_source = |at: usize, old: &LayerTerm| {
+        side.terms.iter().any(|term| match &term.kind {
+            TermKind::Layer(new) => new.operation == old.operation || new.takes_from(at),
+            _ => false,
+        })
+    };
     let matched = found.bound.layers.iter().filter_map(|&(id, at)| {
         let TermKind::Layer(term) = &rule.pattern.side.terms[at].kind else { return None };
+        if !is_source(at, term) {
+            return None;
+        }
         let inputs = edit.producers(id).into_iter().flatten().collect();
         Some(Matched { at, term, layer: edit.layer(id)?.clone(), inputs, is_root: id == root })
     });

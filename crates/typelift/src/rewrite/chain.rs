@@ -44,15 +44,13 @@ impl Search<'_> {
         if !self.explains && !self.may_have(chain, tensor) {
             return false;
         }
-        for form in self.subject.forms(chain.kind, tensor, chain.factors.len()) {
-            if self.match_form(at, chain, &form, tensor) {
-                return true;
-            }
-        }
-        if may_be_closed && self.match_form(at, chain, &Form::closed(tensor), tensor) {
+        let subject = self.subject;
+        let fits = |form: &Form| self.match_form(at, chain, form, tensor);
+        if subject.any_form(chain.kind, tensor, chain.factors.len(), fits)
+            || may_be_closed && self.match_form(at, chain, &Form::closed(tensor), tensor)
+        {
             return true;
         }
-        let subject = self.subject;
         let span = self.side().terms[at].span.clone();
         self.refuse(span, || {
             let layer = subject.graph.layer(tensor.layer).map(self_describe).unwrap_or_default();
@@ -386,7 +384,14 @@ impl Subject<'_> {
         if self.is_constant(tensor) {
             return self.number(tensor).map_or_else(|| layer.name().to_owned(), printed);
         }
-        let form = |kind| Some((kind, self.forms(kind, tensor, MOST_DESCRIBED).pop()?));
+        let form = |kind| {
+            let mut last = None;
+            self.any_form(kind, tensor, MOST_DESCRIBED, |form| {
+                last = Some(form.clone());
+                false
+            });
+            Some((kind, last?))
+        };
         match self.chain_kind(tensor).filter(|_| depth > 0).and_then(form) {
             Some((kind, form)) => self.describe_form(kind, &form, depth),
             None if layer.inputs().is_empty() || depth == 0 => layer.name().to_owned(),

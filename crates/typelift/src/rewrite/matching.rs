@@ -68,6 +68,8 @@ pub(super) struct Subject<'a> {
     in_body: bool,
     /// Whether types and shapes are known.
     pub(super) is_inferred: bool,
+    /// The layers, each after those that feed it.
+    order: OnceCell<Vec<LayerId>>,
     /// Layers that are computed from constants alone.
     derived: OnceCell<FxHashSet<LayerId>>,
     /// The values of small constants.
@@ -81,6 +83,7 @@ impl<'a> Subject<'a> {
             weights,
             in_body: false,
             is_inferred: true,
+            order: OnceCell::new(),
             derived: OnceCell::new(),
             constants: RefCell::default(),
         }
@@ -111,11 +114,16 @@ impl<'a> Subject<'a> {
         ops::kind(layer) == LayerKind::Constant || self.derived().contains(&layer.id())
     }
 
+    /// The layers, each after those that feed it.
+    pub(super) fn order(&self) -> &[LayerId] {
+        self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
+    }
+
     /// Layers other than constants whose values are known from constants: conversions of any size, the rest if small.
     fn derived(&self) -> &FxHashSet<LayerId> {
         self.derived.get_or_init(|| {
             let mut found = FxHashSet::default();
-            for id in self.graph.topological_order().unwrap_or_default() {
+            for &id in self.order() {
                 let Some(layer) = self.graph.layer(id) else { continue };
                 if layer.inputs().is_empty() || ops::kind(layer) == LayerKind::Constant || !values::computes(layer) {
                     continue;

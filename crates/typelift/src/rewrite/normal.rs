@@ -66,15 +66,21 @@ impl Form {
 }
 
 impl Subject<'_> {
-    /// The ways to see a tensor as a chain, with a limited number of parts that are not constant, the ones with the fewest
-    /// layers first.
-    pub(super) fn forms(&self, kind: ChainKind, tensor: Output, most: usize) -> Vec<Form> {
-        let mut forms: Vec<(Form, usize)> = vec![(Form::closed(tensor), 0)];
+    /// Gives the ways to see a tensor as a chain, with a limited number of parts that are not constant, the ones with the fewest
+    /// layers first, until one is accepted.
+    pub(super) fn any_form(
+        &self,
+        kind: ChainKind,
+        tensor: Output,
+        most: usize,
+        mut accepts: impl FnMut(&Form) -> bool,
+    ) -> bool {
+        // Each with its first leaf that may be opened: those before it are opened in other forms.
+        let mut forms: SmallVec<[(Form, usize); 2]> = smallvec![(Form::closed(tensor), 0)];
         let mut at = 0;
         while at < forms.len() && forms.len() < MOST_FORMS {
-            let (form, from) = forms[at].clone();
-            at += 1;
-            for place in from..form.leaves.len() {
+            for place in forms[at].1..forms[at].0.leaves.len() {
+                let form = &forms[at].0;
                 let Some((layer, parts)) = self.open(kind, form.leaves[place], form.layers.is_empty()) else {
                     continue;
                 };
@@ -82,12 +88,17 @@ impl Subject<'_> {
                 opened.layers.push(layer);
                 let (before, after) = (&form.leaves[..place], &form.leaves[place + 1..]);
                 before.iter().chain(&parts).chain(after).for_each(|leaf| opened.push(*leaf));
-                if opened.leaves.len() <= MOST_LEAVES && opened.tensors().count() <= most + 2 {
-                    forms.push((opened, place));
+                if opened.leaves.len() > MOST_LEAVES || opened.tensors().count() > most + 2 {
+                    continue;
                 }
+                if accepts(&opened) {
+                    return true;
+                }
+                forms.push((opened, place));
             }
+            at += 1;
         }
-        forms.into_iter().skip(1).map(|(form, _)| form).collect()
+        false
     }
 
     /// The parts of what a layer computes, if it is arithmetic of this kind and only this chain uses it.

@@ -76,6 +76,13 @@ pub(crate) struct LayerTerm {
     pub(crate) output: usize,
 }
 
+impl LayerTerm {
+    /// Whether a layer that is built takes attributes or inputs of the one that this term of the pattern matched.
+    pub(crate) fn takes_from(&self, term: usize) -> bool {
+        [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
+    }
+}
+
 /// What `...` means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {

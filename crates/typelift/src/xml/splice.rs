@@ -1,10 +1,10 @@
 //! The source text with only what changed written anew.
 
-use smallvec::SmallVec;
 use std::mem::replace;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap as HashMap;
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::canonical::{Layout, Printer};
@@ -398,10 +398,9 @@ impl<'a> Splice<'a> {
     fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Fatal> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
-        self.attribute(&tokens, &root, "name", Some(&layer.name))?;
-        self.attribute(&tokens, &root, "type", Some(layer.ty()))?;
-        self.attribute(&tokens, &root, "version", Some(layer.version()))?;
-        self.attribute(&tokens, &root, "output_names", layer.output_names())?;
+        let (ty, version) = (Some(layer.ty()), Some(layer.version()));
+        let head = [("name", Some(&*layer.name)), ("type", ty), ("version", version)];
+        self.attributes(&tokens, &root, head.into_iter().chain([("output_names", layer.output_names())]))?;
         let mut text = LayerText::new(layer);
         // As the reader, take the first of each.
         while let Some(child) = tokens.child(Some(&root))? {
@@ -490,21 +489,13 @@ impl<'a> Splice<'a> {
 
     /// Brings the attributes of `<data>` up to those of the layer.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
-        let written = Tokens::attributes(data).map(|it| it.map(Some));
-        let mut written = written.collect::<Result<SmallVec<[_; 8]>, _>>()?;
-        let mut next = 0;
-        for attribute in layer.attributes.iter() {
-            let is_it = |it: &Option<(&str, &str)>| it.is_some_and(|(name, _)| *name == *attribute.name);
-            // Most often they are in the order of the file.
-            let in_order = written.get(next).is_some_and(is_it).then_some(next);
-            let at = in_order.or_else(|| written.iter().position(is_it));
-            if at.and_then(|at| written[at].take()).is_none_or(|(_, value)| decode(value) != *attribute.value) {
-                self.attribute(tokens, data, &attribute.name, Some(&attribute.value))?;
+        let wanted = layer.attributes.iter().map(|attribute| (attribute.name(), Some(attribute.value())));
+        self.attributes(tokens, data, wanted)?;
+        for written in Tokens::attributes(data) {
+            let (name, value) = written?;
+            if layer.attribute(name).is_none() {
+                self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
             }
-            next = at.map_or(next, |at| at + 1);
-        }
-        for (name, value) in written.into_iter().flatten().filter(|(name, _)| layer.attribute(name).is_none()) {
-            self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
         }
         Ok(())
     }
@@ -525,7 +516,7 @@ impl<'a> Splice<'a> {
             let own = if is_port { ports.next() } else { None };
             if let Some(new) = own.filter(|own| own.content == Span::default()) {
                 // It came in the place of one that went.
-                self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(new.id)))?;
+                self.attributes(tokens, &port, [("id", Some(itoa::Buffer::new().format(new.id)))])?;
             }
             match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
                 Some(Some(output)) => {
@@ -556,9 +547,9 @@ impl<'a> Splice<'a> {
             match if port.name() == "port" { outputs.next().map(Some) } else { Some(None) } {
                 Some(Some(output)) => {
                     if output.content == Span::default() {
-                        self.attribute(tokens, &port, "id", Some(itoa::Buffer::new().format(output.id)))?;
+                        self.attributes(tokens, &port, [("id", Some(itoa::Buffer::new().format(output.id)))])?;
                     }
-                    self.attribute(tokens, &port, "names", output.names.as_deref())?;
+                    self.attributes(tokens, &port, [("names", output.names.as_deref())])?;
                     let content = output.content.text(self.source);
                     let keeps_metadata = output.rt_info.is_none() && !content.contains("<rt_info");
                     if keeps_metadata && self.stays(tokens, &port, output.declared, output.content, output) {
@@ -609,7 +600,7 @@ impl<'a> Splice<'a> {
     ) -> Result<(), Fatal> {
         if Tokens::attribute(port, "precision").and_then(ElementType::from_port_name) != Some(output.element_type) {
             let name = output.element_type.port_name();
-            self.attribute(tokens, port, "precision", name)?;
+            self.attributes(tokens, port, [("precision", name)])?;
         }
         let mut dims = Vec::new();
         while let Some(child) = tokens.child(Some(port))? {
@@ -673,39 +664,37 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Sets an attribute to `value`, or removes it.
-    fn attribute(
+    /// Sets each of these attributes to its value, or removes it.
+    fn attributes<'n>(
         &mut self,
         tokens: &Tokens<'a>,
         element: &Element<'a>,
-        name: &str,
-        value: Option<&str>,
+        wanted: impl IntoIterator<Item = (&'n str, Option<&'n str>)>,
     ) -> Result<(), Fatal> {
-        let mut end = element.tag_span.start + 1 + element.name().len() as u32;
-        for attribute in Tokens::attributes(element) {
-            let (key, written) = attribute?;
-            let span = tokens.span_of(written);
-            // One past the closing quote.
-            end = span.end + 1;
-            if key != name {
-                continue;
-            }
-            match value {
-                Some(value) if decode(written) != value => {
-                    self.edit(span, Layout::INLINE, |printer| encode(value, &mut printer.out));
+        let present: SmallVec<[_; 8]> = Tokens::attributes(element).collect::<Result<_, _>>()?;
+        let last = present.last().map(|(_, written)| tokens.span_of(written).end + 1);
+        let tag_name_end = element.tag_span.start + 1 + element.name().len() as u32;
+        for (name, value) in wanted {
+            let mut is_there = false;
+            for (key, written) in present.iter().filter(|(key, _)| *key == name) {
+                let span = tokens.span_of(written);
+                match value {
+                    Some(value) => {
+                        if decode(written) != value {
+                            self.edit(span, Layout::INLINE, |printer| encode(value, &mut printer.out));
+                        }
+                        is_there = true;
+                        break;
+                    }
+                    None if written.is_empty() => break,
+                    // One that appears twice must not count then. Its closing quote goes too.
+                    None => self.delete(Span { end: span.end + 1, ..tokens.span_of(key) }),
                 }
-                Some(_) => {}
-                None if written.is_empty() => {}
-                None => {
-                    self.delete(Span { end, ..tokens.span_of(key) });
-                    // One that appears twice must not count then.
-                    continue;
-                }
             }
-            return Ok(());
-        }
-        if let Some(value) = value {
-            self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value));
+            if let (Some(value), false) = (value, is_there) {
+                let end = last.unwrap_or(tag_name_end);
+                self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value));
+            }
         }
         Ok(())
     }
