@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use typelift_promote::ElementType;
 
 use super::apply::{Found, OnRefusal, Placed, is_own, swap};
 use super::build::Added;
@@ -12,7 +13,8 @@ use crate::array::Array;
 use crate::edit::Edit;
 use crate::graph::{EditError, Graph, Layer, LayerId, Model, Output};
 use crate::infer::Probe;
-use crate::ops::{self, LayerKind, Surroundings};
+use crate::marks::Marks;
+use crate::ops::{self, LayerKind, Operation, Surroundings};
 
 /// Values of more elements are not written into a model.
 const MOST_WRITTEN: u64 = 4096;
@@ -26,12 +28,16 @@ pub(super) fn layers(
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let Ok(order) = graph.topological_order() else { return Vec::new() };
+    let quantized = quantized(graph, &order);
     let mut probe = Probe::new(model.weights());
     let mut folded = FxHashSet::default();
     let mut found = Vec::new();
     for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
         let id = layer.id();
         if taken.contains(&id) || !can_be_known(layer) || is_settled(id) {
+            continue;
+        }
+        if quantized.contains(&id) || Marks::of(layer, model.version()).is_decompression() {
             continue;
         }
         // What only feeds such layers goes with them.
@@ -91,6 +97,47 @@ pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Re
     };
     let added = edit.inline_body(root, branch)?;
     Ok(Placed { added, root_stays: false, edited: false, non_finite: 0 })
+}
+
+/// The layers that make weights of values of few bits. Plugins compute with those as they are stored, so OpenVINO leaves the
+/// layers too.
+fn quantized(graph: &Graph, order: &[LayerId]) -> FxHashSet<LayerId> {
+    let mut found = FxHashSet::default();
+    let mut others = FxHashSet::default();
+    for layer in order.iter().filter_map(|&id| graph.layer(id)) {
+        let feeds = graph.feeds(layer.id());
+        let is_made = |feed: &Option<(&Layer, usize)>| {
+            feed.is_some_and(|(from, _)| found.contains(&from.id()) || others.contains(&from.id()))
+        };
+        let is_constant = ops::kind(layer) == LayerKind::Constant;
+        if !is_constant && (!values::computes(layer) || feeds.is_empty() || !feeds.iter().all(is_made)) {
+            continue;
+        }
+        let of_quantized = feeds.iter().flatten().any(|(from, _)| found.contains(&from.id()));
+        if of_quantized || quantizes(graph, layer) {
+            found.insert(layer.id())
+        } else {
+            others.insert(layer.id())
+        };
+    }
+    found
+}
+
+/// Whether a layer quantizes, or makes numbers of values of few bits that a scale or a zero point is for.
+fn quantizes(graph: &Graph, layer: &Layer) -> bool {
+    let name = layer.operation().map_or("", Operation::name);
+    let is_narrow = |tensor: Output| graph.output(tensor).is_some_and(|port| is_quantized(port.element_type()));
+    let is_scaled = |user: LayerId| {
+        let name = graph.layer(user).and_then(Layer::operation).map_or("", Operation::name);
+        ["Multiply", "Subtract"].contains(&name)
+    };
+    let id = layer.id();
+    name == "FakeQuantize"
+        || name == "Convert" && graph.producer(id.input(0)).is_some_and(is_narrow) && graph.users(id).any(is_scaled)
+}
+
+fn is_quantized(ty: ElementType) -> bool {
+    ty.bits() <= 8 && ty != ElementType::Boolean
 }
 
 fn can_be_known(layer: &Layer) -> bool {

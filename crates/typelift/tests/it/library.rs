@@ -196,3 +196,42 @@ fn a_layer_that_goes_with_what_another_rule_removes_takes_no_place() {
     assert_eq!(report.applied.len(), 1);
     assert!(model.find("b").is_ok() && model.find("a").is_err());
 }
+
+/// OpenVINO's constant folding leaves both as they are: what a plugin computes with quantized weights depends on them.
+#[test]
+fn quantized_weights_are_not_folded() {
+    let dequantized = "
+        x = Parameter : f32[2,2]
+        w = Const([[1, 2], [3, 4]]) : u8[2,2]
+        f = Convert(w) {destination_type=f16}
+        z = Const([2]) : u8[1]
+        g = Convert(z) {destination_type=f16}
+        d = Subtract(f, g)
+        c = Const([0.5]) : f16[1]
+        s = Multiply(d, c)
+        t = Convert(s) {destination_type=f32}
+        y = MatMul(x, t)
+        r = Result(y)";
+    let fake = "
+        x = Parameter : f32[2,2]
+        w = Const([[1, 2], [3, 4]]) : f32[2,2]
+        l = Const(0) : f32[]
+        h = Const(4) : f32[]
+        q = FakeQuantize(w, l, h, l, h) {levels=16}
+        y = MatMul(x, q)
+        r = Result(y)";
+    for text in [dequantized, fake] {
+        let mut model = Model::from_text(text).unwrap();
+        let report = model.rewrite(&library::get("constant-folding").unwrap().rules()).unwrap();
+        assert_eq!(report.applied, [], "{text}");
+    }
+    let plain = "
+        x = Parameter : f32[2]
+        w = Const([1, 2]) : u8[2]
+        f = Convert(w) {destination_type=f32}
+        y = Add(x, f)
+        r = Result(y)";
+    let mut model = Model::from_text(plain).unwrap();
+    let report = model.rewrite(&library::get("constant-folding").unwrap().rules()).unwrap();
+    assert_eq!(report.applied.len(), 1);
+}
