@@ -19,9 +19,10 @@ use typelift_promote::ElementType;
 
 pub(crate) use self::alignment::{Alignment, Alignments};
 pub(crate) use self::probe::Probe;
+pub(crate) use self::recover::declared;
 pub(crate) use self::retype::Retyper;
 use self::scope::{Run, Scope};
-pub(crate) use self::suggest::{Fitting, candidates, value_as_declared};
+pub(crate) use self::suggest::{are_as_declared, candidates, value_as_declared, with_value};
 use self::value::{Evaluator, Values};
 
 use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};

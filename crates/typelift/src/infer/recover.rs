@@ -176,7 +176,7 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
 }
 
 /// What a port declares, as far as it says anything.
-pub(super) fn declared(source: &str, port: &OutputPort) -> TensorType {
+pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let dims = xml::declared_dims(source, port.content);
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
     let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };

@@ -69,12 +69,8 @@ impl Walk<'_> {
                 let taken: SmallVec<[&OutputPort; 4]> = ports.iter().collect();
                 let outputs = self.attempt_quietly(subject, &taken);
                 if outputs.is_some_and(|outputs| are_as_declared(&self.source, subject.layer, &outputs)) {
-                    return Some(format!(
-                        "{verb} Const {} `{}` to {}",
-                        constant.id(),
-                        constant.name(),
-                        ports[input].shape
-                    ));
+                    let (id, name, shape) = (constant.id(), constant.name(), &ports[input].shape);
+                    return Some(format!("{verb} Const {id} `{name}` to {shape}"));
                 }
             }
         }
@@ -104,10 +100,8 @@ fn find_value(
             let outputs = attempt(&Subject { layer: &layer, values: &values, ..*subject });
             if let Some(outputs) = outputs.filter(|outputs| are_as_declared(source, subject.layer, outputs)) {
                 let shape = outputs.first().map(|output| output.shape.to_string()).unwrap_or_default();
-                return Some(format!(
-                    "{}=\"{value}\": that gives {shape}, the shape its port declares",
-                    attribute.name
-                ));
+                let name = attribute.name;
+                return Some(format!("{name}=\"{value}\": that gives {shape}, the shape its port declares"));
             }
         }
     }
@@ -129,7 +123,7 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
 }
 
 /// A layer with another value of an attribute.
-fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
+pub(crate) fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     let others = layer.attributes.iter().filter(|written| written.name != name).cloned();
     let new = Attribute { name: name.into(), value: value.into() };
     let attributes = others.chain([new]).collect();
@@ -138,39 +132,8 @@ fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     layer
 }
 
-/// Tells which values of attributes give the outputs of a layer of an inferred graph the types and shapes that its ports
-/// declare.
-pub(crate) struct Fitting<'a> {
-    model: &'a Model,
-    graph: &'a Graph,
-    layer: Option<&'a Layer>,
-    probe: Probe,
-}
-
-impl<'a> Fitting<'a> {
-    pub(crate) fn new(model: &'a Model, graph: &'a Graph, id: LayerId) -> Self {
-        let declares = |layer: &&Layer| {
-            let port = |port| declared(&model.source, port).shape.rank().is_some();
-            layer.bodies.is_empty() && !is_constant(layer) && layer.outputs.iter().any(port)
-        };
-        Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
-    }
-
-    /// Whether a value does; `None` where that is not known.
-    pub(crate) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
-        let original = self.layer?;
-        let operation = original.operation()?;
-        let layer = with_value(original, name, value);
-        let values = AttributeValues::of(&layer, operation);
-        let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
-        let inputs = self.graph.tensors(original.id);
-        let outputs = self.probe.ask(&subject, &inputs);
-        Some(outputs.is_ok_and(|outputs| are_as_declared(&self.model.source, original, &outputs)))
-    }
-}
-
 /// Whether outputs have the types and shapes that the ports declare; `false` where no port declares a shape.
-fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
+pub(crate) fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
         let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
         let same_dim = |(declared, found): (&Dim, &Dim)| declared.value() == found.value();

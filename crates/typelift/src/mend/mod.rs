@@ -4,6 +4,7 @@
 //! revisions of the operation, names that are spelled nearly so, tensors that nothing uses. Each is applied to the text in
 //! memory, which is read, inferred and checked again.
 
+mod fitting;
 mod site;
 mod trial;
 mod values;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use typelift_promote::ElementType;
 
+use super::fitting::Fitting;
 use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::check::Declared;
 use crate::diagnostic::TextEdit;
 use crate::graph::Layer;
-use crate::infer::{Fitting, candidates};
+use crate::infer::candidates;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 use crate::spelling;
 use crate::weights::stored_size;

@@ -672,28 +672,23 @@ impl<'a> Splice<'a> {
         wanted: impl IntoIterator<Item = (&'n str, Option<&'n str>)>,
     ) -> Result<(), Fatal> {
         let present: SmallVec<[_; 8]> = Tokens::attributes(element).collect::<Result<_, _>>()?;
-        let last = present.last().map(|(_, written)| tokens.span_of(written).end + 1);
-        let tag_name_end = element.tag_span.start + 1 + element.name().len() as u32;
+        let name_end = element.tag_span.start + 1 + element.name().len() as u32;
+        let end = present.last().map_or(name_end, |(_, written)| tokens.span_of(written).end + 1);
         for (name, value) in wanted {
-            let mut is_there = false;
-            for (key, written) in present.iter().filter(|(key, _)| *key == name) {
-                let span = tokens.span_of(written);
-                match value {
-                    Some(value) => {
-                        if decode(written) != value {
-                            self.edit(span, Layout::INLINE, |printer| encode(value, &mut printer.out));
-                        }
-                        is_there = true;
-                        break;
-                    }
-                    None if written.is_empty() => break,
-                    // One that appears twice must not count then. Its closing quote goes too.
-                    None => self.delete(Span { end: span.end + 1, ..tokens.span_of(key) }),
+            let mut written = present.iter().filter(|(key, _)| *key == name);
+            let Some(value) = value else {
+                // One that appears twice must not count then. The closing quote goes too.
+                for (key, text) in written.take_while(|(_, text)| !text.is_empty()) {
+                    self.delete(Span { end: tokens.span_of(text).end + 1, ..tokens.span_of(key) });
                 }
-            }
-            if let (Some(value), false) = (value, is_there) {
-                let end = last.unwrap_or(tag_name_end);
-                self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value));
+                continue;
+            };
+            match written.next() {
+                None => self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value)),
+                Some((_, text)) if decode(text) == value => {}
+                Some((_, text)) => {
+                    self.edit(tokens.span_of(text), Layout::INLINE, |printer| encode(value, &mut printer.out));
+                }
             }
         }
         Ok(())
