@@ -208,6 +208,10 @@ impl Args {
             }
             None => {}
         }
+        if script.edits_interface() {
+            diagnostics.list = model.baked();
+            page.said += &render::text(diagnostics, &Fixes::default(), Show::Briefly);
+        }
         page.said += &non_finite(&file, &report.applied);
         let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;

@@ -204,6 +204,7 @@ impl Conversion {
         let reshaped = if self.set_shapes.is_empty() { Vec::new() } else { model.reshaped_since(&interface) };
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
+            found.extend(model.baked());
         }
         let promotions_after = promotions(model.graph());
         Ok(Converted {

@@ -1,5 +1,7 @@
 //! The inputs and outputs of a model: its Parameters and Results, found by name and given other types and shapes.
 
+mod baked;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
