@@ -44,8 +44,7 @@ impl Model {
         let feeds = self.graph.feeds(layer.id());
         let &[Some((data, port)), Some((constant, _))] = &feeds[..] else { return None };
         let (element_type, count) = constant.stored_as().filter(|_| ops::kind(constant) == LayerKind::Constant)?;
-        let lengths = constant.values(&self.weights, element_type, count)?.to_integers();
-        let lengths: Vec<i64> = lengths.iter().map(|&length| i64::try_from(length)).collect::<Result<_, _>>().ok()?;
+        let lengths = constant.values(&self.weights, element_type, count)?.to_integers().into_vec();
         let port = data.outputs().get(port).filter(|port| port.content != Span::default())?;
         let (was, is) = (declared_dims(&self.source, port.content), port.shape().dims()?);
         let copies = layer.attribute("special_zero") == Some("true");
@@ -58,7 +57,7 @@ impl Model {
         let found = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
         Some(found.help(match freed {
             Some(freed) => {
-                format!("free it with the statement `set {} = {freed:?}` of `typelift rewrite`", constant.name())
+                format!("free it with the statement `set {} = {freed:?}`", constant.name())
             }
             None => "compute the shape from that of the input, with ShapeOf, or keep the length".to_owned(),
         }))

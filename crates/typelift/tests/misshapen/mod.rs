@@ -102,7 +102,7 @@ fn headed(head: &str) -> String {
 }
 
 /// What files that were made to hurt are full of.
-pub(crate) const MISSHAPEN: [(&str, Shape); 55] = [
+pub(crate) const MISSHAPEN: [(&str, Shape); 56] = [
     ("stale ports", |n| {
         let ports: String = (1..=n).map(|port| format!(r#"<port id="{port}" precision="FP16"/>"#)).collect();
         let split = r#"<layer id="0" name="n0" type="VariadicSplit" version="opset1"><output>"#;
@@ -142,6 +142,13 @@ pub(crate) const MISSHAPEN: [(&str, Shape); 55] = [
     }),
     ("a hub", |n| model((0..n).map(|id| layer(id, "", "")), (1..n).map(|id| (0, id)))),
     ("a wide Concat", |n| of_many(n, "Concat", r#"<data axis="0"/>"#)),
+    ("a Concat of several types", |n| {
+        let given: String = (0..n).map(|id| parameter(id, ["f32", "i32"][id % 2], "4")).collect();
+        let edge = |to| format!(r#"<edge from-layer="{to}" from-port="1" to-layer="{n}" to-port="{to}"/>"#);
+        let (layers, edges) = (given + &wide(n, "Concat", r#"<data axis="0"/>"#, n, 1), (0..n).map(edge));
+        let edges: String = edges.collect();
+        format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
+    }),
     ("an Einsum of many", |n| of_many(n, "Einsum", &format!(r#"<data equation="{}->a"/>"#, vec!["a"; n].join(",")))),
     ("outputs of a stranger", |n| model([wide(0, "Stranger", "", 1, n)], [])),
     ("outputs of a Split", |n| model([wide(0, "Split", &format!(r#"<data num_splits="{n}"/>"#), 2, n)], [])),
