@@ -125,11 +125,9 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
 /// A layer with another value of an attribute.
 pub(crate) fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     let others = layer.attributes.iter().filter(|written| written.name != name).cloned();
-    let new = Attribute { name: name.into(), value: value.into() };
-    let attributes = others.chain([new]).collect();
-    let mut layer = layer.clone();
-    layer.attributes = attributes;
-    layer
+    let mut new = layer.clone();
+    new.attributes = others.chain([Attribute { name: name.into(), value: value.into() }]).collect();
+    new
 }
 
 /// Whether outputs have the types and shapes that the ports declare; `false` where no port declares a shape.

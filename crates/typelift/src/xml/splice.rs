@@ -490,13 +490,9 @@ impl<'a> Splice<'a> {
     /// Brings the attributes of `<data>` up to those of the layer.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let wanted = layer.attributes.iter().map(|attribute| (attribute.name(), Some(attribute.value())));
-        self.attributes(tokens, data, wanted)?;
-        for written in Tokens::attributes(data) {
-            let (name, value) = written?;
-            if layer.attribute(name).is_none() {
-                self.delete(Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) });
-            }
-        }
+        let others = self.attributes(tokens, data, wanted)?.into_iter().flatten();
+        let gone = others.filter(|(name, _)| layer.attribute(name).is_none());
+        gone.for_each(|(name, value)| self.delete(whole(tokens, name, value)));
         Ok(())
     }
 
@@ -664,26 +660,31 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Sets each of these attributes to its value, or removes it.
-    fn attributes<'n>(
+    /// Sets each of these attributes to its value, or removes it, and gives those that are written beside them.
+    fn attributes<'e, 'n>(
         &mut self,
         tokens: &Tokens<'a>,
-        element: &Element<'a>,
+        element: &'e Element<'a>,
         wanted: impl IntoIterator<Item = (&'n str, Option<&'n str>)>,
-    ) -> Result<(), Fatal> {
-        let present: SmallVec<[_; 8]> = Tokens::attributes(element).collect::<Result<_, _>>()?;
+    ) -> Result<SmallVec<[Option<(&'e str, &'e str)>; 8]>, Fatal> {
+        let written = Tokens::attributes(element).map(|it| it.map(Some));
+        let mut written = written.collect::<Result<SmallVec<[_; 8]>, _>>()?;
         let name_end = element.tag_span.start + 1 + element.name().len() as u32;
-        let end = present.last().map_or(name_end, |(_, written)| tokens.span_of(written).end + 1);
+        let end = written.last().copied().flatten().map_or(name_end, |(_, text)| tokens.span_of(text).end + 1);
+        let mut next = 0;
         for (name, value) in wanted {
-            let mut written = present.iter().filter(|(key, _)| *key == name);
+            let is_it = |it: &Option<(&str, &str)>| it.is_some_and(|(key, _)| key == name);
             let Some(value) = value else {
-                // One that appears twice must not count then. The closing quote goes too.
-                for (key, text) in written.take_while(|(_, text)| !text.is_empty()) {
-                    self.delete(Span { end: tokens.span_of(text).end + 1, ..tokens.span_of(key) });
-                }
+                // One that appears twice must not count then.
+                let gone = written.iter_mut().filter(|it| is_it(it)).filter_map(Option::take);
+                gone.filter(|(_, text)| !text.is_empty()).for_each(|(key, text)| self.delete(whole(tokens, key, text)));
                 continue;
             };
-            match written.next() {
+            // Most often they are in the order of the file.
+            let in_order = written.get(next).is_some_and(is_it).then_some(next);
+            let at = in_order.or_else(|| written.iter().position(is_it));
+            next = at.map_or(next, |at| at + 1);
+            match at.and_then(|at| written[at].take()) {
                 None => self.insert(end, Layout::INLINE, |printer| printer.attribute(name, value)),
                 Some((_, text)) if decode(text) == value => {}
                 Some((_, text)) => {
@@ -691,7 +692,7 @@ impl<'a> Splice<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     /// The white space that ends just before `at`.
@@ -717,6 +718,11 @@ impl<'a> Splice<'a> {
         let unit = if indent.contains('\t') || newline.is_empty() { "\t" } else { &indent[..indent.len().min(4) / 2] };
         Layout { newline, indent, unit: if newline.is_empty() { "" } else { unit } }
     }
+}
+
+/// An attribute with its closing quote.
+fn whole(tokens: &Tokens<'_>, name: &str, value: &str) -> Span {
+    Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) }
 }
 
 #[cfg(test)]
