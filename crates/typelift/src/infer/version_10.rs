@@ -43,8 +43,7 @@ fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnost
         format!("`{name}` is an input or output by its layer, and a tensor of `{}` has that name", other.name());
     let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
     let reference = LayerRef::of(&Place::default(), layer);
-    let found = Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) };
-    found
+    Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) }
         .at(place(layer), "the layer of that name")
         .at(place(other), "a tensor of this one has it")
         .help("rename the layer or the tensor: in version 10 OpenVINO finds inputs and outputs by both names")

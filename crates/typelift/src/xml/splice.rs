@@ -421,8 +421,7 @@ impl<'a> Splice<'a> {
                     self.outputs(&mut tokens, &child, layer)?;
                 }
                 "rt_info" if !replace(&mut text.metadata, true) => {
-                    let written = tokens.skip(&child)?;
-                    self.metadata(written, layer.rt_info.as_deref());
+                    self.metadata(tokens.skip(&child)?, layer.rt_info.as_deref());
                 }
                 name => {
                     let joint = text.take_joint(name);

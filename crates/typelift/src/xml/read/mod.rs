@@ -361,8 +361,7 @@ impl<'a> Read<'a> {
 
     /// Reports a type or version that is empty; no operation or set of operations has such a name.
     fn check_names(&mut self, graph: &Graph) {
-        let unnamed = take(&mut self.unnamed);
-        for layer in unnamed.into_iter().filter_map(|id| graph.layer(id)) {
+        for layer in take(&mut self.unnamed).into_iter().filter_map(|id| graph.layer(id)) {
             for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
                 if value.is_empty() {
                     let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
@@ -538,8 +537,7 @@ impl<'a> Read<'a> {
 
     /// The diagnostic as one about this layer.
     fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
-        let reference = LayerRef::of(&self.place, layer);
-        Diagnostic { layer: Some(reference), ..diagnostic }
+        Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..diagnostic }
     }
 
     /// All that was reported, and how much more there is of a kind that there is too much of.
