@@ -29,19 +29,15 @@ mod derivation;
 mod dim;
 mod element_type;
 mod fidelity;
-pub mod jax;
-pub mod numpy;
-pub mod openvino;
 mod operand;
 mod operation;
-pub mod paddle;
-pub mod pytorch;
 mod refusal;
 mod remedy;
 mod rule_set;
 mod rules;
 #[cfg(feature = "serde")]
 mod serialize;
+mod sets;
 mod spelling;
 
 pub use broadcast::Clash;
@@ -53,8 +49,9 @@ pub use operand::{Category, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};
 pub use refusal::{Reason, Refusal, System};
 pub use remedy::Remedy;
-pub use rule_set::{OperandError, RuleSet};
+pub use rule_set::OperandError;
 pub use rules::{PromotedAs, Rules, Setting};
+pub use sets::*;
 pub use spelling::Spelling;
 
 /// The examples of the page of the package, which run as tests.

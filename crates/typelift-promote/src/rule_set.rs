@@ -1,66 +1,12 @@
 //! One front to all rule sets, in the words users have for types and operands.
-//!
-//! A rule set is one file with its table, its settings and an `impl` of [`Rules`], and one line in the registry below.
 
 use core::fmt;
 
 use crate::rules::{self, in_turn};
 use crate::{
-    Category, Clash, Dim, ElementType, Operand, Operation, PromotedAs, Promotion, Refusal, Rules, Setting, ShapeRule,
+    Category, Clash, Dim, ElementType, Operand, Operation, PromotedAs, Promotion, Refusal, RuleSet, Setting, ShapeRule,
     Step, broadcast,
 };
-
-macro_rules! registry {
-    ($($(#[$doc:meta])* $variant:ident($settings:ty);)*) => {
-        /// The rule set that decides, with its settings.
-        ///
-        /// ```
-        /// use typelift_promote::RuleSet;
-        /// let rules = RuleSet::from_name("pytorch").unwrap();
-        /// let operands = [rules.operand("u8[2]").unwrap(), rules.operand("int").unwrap()];
-        /// assert_eq!(rules.type_name(rules.promote("add", &operands).unwrap().result), "u8");
-        /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum RuleSet {
-            $($(#[$doc])* $variant($settings),)*
-        }
-
-        impl RuleSet {
-            /// Every rule set with every setting that is worth a comparison, each with words for it: its name where all
-            /// settings have their defaults.
-            pub fn variants() -> impl Iterator<Item = (&'static str, Self)> + Clone {
-                let none = core::iter::empty();
-                none$(.chain(<$settings>::VARIANTS.iter().map(|&(words, settings)| (words, Self::$variant(settings)))))*
-            }
-
-            fn rules(&self) -> &dyn Rules {
-                match self {
-                    $(Self::$variant(settings) => settings,)*
-                }
-            }
-
-            fn rules_mut(&mut self) -> &mut dyn Rules {
-                match self {
-                    $(Self::$variant(settings) => settings,)*
-                }
-            }
-        }
-    };
-}
-
-registry! {
-    /// OpenVINO's `ConvertPromoteTypes`.
-    OpenVino(crate::openvino::Options);
-    /// PyTorch.
-    PyTorch(crate::pytorch::Options);
-    /// Paddle.
-    Paddle(crate::paddle::Version);
-    /// NumPy.
-    NumPy(crate::numpy::NumPy);
-    /// JAX.
-    Jax(crate::jax::Options);
-}
 
 /// Why a text is not an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

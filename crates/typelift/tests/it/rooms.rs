@@ -188,8 +188,18 @@ fn uses_of_rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     };
     let lib = code(&source.join("lib.rs"));
     let handed_on = lib.split("pub use ").skip(1).filter_map(|line| line.split(';').next()?.split_once("::"));
-    let homes: BTreeMap<_, _> =
-        handed_on.flat_map(|(room, names)| first_words(names).into_iter().map(move |name| (name, room))).collect();
+    let all_of = |room: &str| {
+        let text = code(&source.join(room).join("mod.rs"));
+        let names = ["pub mod ", "pub enum "].map(|kind| text.split(kind).skip(1).map(first_word).collect::<Vec<_>>());
+        names.concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names_of = |room: &str, names| match names {
+        "*" => all_of(room),
+        names => first_words(names).into_iter().map(str::to_owned).collect(),
+    };
+    let homes: BTreeMap<_, _> = handed_on
+        .flat_map(|(room, names)| names_of(room, names).into_iter().map(move |name| (name, room.to_owned())))
+        .collect();
     let mut rooms = BTreeMap::<_, BTreeSet<_>>::new();
     for file in files(source.to_owned()) {
         let path = file.strip_prefix(source).unwrap();
@@ -198,8 +208,9 @@ fn uses_of_rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
             continue;
         }
         let code = code(&file);
-        let used = code.split("crate::").skip(1).flat_map(first_words).map(|name| *homes.get(name).unwrap_or(&name));
-        let used: Vec<_> = used.filter(|used| *used != room).map(str::to_owned).collect();
+        let used = code.split("crate::").skip(1).flat_map(first_words).filter(|name| !name.is_empty());
+        let used = used.map(|name| homes.get(name).cloned().unwrap_or_else(|| name.to_owned()));
+        let used: Vec<_> = used.filter(|used| *used != room).collect();
         rooms.entry(room).or_default().extend(used);
     }
     rooms
