@@ -1,5 +1,6 @@
 //! One model or many: which they are, and working on many in parallel.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -11,6 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use typelift::diagnostic::Frame;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
@@ -23,6 +25,17 @@ use crate::terminal::{Page, Terminal};
 
 /// What the main thread commonly has, so that a model needs no more where it is one of many.
 pub(crate) const STACK: usize = 8 << 20;
+
+/// One after the other.
+pub(crate) const LINES: Frame = framed("", "", "");
+/// An empty line between them.
+pub(crate) const PARAGRAPHS: Frame = framed("", "\n", "");
+/// An array of JSON documents.
+pub(crate) const ARRAY: Frame = framed("[\n", ",\n", "]\n");
+
+const fn framed(open: &'static str, between: &'static str, close: &'static str) -> Frame {
+    Frame { open: Cow::Borrowed(open), between: Cow::Borrowed(between), close: Cow::Borrowed(close) }
+}
 
 /// The models to read.
 #[derive(clap::Args)]
@@ -43,23 +56,6 @@ pub(crate) struct Batch {
     models: Vec<Input>,
     /// How many to work on at a time.
     jobs: usize,
-}
-
-/// What is printed around and between the results of several models.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Frame {
-    open: &'static str,
-    between: &'static str,
-    close: &'static str,
-}
-
-impl Frame {
-    /// One after the other.
-    pub(crate) const LINES: Self = Self { open: "", between: "", close: "" };
-    /// An empty line between them.
-    pub(crate) const PARAGRAPHS: Self = Self { open: "", between: "\n", close: "" };
-    /// An array of JSON documents.
-    pub(crate) const ARRAY: Self = Self { open: "[\n", between: ",\n", close: "]\n" };
 }
 
 /// What came of the models.
@@ -152,11 +148,13 @@ impl Batch {
         let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0, worst: Status::Done };
         if let Some(model) = self.single() {
             let (page, result) = work(model);
+            terminal.print(if result.is_ok() { &frame.open } else { "" })?;
             terminal.show(&page)?;
             outcomes.done.push(result?);
+            terminal.print(&frame.close)?;
             return Ok(outcomes);
         }
-        terminal.print(frame.open)?;
+        terminal.print(&frame.open)?;
         let mut printed = false;
         self.in_order(work, |model, (mut page, result)| {
             match result {
@@ -168,21 +166,21 @@ impl Batch {
                         _ => outcomes.failed += 1,
                     }
                     let file = model.file.to_string_lossy();
-                    if *frame == Frame::ARRAY && !matches!(failure, Failure::NoModel(_)) {
+                    if *frame == ARRAY && !matches!(failure, Failure::NoModel(_)) {
                         page.printed = failure.json(Some(&file))?;
                     }
                     page.said += &failure.at(&file).text();
                 }
             }
             if printed && !page.printed.is_empty() {
-                terminal.print(frame.between)?;
+                terminal.print(&frame.between)?;
             }
             printed |= !page.printed.is_empty();
             terminal.show(&page)?;
             // Where both streams go to one place, what is said of a model stays with what is printed of it.
             terminal.flush()
         })?;
-        terminal.print(frame.close)?;
+        terminal.print(&frame.close)?;
         Ok(outcomes)
     }
 
@@ -346,13 +344,12 @@ mod tests {
                     name => Ok(name.to_owned()),
                 }
             };
-            let outcomes = batch.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never, false), work).unwrap();
+            let outcomes = batch.each(&LINES, &mut Terminal::new(ColorChoice::Never, false), work).unwrap();
             assert_eq!(outcomes.done, ["a.xml", "b.xml", "c.xml"]);
             assert_eq!(outcomes.summary(&[(3, "checked")]), "5 files: 3 checked, 2 failed");
             assert_eq!(outcomes.status(|_| false), Status::Faulty);
             let single = Batch { models: vec![Input { member: None, ..model("bad.xml") }], jobs: 1 };
-            let failure =
-                single.each(&Frame::LINES, &mut Terminal::new(ColorChoice::Never, false), work).err().unwrap();
+            let failure = single.each(&LINES, &mut Terminal::new(ColorChoice::Never, false), work).err().unwrap();
             assert_eq!(failure.status(), Status::Faulty);
             let text = anstream::adapter::strip_str(&failure.text()).to_string();
             let (version, at) = (env!("CARGO_PKG_VERSION"), format!("{}:", file!()));

@@ -1,17 +1,19 @@
 //! `typelift check`: what is wrong or odd about a model.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use serde_json::value::RawValue;
-use typelift::diagnostic::{Code, Count, Diagnostic, Diagnostics, Severity, TextEdit, github, sarif};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use typelift::diagnostic::{self, Code, Count, Diagnostic, Diagnostics, Frame, Severity, TextEdit};
 use typelift::mend::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
 use typelift::{Model, xml};
 
-use crate::batch::{Frame, Inputs};
+use crate::batch::{ARRAY, Inputs, LINES};
 use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::findings;
@@ -73,16 +75,48 @@ pub(crate) struct Args {
     all: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy)]
 enum Format {
-    /// Findings with the source they point at
+    /// For people.
     Text,
-    /// One document with everything
+    /// As the other verbs answer programs.
     Json,
-    /// Workflow commands of GitHub Actions, which annotate pull requests
-    Github,
-    /// A SARIF 2.1.0 log for code scanning
-    Sarif,
+    Other(&'static diagnostic::Format),
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
+            let others = diagnostic::Format::ALL.iter().map(Format::Other);
+            [Format::Text, Format::Json].into_iter().chain(others).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, about) = match self {
+            Self::Text => ("text", "Findings with the source they point at"),
+            Self::Json => ("json", "One document with everything"),
+            Self::Other(format) => (format.name, format.about),
+        };
+        Some(PossibleValue::new(name).help(about))
+    }
+}
+
+impl Format {
+    /// What is printed around the findings of one file or many.
+    fn frame(self, is_single: bool) -> Result<Frame, Failure> {
+        match self {
+            Self::Json if !is_single => Ok(ARRAY),
+            Self::Text | Self::Json => Ok(LINES),
+            Self::Other(format) => format.frame().map_err(unwritten),
+        }
+    }
+}
+
+/// Findings that cannot be printed in a format.
+fn unwritten(error: io::Error) -> Failure {
+    Failure::new(error.to_string())
 }
 
 /// Findings that an option is about.
@@ -169,12 +203,10 @@ struct Fix {
 struct Outcome {
     count: Count,
     fails: bool,
-    /// Its part of a SARIF log.
-    results: Vec<Box<RawValue>>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    terminal.answers_in_json = args.format == Format::Json;
+    terminal.answers_in_json = matches!(args.format, Format::Json);
     if args.output.is_given() && !args.fix {
         return Err(Failure::new("`check` writes a model only with --fix").help("add --fix, or leave the output out"));
     }
@@ -184,15 +216,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let writes = args.fix && !args.diff;
     let batch = args.inputs.find(writes.then_some(&args.output), None, &[])?;
-    let frame = match (args.format, batch.single()) {
-        (Format::Json, None) => Frame::ARRAY,
-        _ => Frame::LINES,
-    };
-    let mut outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
-    if args.format == Format::Sarif {
-        let results: Vec<_> = outcomes.done.iter_mut().flat_map(|outcome| outcome.results.drain(..)).collect();
-        terminal.print_json(&sarif::log(&results))?;
-    }
+    let frame = if args.keeps_stdout() { LINES } else { args.format.frame(batch.single().is_some())? };
+    let outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
     if batch.single().is_none() {
         let with_errors = outcomes.done.iter().filter(|outcome| outcome.count.errors > 0).count();
         let files = [(outcomes.done.len() - with_errors, "without errors"), (with_errors, "with errors")];
@@ -203,6 +228,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
+    /// Whether standard output is for a model or for what differs in it, not for findings.
+    fn keeps_stdout(&self) -> bool {
+        self.fix && (self.diff || self.output.is_stdout())
+    }
+
     /// Checks one model.
     fn check(&self, input: &Input, page: &mut Page) -> Result<Outcome, Failure> {
         let target = if self.fix && !self.diff { Target::new(&self.output, input)? } else { None };
@@ -230,11 +260,14 @@ impl Args {
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
-        let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0, results: Vec::new() };
+        let outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
+        let advise = |at, it: &Diagnostic| fixes.advice(at, it);
         match self.format {
             Format::Json => page.printed = terminal::json(&findings::document(diagnostics, &fixes))?,
-            Format::Github => page.printed = github::commands(diagnostics, |at, it| fixes.advice(at, it)),
-            Format::Sarif => outcome.results = findings::sarif_results(diagnostics, &fixes)?,
+            Format::Other(format) if self.keeps_stdout() => {
+                page.printed = format.document(diagnostics, &advise).map_err(unwritten)?;
+            }
+            Format::Other(format) => page.printed = format.page(diagnostics, &advise).map_err(unwritten)?,
             Format::Text => {
                 page.styled = true;
                 page.printed = self.text(diagnostics, &fixes, denied);
@@ -272,7 +305,7 @@ impl Args {
         page: &mut Page,
     ) -> Result<(), Failure> {
         let name = input.file.display();
-        if self.diff || self.output.is_stdout() {
+        if self.keeps_stdout() {
             page.said += &std::mem::take(&mut page.printed);
         }
         // Each is at its line of the text that the edits before it made.

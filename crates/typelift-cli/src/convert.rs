@@ -12,7 +12,7 @@ use typelift::precision::{KeepPattern, TypeMap};
 use typelift::promote::RuleSet;
 use typelift::{Diagnostics, Model};
 
-use crate::batch::{Frame, Inputs};
+use crate::batch::{Inputs, LINES};
 use crate::check;
 use crate::failure::Failure;
 use crate::findings;
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &[])?;
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
     let old_report = args.report.as_deref();
-    let conversions = batch.each(&Frame::LINES, terminal, work);
+    let conversions = batch.each(&LINES, terminal, work);
     let mut conversions = conversions.inspect_err(|_| old_report.into_iter().for_each(forget_report))?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
     if let Some(path) = &args.report {

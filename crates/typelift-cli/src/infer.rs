@@ -1,6 +1,6 @@
 //! `typelift infer`: the types and shapes of every tensor.
 
-use crate::batch::{Frame, Inputs};
+use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, Loaded};
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Some(Format::Json);
     let batch = args.inputs.find(Some(&args.output), None, &[])?;
     let frame = match (args.format, batch.single()) {
-        (Some(Format::Json), None) => Frame::ARRAY,
-        _ => Frame::PARAGRAPHS,
+        (Some(Format::Json), None) => ARRAY,
+        _ => PARAGRAPHS,
     };
     let ends = batch.each(&frame, terminal, |input, page| args.infer(input, page))?;
     let faulty = |status: &Status| *status != Status::Done;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use typelift::Model;
 use typelift::rewrite::{Script, Site, Skipped, library};
 
-use crate::batch::{Frame, Inputs};
+use crate::batch::{Inputs, LINES};
 use crate::check;
 use crate::failure::Failure;
 use crate::findings;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let joined = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]);
     let files: Vec<_> = args.rules.iter().cloned().chain(joined).collect();
     let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &files)?;
-    let done = batch.each(&Frame::LINES, terminal, |input, page| args.rewrite(&script, input, page));
+    let done = batch.each(&LINES, terminal, |input, page| args.rewrite(&script, input, page));
     let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
     let status = done.status(|rewriting| rewriting.is_refused);
     if let Some(path) = &args.report {

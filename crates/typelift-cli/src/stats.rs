@@ -6,7 +6,7 @@ use typelift::diagnostic::grouped;
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
 
-use crate::batch::{Frame, Inputs};
+use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::findings;
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     let batch = args.inputs.find(None, None, &[])?;
     let frame = match (args.format, batch.single()) {
-        (Format::Json, None) => Frame::ARRAY,
-        _ => Frame::PARAGRAPHS,
+        (Format::Json, None) => ARRAY,
+        _ => PARAGRAPHS,
     };
     let outcomes = batch.each(&frame, terminal, |input, page| args.count(input, page))?;
     if batch.single().is_none() {

@@ -4,9 +4,8 @@ mod about;
 mod command;
 mod document;
 mod edit;
-pub mod github;
+mod formats;
 mod help;
-pub mod sarif;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -25,6 +24,7 @@ pub use about::About;
 pub use command::{Command, Effect};
 pub use document::{Advice, Count, Document};
 pub use edit::{Mend, TextEdit};
+pub use formats::{Format, Frame};
 pub use help::{Help, Owner};
 pub(crate) use words::list;
 pub use words::{grouped, reason, shell_word};

@@ -1,14 +1,23 @@
 //! Findings as workflow commands of GitHub Actions.
 
 use std::fmt::Write as _;
+use std::io;
 
-use super::document::Region;
-use super::words::whole;
-use super::{Advice, Diagnostic, Diagnostics, Severity};
+use super::{Advise, Format, Frame};
+use crate::diagnostic::document::Region;
+use crate::diagnostic::words::whole;
+use crate::diagnostic::{Diagnostics, Severity};
 use crate::span::Lines;
 
+pub(super) const FORMAT: Format = Format {
+    name: "github",
+    about: "Workflow commands of GitHub Actions, which annotate pull requests",
+    frame: || Ok(Frame::default()),
+    page,
+};
+
 /// One workflow command for each finding, which shows it at its line of a pull request, with what can be done about it.
-pub fn commands(diagnostics: &Diagnostics, advise: impl Fn(usize, &Diagnostic) -> Advice) -> String {
+fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     let lines = Lines::new(diagnostics.source.clone());
@@ -25,5 +34,5 @@ pub fn commands(diagnostics: &Diagnostics, advise: impl Fn(usize, &Diagnostic) -
         let said = whole(&lines, diagnostic, &advise(at, diagnostic));
         let _ = writeln!(text, ",title={}::{}", property(diagnostic.code.name()), data(said.trim_end()));
     }
-    text
+    Ok(text)
 }

@@ -1,28 +1,20 @@
 //! Findings as a SARIF 2.1.0 log, for code scanning.
 
 use std::fmt::Write as _;
+use std::io;
 
 use serde::Serialize;
 
-use super::document::Region;
-use super::words::whole;
-use super::{Advice, Code, Diagnostic, Diagnostics, LayerRef, TextEdit};
+use super::{Advise, Format, Frame};
+use crate::diagnostic::document::Region;
+use crate::diagnostic::words::whole;
+use crate::diagnostic::{Advice, Code, Diagnostic, Diagnostics, LayerRef, TextEdit};
 use crate::span::Lines;
 
-/// A log with the results of all files in one run: code scanning refuses several runs of one tool.
-///
-/// ```
-/// use typelift::{Diagnostics, diagnostic::{Advice, sarif}, xml};
-///
-/// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
-/// let list = xml::parse(source.clone()).diagnostics;
-/// let found = Diagnostics { list, ..Diagnostics::new("model.xml", source) };
-/// let results: Vec<_> = sarif::results(&found, |_, diagnostic| Advice::of(diagnostic)).collect();
-/// let json = serde_json::to_value(sarif::log(&results))?;
-/// assert_eq!(json["runs"][0]["results"][0]["ruleId"], "missing-attribute");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-pub fn log<R: Serialize>(results: &[R]) -> impl Serialize {
+pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
+
+/// A log of one run, cut where its results go: code scanning refuses several runs of one tool.
+fn frame() -> io::Result<Frame> {
     let rule = |&code: &Code| Rule {
         id: code.name(),
         short_description: Text { text: code.summary() },
@@ -30,39 +22,43 @@ pub fn log<R: Serialize>(results: &[R]) -> impl Serialize {
     };
     let driver =
         Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: Code::ALL.iter().map(rule).collect() };
-    Log {
+    let log = serde_json::to_string_pretty(&Log {
         schema: "https://json.schemastore.org/sarif-2.1.0.json",
         version: "2.1.0",
-        runs: [Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results }],
-    }
+        runs: [Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results: [] }],
+    })?;
+    let results = "\"results\": [";
+    let (before, after) = log.split_once(results).unwrap_or((&log, ""));
+    Ok(Frame { open: format!("{before}{results}").into(), between: ",".into(), close: format!("{after}\n").into() })
 }
 
-/// The findings of a file as results of a log, one at a time: those of many files together would take many times their memory.
-/// What can be done about a finding is asked with its position in the list.
-pub fn results(
-    diagnostics: &Diagnostics,
-    advise: impl Fn(usize, &Diagnostic) -> Advice,
-) -> impl Iterator<Item = impl Serialize> {
+/// The findings of a file as results of a log, a line each.
+fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
-    let all = diagnostics.list.iter().enumerate();
-    all.map(move |(at, diagnostic)| Finding::new(&lines, &uri, diagnostic, &advise(at, diagnostic)))
+    let mut text = String::new();
+    for (at, diagnostic) in diagnostics.list.iter().enumerate() {
+        let result = serde_json::to_string(&Finding::new(&lines, &uri, diagnostic, &advise(at, diagnostic)))?;
+        let _ = write!(text, "{}\n        {result}", if at > 0 { "," } else { "" });
+    }
+    Ok(text)
 }
 
 #[derive(Serialize)]
-struct Log<'a, R> {
+struct Log {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [Run<'a, R>; 1],
+    runs: [Run; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run<'a, R> {
+struct Run {
     tool: Tool,
     column_kind: &'static str,
-    results: &'a [R],
+    /// They are written apart: those of many files together would take many times their memory.
+    results: [(); 0],
 }
 
 #[derive(Serialize)]
