@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::{Edit, Element, refuse};
 use crate::graph::{
-    Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, LayerId, NewLayer, Output, PortMapEntry,
+    Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
     split_names,
 };
 use crate::infer::{Probe, Walk};
@@ -399,24 +399,33 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove_unused(&mut self, layers: impl IntoIterator<Item = LayerId>) -> Result<Vec<LayerId>, EditError> {
-        let mut pending: Vec<_> = layers.into_iter().collect();
+        let pending: Vec<_> = layers.into_iter().collect();
         if let Some(&missing) = pending.iter().find(|&&id| self.layer(id).is_none()) {
             return Err(EditError::NoLayer(missing));
         }
         let mut removed = Vec::new();
+        self.sweep(pending, |_, layer| removed.push(layer.id()))?;
+        Ok(removed)
+    }
+
+    /// Removes those of these layers that are there and that nothing uses, and what only they used; each is shown before it
+    /// goes. Parameters, Results and Assigns stay.
+    pub(crate) fn sweep(
+        &mut self,
+        mut pending: Vec<LayerId>,
+        mut going: impl FnMut(&Self, &Layer),
+    ) -> Result<(), EditError> {
         while let Some(id) = pending.pop() {
-            if self.layer(id).is_none_or(|layer| layer.start().is_some() || self.is(id, LayerKind::Assign)) {
+            let Some(layer) = self.layer(id).filter(|layer| !ops::is_own(layer)) else { continue };
+            if self.users(id).next().is_some() {
                 continue;
             }
+            going(self, layer);
             let producers = self.producers(id);
-            match self.remove(id) {
-                Ok(()) => removed.push(id),
-                Err(EditError::InUse { .. }) => continue,
-                Err(error) => return Err(error),
-            }
+            self.remove(id)?;
             pending.extend(producers.into_iter().flatten().map(|output| output.layer));
         }
-        Ok(removed)
+        Ok(())
     }
 
     /// Renames whatever is called `old`: a layer, a tensor, an input or an output of the model, each under all the names

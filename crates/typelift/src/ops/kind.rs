@@ -49,6 +49,11 @@ pub(crate) fn is_promotion(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
 }
 
+/// Whether a layer is what the model takes, gives or keeps, and so stays where nothing uses it.
+pub(crate) fn is_own(layer: &Layer) -> bool {
+    layer.start().is_some() || matches!(kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
+}
+
 /// Whether a layer is a Constant.
 pub(crate) fn is_constant(layer: &Layer) -> bool {
     kind(layer) == LayerKind::Constant

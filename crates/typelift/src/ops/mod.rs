@@ -62,7 +62,7 @@ pub use conversion::{Conversion, conversion};
 pub(crate) use convert::promotion;
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
 pub use kind::{LayerKind, kind};
-pub(crate) use kind::{is_constant, is_promotion};
+pub(crate) use kind::{is_constant, is_own, is_promotion};
 pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, Requirements, UnknownRelease};

@@ -521,21 +521,13 @@ impl Changes {
 
 /// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
 /// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
-fn remove_unused(graph: &mut Edit<'_>, mut candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
-    while let Some(id) = candidates.pop() {
-        let keeps = |layer: &Layer| layer.start().is_some() || kind(layer) == LayerKind::Parameter;
-        let Some(layer) = graph.layer(id).filter(|layer| !keeps(layer)) else { continue };
-        if graph.users(id).next().is_some() {
-            continue;
-        }
-        let producers = graph.producers(id);
-        let from = graph.producer(id.input(0)).and_then(|output| graph.output(output));
+fn remove_unused(graph: &mut Edit<'_>, candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
+    graph.sweep(candidates, |graph, layer| {
+        let from = graph.producer(layer.id().input(0)).and_then(|output| graph.output(output));
         if let (LayerKind::Convert, Some(from), Some(port)) = (kind(layer), from, layer.outputs().first()) {
             let types = [from.element_type(), port.element_type()];
             changes.add(Action::Removed, layer, types, "nothing uses it any more");
         }
-        changes.remove(graph, &[id])?;
-        candidates.extend(producers.into_iter().flatten().map(|output| output.layer));
-    }
-    Ok(())
+        changes.removed += 1;
+    })
 }

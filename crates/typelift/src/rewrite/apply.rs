@@ -400,7 +400,7 @@ fn same_layers(
     let mut found = Vec::new();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let row = layer.operation();
-        let computes = !is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
+        let computes = !ops::is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
         if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) {
             continue;
         }
@@ -520,8 +520,10 @@ impl Sweep<'_> {
         }
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
-        let removed = remove_unused(edit, unused.collect(), &refer)?;
-        if !remove_unused(edit, added.clone(), &refer)?.is_empty() {
+        let (mut removed, mut is_spare) = (Vec::new(), false);
+        edit.sweep(unused.collect(), |_, layer| removed.push(refer(layer)))?;
+        edit.sweep(added.clone(), |_, _| is_spare = true)?;
+        if is_spare {
             self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
@@ -579,31 +581,6 @@ fn widens_constant(graph: &Graph, id: LayerId) -> bool {
 /// Whether a term of the pattern may be used outside of the match.
 fn is_shared(pattern: &Pattern, at: usize) -> bool {
     matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
-}
-
-/// Whether a layer is what the model takes, gives or keeps, and so stays.
-pub(super) fn is_own(layer: &Layer) -> bool {
-    matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
-}
-
-/// Removes those of these layers that nothing uses, and what only they used, and says what they were.
-fn remove_unused(
-    edit: &mut Edit<'_>,
-    mut pending: Vec<LayerId>,
-    refer: &dyn Fn(&Layer) -> LayerRef,
-) -> Result<Vec<LayerRef>, EditError> {
-    let mut removed = Vec::new();
-    while let Some(id) = pending.pop() {
-        let Some(layer) = edit.layer(id).filter(|layer| !is_own(layer)) else { continue };
-        let (layer, sources) = (refer(layer), edit.producers(id));
-        match edit.remove(id) {
-            Ok(()) => removed.push(layer),
-            Err(EditError::InUse { .. }) => continue,
-            Err(error) => return Err(error),
-        }
-        pending.extend(sources.into_iter().flatten().map(|source| source.layer));
-    }
-    Ok(removed)
 }
 
 /// A layer before a rule changes it.

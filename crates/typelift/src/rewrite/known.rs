@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
-use super::apply::{Found, OnRefusal, Placed, is_own, swap};
+use super::apply::{Found, OnRefusal, Placed, swap};
 use super::build::Added;
 use super::matching::{Bindings, Bound};
 use super::values;
@@ -142,7 +142,7 @@ fn is_quantized(ty: ElementType) -> bool {
 
 fn can_be_known(layer: &Layer) -> bool {
     let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(|it| it <= MOST_WRITTEN));
-    is_small && ops::kind(layer) != LayerKind::Constant && !is_own(layer) && values::computes(layer)
+    is_small && ops::kind(layer) != LayerKind::Constant && !ops::is_own(layer) && values::computes(layer)
 }
 
 fn values_of(probe: &mut Probe, graph: &Graph, output: Output) -> Option<Arc<Array>> {
