@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""score.py TOOL [MODELS] [--count N] [--seed N] [--verbose] [--silent]
+"""score.py TOOL [MODELS] [--count N] [--seed N] [--keep FOLDER] [--verbose]
 
 Makes single mistakes in the models of a directory (this repository's, if none is given), by a seeded rule, and scores what
 `TOOL check` says of each. What was meant is known: it is what stood there before.
@@ -15,7 +15,7 @@ this Python if it is not set). Scored are:
   fixed    `TOOL check --fix` writes a file in which OpenVINO sees the original model
   wrong    `edits` give another text than the original, and OpenVINO sees another model in it
 """
-import collections, glob, json, os, random, re, subprocess, sys, tempfile
+import collections, glob, json, os, random, re, shutil, subprocess, sys, tempfile
 
 PYTHON = os.environ.get('OPENVINO_PYTHON', sys.executable)
 SERVER = r'''
@@ -269,6 +269,15 @@ def fix(tool, path):
     return fixed
 
 
+def store(folder, name, changed, text, binary):
+    """A case for `fixed.py`."""
+    os.makedirs(folder, exist_ok=True)
+    for end, it in (('.xml', changed), ('.meant.xml', text)):
+        open(os.path.join(folder, name + end), 'w', encoding='utf8', newline='').write(it)
+    if os.path.exists(binary):
+        shutil.copy(binary, os.path.join(folder, name + '.bin'))
+
+
 def applied(text, edits):
     lines = [0]
     for m in re.finditer('\n', text):
@@ -297,7 +306,9 @@ def main():
     arguments = sys.argv[1:]
     option = lambda name, default: int(arguments[arguments.index(name) + 1]) if name in arguments else default
     count, seed = option('--count', 400), option('--seed', 1)
-    free = [a for i, a in enumerate(arguments) if not a.startswith('--') and (i == 0 or arguments[i - 1] not in ('--count', '--seed'))]
+    keep = arguments[arguments.index('--keep') + 1] if '--keep' in arguments else None
+    valued = ('--count', '--seed', '--keep')
+    free = [a for i, a in enumerate(arguments) if not a.startswith('--') and (i == 0 or arguments[i - 1] not in valued)]
     if not free:
         sys.exit(__doc__)
     tool = os.path.abspath(free[0])
@@ -330,6 +341,8 @@ def main():
             answer = openvino(path)
             if answer == known[model]:
                 continue
+            if keep:
+                store(keep, '%04d' % len(rows), changed, text, path[:-3] + 'bin')
             found = [f for f in run(tool, path) if f['severity'] != 'note']
             first, last, name, ends = around(changed, start)
             _, _, old_name, old_ends = around(text, start)

@@ -52,6 +52,11 @@ impl Declared {
         other_type || (!silent && other_dims)
     }
 
+    /// Whether it says what is true of an output, or what the output's own port says, which may be all that is known of it.
+    pub(crate) fn is_like(&self, source: &str, output: &OutputPort) -> bool {
+        !self.contradicts(output, true) || *self == Self::read(source, output.declared, output.content)
+    }
+
     /// Whether a tensor can be what it says.
     pub(crate) fn fits(&self, output: &OutputPort) -> bool {
         let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
@@ -155,7 +160,7 @@ impl<'a> Check<'a> {
         let tensor = feed.and_then(|(producer, port)| Some((producer, producer.outputs().get(port)?)));
         let (message, label) = match (direction, tensor) {
             (Direction::Input, Some((producer, output))) => (
-                format!("input {at} of `{}` declares {declared}, and gets {output}", layer.name()),
+                format!("input {at} of `{}` declares {declared}, but gets {output}", layer.name()),
                 format!("it comes from layer {} `{}`", producer.id(), producer.name()),
             ),
             (_, tensor) => {

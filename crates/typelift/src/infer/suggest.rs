@@ -152,7 +152,8 @@ const LONGEST_CUT: usize = 16;
 
 /// Other values that an attribute of a layer could have been meant to have, the likeliest first.
 pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
-    let text = layer.attribute(attribute.name).or(attribute.default).unwrap_or_default().to_owned();
+    let written = layer.attribute(attribute.name);
+    let text = written.or(attribute.default).unwrap_or_default().to_owned();
     let numbers = || text.split(',').filter_map(|number| number.trim().parse::<i64>().ok()).collect::<Vec<_>>();
     let lists = |lists: Vec<Vec<i64>>| {
         let join = |list: Vec<i64>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -162,7 +163,8 @@ pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
         AttrKind::Bool => vec!["true".to_owned(), "false".to_owned()],
         AttrKind::Enum(words) => words.iter().map(|&word| word.to_owned()).collect(),
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => {
-            let near = |value: &i64| numbers().first().map_or(0, |now| value.abs_diff(*now));
+            let now = numbers().first().copied();
+            let near = |value: &i64| (value.abs_diff(now.unwrap_or_default()), now.is_none() && *value < 0);
             let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
             values.sort_by_key(near);
             values.iter().map(ToString::to_string).collect()
@@ -179,7 +181,7 @@ pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
         }
         _ => Vec::new(),
     };
-    values.retain(|value| *value != text);
+    values.retain(|value| Some(value.as_str()) != written);
     values
 }
 

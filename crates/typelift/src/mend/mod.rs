@@ -205,6 +205,7 @@ impl Mender<'_> {
             self.budget -= source.len();
             let after = Soundness::of(&Arc::new(text), &self.model.weights);
             if after.fixes(&self.before, &target) {
+                let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed });
             }
@@ -244,6 +245,9 @@ impl Mender<'_> {
                 found.extend(wiring::ids(&model.source, graph));
             }
             found.extend(wiring::edge_ends(model, graph, &places));
+            if it.code == Code::Cycle {
+                found.extend(wiring::cycle_edges(model, graph, &places));
+            }
         }
         let Some((graph, layer)) = located else { return found };
         if let Some(site) = Site::new(model, graph, layer) {
@@ -275,7 +279,8 @@ impl Mender<'_> {
                 };
                 let is_meant = it.labels.iter().any(|label| holds(label.span));
                 let edits = output.filter(|_| is_meant).and_then(|output| site.refresh(direction, at, output));
-                found.extend(edits.map(|edits| Candidate::new(Evidence::File, edits)));
+                let evidence = if site.is_misread() { Evidence::Part } else { Evidence::File };
+                found.extend(edits.map(|edits| Candidate::new(evidence, edits)));
             }
         }
         found

@@ -107,12 +107,17 @@ impl Soundness {
         before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
     }
 
-    /// Whether a finding of the text before is gone here, and nothing is wrong that was not before.
+    /// Whether a port deviates of whose tensor nothing was known before.
+    pub(super) fn shows_deviations(&self, before: &Self) -> bool {
+        !self.deviating.is_subset(&before.deviating)
+    }
+
+    /// Whether a finding of the text before is gone here, and nothing is wrong that was not before, as far as that was known.
     pub(super) fn fixes(&self, before: &Self, target: &Key) -> bool {
         let count = |of: &Self, key: &Key| of.findings.get(key).copied().unwrap_or_default();
         count(self, target) < count(before, target)
             && self.findings.keys().all(|key| count(self, key) <= count(before, key))
-            && self.deviating.is_subset(&before.deviating)
+            && self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
             && self.unknown.is_subset(&before.unknown)
     }
 }

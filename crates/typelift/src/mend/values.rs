@@ -33,18 +33,25 @@ impl Site<'_> {
             let written = self.layer.attribute(row.name);
             let is_missed = missed == Some(row.name) || operation.required_attributes().contains(&row.name);
             if written.is_none() && row.default.is_some() && !is_missed {
+                found.extend(self.left_out(row, &mut fitting));
                 continue;
             }
             let mut values: Vec<(Evidence, String)> = Vec::new();
             let near = written.map_or_else(Vec::new, |text| near_values(row, text));
             let evidence = |value: &str| match row.kind {
                 AttrKind::Enum(words) if !is_clearly(value, written.unwrap_or_default(), words) => Evidence::File,
+                _ if has_unit(written.unwrap_or_default()) => Evidence::File,
                 _ => Evidence::Near,
             };
-            values.extend(near.into_iter().map(|value| (evidence(&value), value)));
-            values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             let mut of_table = candidates(row, self.layer);
+            let possible = of_table.len();
             of_table.retain(|value| fitting.fits(row.name, value) != Some(false));
+            // What OpenVINO assumes, where the ports tell it from other values.
+            let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
+            let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
+            values.extend(near.into_iter().map(|value| (evidence(&value), value)));
+            values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
+            values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
             let mut seen = vec![written.unwrap_or_default().to_owned()];
             for (evidence, value) in values {
@@ -56,6 +63,23 @@ impl Site<'_> {
             }
         }
         found
+    }
+
+    /// The words for an attribute that is left out with which the outputs are what the ports declare, where they are not
+    /// without it.
+    fn left_out(&self, row: &Attr, fitting: &mut Fitting) -> Vec<Candidate> {
+        let words: &[&str] = match row.kind {
+            AttrKind::Bool => &["true", "false"],
+            AttrKind::Enum(words) => words,
+            _ => return Vec::new(),
+        };
+        let default = row.default.unwrap_or_default();
+        if fitting.fits(row.name, default) != Some(false) {
+            return Vec::new();
+        }
+        let fit = words.iter().filter(|word| **word != default && fitting.fits(row.name, word) == Some(true));
+        let edits: Vec<_> = fit.filter_map(|word| self.set(row.name, word)).collect();
+        edits.into_iter().map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
     }
 
     /// What the ports of a Parameter or constant say about its attributes, and what its size follows from.
@@ -78,13 +102,37 @@ impl Site<'_> {
         let edits = values.iter().map(|(name, value)| (*name, self.set(name, value)));
         let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
         let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
-        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(Evidence::Part, all));
+        let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
+        // What the port declares fills the bytes up to the next constant.
+        let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
+        let together = if fills { Evidence::Unused } else { Evidence::Part };
+        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, all));
         let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
-        // Ports cannot say the bounds of a dim.
-        let evidence = |name| if name == "shape" && !is_whole { Evidence::Part } else { Evidence::File };
+        // With it the constant has as many bytes as it says, which it has not as it is written.
+        let settles = edits.len() == 1 && bytes.is_some() && bytes == size && written != size;
+        let evidence = |name| match () {
+            // Ports cannot say the bounds of a dim.
+            () if name == "shape" && !is_whole => Evidence::Part,
+            () if settles => Evidence::Unused,
+            () => Evidence::File,
+        };
         let each = edits.into_iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
         let each = each.map(|(name, edit)| Candidate::new(evidence(name), vec![edit]));
         each.chain(several).chain(self.offsets()).collect()
+    }
+
+    /// Whether a constant has more or fewer bytes than it says, so that its port need not be what is wrong.
+    pub(super) fn is_misread(&self) -> bool {
+        let size = self.layer.byte_count("size").map(u128::from);
+        ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
+    }
+
+    /// How many bytes a constant of the written type and shape has.
+    fn written_bytes(&self) -> Option<u128> {
+        let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
+        let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+        let count = dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?));
+        stored_size(ty, count?)
     }
 
     /// How far it is from a constant's offset to the next one, or to the end of the weights.
@@ -133,7 +181,8 @@ impl Site<'_> {
         let uses = |start| alike.get(&start).copied().unwrap_or_default();
         let rank = |start: u64, end: u64| {
             let distance = now.map_or(start, |now| start.abs_diff(now));
-            (Some(end - start) != size, is_taken(start), std::cmp::Reverse(uses(start)), distance)
+            let overlaps = now.zip(size).is_some_and(|(now, size)| start < now.saturating_add(size) && now < end);
+            (Some(end - start) != size, is_taken(start), !overlaps, std::cmp::Reverse(uses(start)), distance)
         };
         holes.sort_by_key(|&(start, end)| rank(start, end));
         holes.dedup();
@@ -239,6 +288,12 @@ impl Site<'_> {
         }
         found
     }
+}
+
+/// Whether a number is followed by a word, which may change what it says: `8bit` for 256 levels.
+fn has_unit(text: &str) -> bool {
+    let word = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
+    word.len() > 1 && word.len() < text.trim().len() && word.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 /// The values that a text nearly is: `8` for `0x8` or `8px`, `true` for `True`, `i64` for `int64`.

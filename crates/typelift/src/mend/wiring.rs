@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use typelift_promote::ElementType;
+
 use super::TRIALS;
 use super::site::{Candidate, EdgeText, Evidence, Site, edges};
 use crate::check::Declared;
 use crate::diagnostic::TextEdit;
-use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort};
+use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, split_names};
+use crate::ops::{self, LayerKind};
 use crate::span::Span;
 use crate::xml::{self, Tag};
 
@@ -33,7 +36,7 @@ impl Site<'_> {
             let declared = Declared::read(self.source(), port.declared, port.content);
             let fed = feed.and_then(|(source, port)| source.outputs().get(port));
             let is_fed_well = fed.is_some_and(|output| !declared.contradicts(output, true));
-            for Producer { from, evidence } in self.producers(at, &declared) {
+            for Producer { from, evidence } in self.producers(&edges, at, &declared) {
                 if is_fed_well && evidence != Evidence::Unused {
                     continue;
                 }
@@ -46,7 +49,7 @@ impl Site<'_> {
             // An edge that ends elsewhere by mistake.
             if feed.is_none() {
                 let to = (self.layer.id().0, port.id());
-                let ends_here = stray.iter().map(|edge| Candidate::new(Evidence::File, redirected(edge, to, 2)));
+                let ends_here = stray.iter().map(|edge| Candidate::new(Evidence::Unused, redirected(edge, to, 2)));
                 found.extend(ends_here);
             }
         }
@@ -60,13 +63,17 @@ impl Site<'_> {
         found
     }
 
+    fn declared(&self, element_type: Option<ElementType>, content: Span) -> Declared {
+        Declared::read(self.source(), element_type, content)
+    }
+
     /// Tensors that are what a port declares.
-    fn producers(&self, input: usize, declared: &Declared) -> Vec<Producer> {
+    fn producers(&self, edges: &[EdgeText], input: usize, declared: &Declared) -> Vec<Producer> {
         if declared.element_type.is_none() {
             return Vec::new();
         }
-        producers(self.graph, self.layer, input, |layer, port| {
-            layer.id() != self.layer.id() && !declared.contradicts(port, true)
+        producers(self.graph, edges, self.layer, input, |layer, port| {
+            layer.id() != self.layer.id() && declared.is_like(self.source(), port)
         })
     }
 
@@ -146,23 +153,43 @@ impl Site<'_> {
             else {
                 continue;
             };
-            let is_mapped = |id: LayerId| body.port_map().iter().any(|entry| entry.internal_layer_id == id);
-            for layer in body.graph().layers().filter(|layer| layer.start().is_some() && !is_mapped(layer.id())) {
-                let is_input = layer.inputs().is_empty();
-                let element = if is_input { "input" } else { "output" };
-                let direction = if is_input { Direction::Input } else { Direction::Output };
-                let ports = self.ports(direction);
-                let ids = ports.iter().filter_map(|tag| Some(tag.value(self.source(), "id")?.text(self.source())));
-                let used = |id: &str| {
-                    let entries = self.tags.iter().filter(|tag| tag.parent == Some(at));
-                    entries
-                        .filter_map(|tag| tag.value(self.source(), "external_port_id"))
-                        .any(|it| it.text(self.source()) == id)
+            let start = Span { start: self.tags[at].span.end, end: self.tags[at].span.end };
+            let named = |attribute: &str| -> HashSet<&str> {
+                let entries = self.tags.iter().filter(|tag| tag.parent == Some(at));
+                entries.filter_map(|tag| Some(tag.value(self.source(), attribute)?.text(self.source()))).collect()
+            };
+            let (externals, internals) = (named("external_port_id"), named("internal_layer_id"));
+            let ends = body.graph().layers().filter(|layer| layer.start().is_some());
+            for layer in ends.filter(|layer| !internals.contains(layer.id().to_string().as_str())) {
+                let input = |port: &InputPort| (port.id(), self.declared(port.declared, port.content));
+                let output = |port: &OutputPort| (port.id(), self.declared(port.declared, port.content));
+                let (element, inside, outside): (_, _, Vec<_>) = if layer.inputs().is_empty() {
+                    ("input", layer.outputs().first().map(output), self.layer.inputs().iter().map(input).collect())
+                } else {
+                    ("output", layer.inputs().first().map(input), self.layer.outputs().iter().map(output).collect())
                 };
-                for id in ids.filter(|id| !used(id)) {
+                let Some((_, inside)) = inside else { continue };
+                // Whether to go on is given to no port.
+                if element == "output"
+                    && inside.element_type == Some(ElementType::Boolean)
+                    && ops::kind(self.layer) == LayerKind::Loop
+                    && !named("purpose").contains("execution_condition")
+                {
+                    let entry = format!(
+                        "<output external_port_id=\"-1\" internal_layer_id=\"{}\" purpose=\"execution_condition\"/>",
+                        layer.id()
+                    );
+                    found.push(Candidate::one(Evidence::Unused, start, entry));
+                }
+                for (id, outside) in outside {
+                    let id = id.to_string();
+                    let is_like =
+                        inside.element_type == outside.element_type && inside.dims.len() == outside.dims.len();
+                    let evidence = if is_like { Evidence::Unused } else { Evidence::Table };
                     let entry = format!("<{element} external_port_id=\"{id}\" internal_layer_id=\"{}\"/>", layer.id());
-                    let end = self.tags[at].span.end;
-                    found.push(Candidate::one(Evidence::File, Span { start: end, end }, entry));
+                    if !externals.contains(id.as_str()) {
+                        found.push(Candidate::one(evidence, start, entry));
+                    }
                 }
             }
         }
@@ -176,10 +203,20 @@ struct Producer {
     evidence: Evidence,
 }
 
-/// The tensors that `fits` takes for an input of a layer: those that nothing uses first, then those that feed other layers of
-/// the operation in the same role, then the nearest.
-fn producers(graph: &Graph, layer: &Layer, input: usize, fits: impl Fn(&Layer, &OutputPort) -> bool) -> Vec<Producer> {
+/// The tensors that `fits` takes for an input of a layer: one that has the name that a Result gives, those that nothing uses,
+/// those that feed other layers of the operation in the same role, and the nearest.
+fn producers(
+    graph: &Graph,
+    edges: &[EdgeText],
+    layer: &Layer,
+    input: usize,
+    fits: impl Fn(&Layer, &OutputPort) -> bool,
+) -> Vec<Producer> {
     let id = layer.id().0;
+    // As they are written: a graph with a cycle is taken apart.
+    let used: HashSet<(u64, u64)> = edges.iter().map(|edge| edge.from).collect();
+    let users: HashSet<u64> = edges.iter().map(|edge| edge.from.0).collect();
+    let given: HashSet<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
     let (mut same, mut distances) = (HashMap::<Output, usize>::new(), HashMap::<(i128, usize), usize>::new());
     let is_sister = |it: &&Layer| it.ty() == layer.ty() && it.id() != layer.id();
     for sister in graph.unordered().filter(is_sister).take(SISTERS) {
@@ -192,18 +229,19 @@ fn producers(graph: &Graph, layer: &Layer, input: usize, fits: impl Fn(&Layer, &
     for source in graph.layers() {
         for (at, port) in source.outputs().iter().enumerate().filter(|(_, port)| fits(source, port)) {
             let tensor = source.id().output(at);
-            let is_unused = graph.consumers(tensor).next().is_none();
+            let is_unused = !used.contains(&(source.id().0, port.id()));
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
             // One of several outputs is often left unused on purpose.
-            let is_lost = is_unused && graph.users(source.id()).next().is_none();
+            let is_lost = !users.contains(&source.id().0);
+            let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
-                () if is_lost => Evidence::Unused,
+                () if is_lost || is_named => Evidence::Unused,
                 () if is_unused || sisters > 0 => Evidence::File,
                 () => Evidence::Table,
             };
-            let rank = (!is_lost, std::cmp::Reverse(sisters), !is_unused, source.id().0.abs_diff(id));
+            let rank = (!is_named, !is_lost, std::cmp::Reverse(sisters), !is_unused, source.id().0.abs_diff(id));
             found.push((rank, Producer { from: (source.id().0, port.id()), evidence }));
         }
     }
@@ -253,7 +291,7 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Ca
         .iter()
         .filter(|edge| places.iter().any(|place| edge.span.start <= place.start && place.end <= edge.span.end))
     {
-        found.extend(other_sources(model, graph, edge));
+        found.extend(other_sources(model, graph, &edges, edge));
         found.extend(other_targets(source, graph, edge));
         let whole = with_end_tag(source, edge.span);
         found.push(Candidate::one(Evidence::Part, whole, ""));
@@ -264,6 +302,18 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Ca
     found
 }
 
+/// Other starts for the edges of a cycle, whose layers are at these places.
+pub(super) fn cycle_edges(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Candidate> {
+    let edges = edges(&model.source, graph);
+    let is_meant = |layer: &Layer| {
+        let span = layer.span().unwrap_or_default();
+        places.iter().any(|place| span.start <= place.start && place.end <= span.end)
+    };
+    let cycle: HashSet<u64> = graph.unordered().filter(|layer| is_meant(layer)).map(|layer| layer.id().0).collect();
+    let back = edges.iter().filter(|edge| cycle.contains(&edge.from.0) && cycle.contains(&edge.to.0));
+    back.flat_map(|edge| other_sources(model, graph, &edges, edge)).collect()
+}
+
 /// An element with its end tag, and the line break before it.
 fn with_end_tag(source: &str, tag: Span) -> Span {
     let rest = source.get(tag.end as usize..).unwrap_or_default();
@@ -271,7 +321,7 @@ fn with_end_tag(source: &str, tag: Span) -> Span {
     Span { start: tag.start, end: tag.end + end.unwrap_or_default() }
 }
 
-fn other_sources(model: &Model, graph: &Graph, edge: &EdgeText) -> Vec<Candidate> {
+fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeText) -> Vec<Candidate> {
     let source = &model.source;
     let mut found = Vec::new();
     if let Some(producer) = graph.layer(LayerId(edge.from.0)) {
@@ -291,11 +341,19 @@ fn other_sources(model: &Model, graph: &Graph, edge: &EdgeText) -> Vec<Candidate
     let declared = declared.map(|port| Declared::read(source, port.declared, port.content));
     let fits = |layer: &Layer, port: &OutputPort| {
         let is_other = layer.id().0 != edge.from.0 && layer.id().0 != edge.to.0;
-        is_other && declared.as_ref().is_none_or(|declared| !declared.contradicts(port, true))
+        is_other && declared.as_ref().is_none_or(|declared| declared.is_like(source, port))
     };
-    let others = producers(graph, target, input.unwrap_or_default(), fits);
+    let others = producers(graph, edges, target, input.unwrap_or_default(), fits);
     let others = others.into_iter().filter(|it| declared.is_some() || it.evidence == Evidence::Unused);
     found.extend(others.map(|it| Candidate::new(it.evidence, redirected(edge, it.from, 0))));
+    // The layer before or after has the port that is named.
+    let neighbours = graph.unordered().filter(|layer| layer.id().0.abs_diff(edge.from.0) == 1);
+    for layer in neighbours {
+        let named = layer.outputs().iter().find(|port| port.id() == edge.from.1);
+        if named.is_some_and(|port| fits(layer, port)) {
+            found.push(Candidate::one(Evidence::Unused, edge.ends[0], layer.id().to_string()));
+        }
+    }
     found
 }
 
@@ -306,7 +364,7 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
     for layer in graph.layers().filter(|layer| layer.id().0 != edge.from.0) {
         for (port, feed) in layer.inputs().iter().zip(graph.feeds(layer.id())) {
             let declared = Declared::read(source, port.declared, port.content);
-            let fits = made.is_none_or(|made| !declared.contradicts(made, true));
+            let fits = made.is_none_or(|made| declared.is_like(source, made));
             if feed.is_none() && fits {
                 let edits = redirected(edge, (layer.id().0, port.id()), 2);
                 let is_same = layer.id().0 == edge.to.0;
@@ -385,7 +443,7 @@ impl Site<'_> {
             if found.len() > TRIALS {
                 break;
             }
-            let Some(precision) = ty.and_then(typelift_promote::ElementType::port_name) else { continue };
+            let Some(precision) = ty.and_then(ElementType::port_name) else { continue };
             let dims = xml::declared_dims(self.source(), content);
             let dims: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
             let port = format!("<port id=\"{id}\" precision=\"{precision}\">{dims}</port>");

@@ -85,10 +85,10 @@ fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     Some(&name[start + 1..])
 }
 
-/// An element in one line, its middle left out where it is long.
+/// An element in one line that can be broken between its parts, cut where it is long.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 160;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("><", "> <");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
