@@ -149,13 +149,19 @@ impl ShortNames {
             return short.to_owned();
         }
         let letters: Vec<char> = short.chars().collect();
-        let start = room.saturating_sub(1) / 3;
-        let end = letters.len().saturating_sub(room.saturating_sub(1) - start);
-        let (Some(first), Some(last)) = (letters.get(..start), letters.get(end..)) else { return short.to_owned() };
-        let (first, last): (String, String) = (first.iter().collect(), last.iter().collect());
+        let kept = room.saturating_sub(1);
+        // More of the end than of the start where that tells it apart from the others, else as much of the start as that takes.
+        let mut ways = (kept / 3..=kept).step_by(4);
+        ways.find_map(|start| self.without_middle(&letters, start, kept - start)).unwrap_or_else(|| short.to_owned())
+    }
+
+    /// The start and the end of a name, if no other name has both.
+    fn without_middle(&self, name: &[char], start: usize, end: usize) -> Option<String> {
+        let first: String = name.get(..start)?.iter().collect();
+        let last: String = name.get(name.len().checked_sub(end)?..)?.iter().collect();
         let head = first.trim_start_matches('…');
         let is_like = |other: &&String| other.contains(head) && other.ends_with(&last);
-        if self.names.iter().filter(is_like).nth(1).is_some() { short.to_owned() } else { format!("{first}…{last}") }
+        self.names.iter().filter(is_like).nth(1).is_none().then(|| format!("{first}…{last}"))
     }
 
     /// A line with its names shortened.
@@ -306,6 +312,16 @@ mod tests {
             names(&["a.model.layers.0.q/aten::mul/Multiply", "b.model.layers.0.q/aten::mul/Multiply", "a.b.c.d/e/f"]);
         let line = "`a.model.layers.0.q/aten::mul/Multiply` of a.b.c.d/e/f.1: x";
         assert_eq!(known.shortened(line, 60), "`a.model.layers.0.q/aten::mul/Multiply` of …d/e/f.1: x");
+    }
+
+    #[test]
+    fn the_middle_goes_where_start_and_end_tell_names_apart() {
+        let known =
+            names(&["attention/aten.attention.default/Attention", "attention_1/aten.attention.default/Attention"]);
+        assert_eq!(known.within("attention_1/aten.attention.default/Attention", 30), "attention_1/a…efault/Attention");
+        let alike = names(&["attention_with_heads_1/aten/Attention", "attention_with_heads_2/aten/Attention"]);
+        let name = "attention_with_heads_1/aten/Attention";
+        assert_eq!(alike.within(name, 12), name);
     }
 
     #[test]
