@@ -278,7 +278,7 @@ impl<'a> Causes<'a> {
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, blame: Blame) {
         let declared = Declared::read(self.source, port.declared, port.content);
         let Blame { span, said, help } = blame;
-        let message = said.unwrap_or_else(|| format!("its output is {port}, and its port declares {declared}"));
+        let message = said.unwrap_or_else(|| format!("its output is {port}, but its port declares {declared}"));
         it.labels.push(Label { span, message });
         if Aspect::of(it.code) == Some(Aspect::Any) {
             it.help.clear();

@@ -57,7 +57,7 @@ impl<'a> Check<'a> {
             let declared = layer.outputs().first().and_then(|port| port.declared);
             let (label, help) = match (name, assumed) {
                 ("destination_type", _) => (
-                    "OpenVINO reads it, and cannot run a conversion to no type".to_owned(),
+                    "OpenVINO reads it, but cannot run a conversion to no type".to_owned(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
                         Some(ty) => format!("add destination_type=\"{ty}\", the type its port declares").into(),
                         None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".into(),
@@ -68,7 +68,7 @@ impl<'a> Check<'a> {
                     format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()).into(),
                 ),
                 ("levels", _) => (
-                    format!("OpenVINO assumes {assumed}, and its plugins refuse it"),
+                    format!("OpenVINO assumes {assumed}, but its plugins refuse it"),
                     "add levels=\"256\" for 8 bits, or the number of levels that is meant".into(),
                 ),
                 (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Help::add([name], Owner::Here)),
@@ -88,7 +88,7 @@ impl<'a> Check<'a> {
         let Some(user) = graph.users(layer.id()).next().and_then(|id| graph.layer(id)) else { return };
         let message = format!("Result {} `{}` feeds `{}`", layer.id(), layer.name(), user.name());
         let lint = self.lint(Code::UsedResult, layer, message);
-        let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, and its CPU plugin refuses it");
+        let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin refuses it");
         self.diagnostics.push(lint.help("start the edge at the layer that feeds the Result"));
     }
 
@@ -99,7 +99,7 @@ impl<'a> Check<'a> {
         }
         let message = format!("the trip count of `{}` is {}, not an integer", layer.ty(), port.element_type());
         let lint = self.lint(Code::ConditionType, layer, message);
-        let label = "OpenVINO reads it, and its CPU plugin refuses it";
+        let label = "OpenVINO reads it, but its CPU plugin refuses it";
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
         lint.related.push(self.related(producer, port, 0, Some("the trip count")));
         self.diagnostics.push(lint.help("put a Convert to i64 before it"));
@@ -114,7 +114,7 @@ impl<'a> Check<'a> {
         let lint = self.lint(Code::ConditionType, layer, message);
         let is_loop = ops::kind(layer) == LayerKind::Loop && port.element_type() != ElementType::U8;
         let label = if is_loop {
-            "OpenVINO reads it, and its CPU plugin refuses it"
+            "OpenVINO reads it, but its CPU plugin refuses it"
         } else {
             "OpenVINO runs it: everything but 0 is true"
         };
@@ -138,7 +138,7 @@ impl<'a> Check<'a> {
         let place = layer.span().unwrap_or_default();
         let span = xml::locate_joint(self.source, place, id).unwrap_or(place);
         let lint = self.lint(Code::ConditionType, layer, message);
-        let lint = lint.at(span, "OpenVINO reads it, and its CPU plugin refuses it");
+        let lint = lint.at(span, "OpenVINO reads it, but its CPU plugin refuses it");
         self.diagnostics.push(lint.help("put a Convert to boolean before the Result"));
     }
 
@@ -169,7 +169,7 @@ impl<'a> Check<'a> {
         if ops::kind(layer) == LayerKind::Loop && !decides {
             let message = format!("the port map of `{}` has no execution_condition", layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
-            let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, and its CPU plugin refuses it");
+            let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin refuses it");
             self.diagnostics.push(lint.help(
                 "add <output external_port_id=\"-1\" internal_layer_id=\"ID\" purpose=\"execution_condition\"/> with the id of \
                  the Result that says whether to go on",

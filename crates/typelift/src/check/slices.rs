@@ -102,7 +102,7 @@ impl<'a> Check<'a> {
                 layer,
                 sliced.entry.internal_layer_id,
                 message,
-                "OpenVINO reads it, and fails to compile it",
+                "OpenVINO reads it, but fails to compile it",
                 help,
             );
             return;

@@ -651,7 +651,7 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
         count => format!("{count} are"),
     };
     let fault =
-        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, and {connected} connected", layer.ty()));
+        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, but {connected} connected", layer.ty()));
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 

@@ -32,7 +32,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
         None => Ok(()),
         Some(input) => {
             let message = format!(
-                "the inputs of `{}` must have one element type, and have {first} and {}",
+                "the inputs of `{}` must have one element type, but have {first} and {}",
                 cx.layer.ty(),
                 cx.element_type(input)
             );

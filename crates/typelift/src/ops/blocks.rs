@@ -61,7 +61,7 @@ impl<'a> DepthBlocks<'a> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };
         let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
-            let message = format!("`{}` needs axes after batch and depth, and gets the shape {data}", cx.layer.ty());
+            let message = format!("`{}` needs axes after batch and depth, but gets the shape {data}", cx.layer.ty());
             return Err(Fault::shapes(&[0], message));
         };
         let size = cx.int("block_size")?;

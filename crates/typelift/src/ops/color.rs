@@ -36,7 +36,7 @@ fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementT
     if ty == ElementType::U8 || accepts(ty) {
         return Ok(ty);
     }
-    let message = format!("`{}` takes u8 or floating-point numbers, and gets {ty}", cx.layer.ty());
+    let message = format!("`{}` takes u8 or floating-point numbers, but gets {ty}", cx.layer.ty());
     Err(Fault::unsupported(0, message).help("put a Convert before it"))
 }
 
@@ -47,7 +47,7 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
         return Ok(());
     }
     let message =
-        format!("input {input} of `{}` must have {count} in its last dim, and has {}", cx.layer.ty(), cx.shape(input));
+        format!("input {input} of `{}` must have {count} in its last dim, but has {}", cx.layer.ty(), cx.shape(input));
     Err(Fault::shapes(&[input], message).rule("images are laid out as batch, height, width, channels"))
 }
 
@@ -75,7 +75,7 @@ fn from_i420(cx: &mut Context) -> Result<(), Fault> {
 /// From one plane, or from `planes` ones of which those after the first have `chroma` channels.
 fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     if ![1, planes].contains(&cx.inputs.len()) {
-        let message = format!("`{}` takes 1 or {planes} planes, and gets {}", cx.layer.ty(), cx.inputs.len());
+        let message = format!("`{}` takes 1 or {planes} planes, but gets {}", cx.layer.ty(), cx.inputs.len());
         return Err(Fault::shapes(&[0], message));
     }
     let element_type = plane_type(cx, |ty| Accepts::Real.takes(ty))?;

@@ -40,7 +40,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("`{}` takes {} as {role}, and gets {ty}", cx.layer.ty(), accepts.description());
+    let message = format!("`{}` takes {} as {role}, but gets {ty}", cx.layer.ty(), accepts.description());
     let fault = Fault::unsupported(input, message);
     Err(match accepts {
         Accepts::Bits | Accepts::Integer => fault.wants(ElementType::I64),
@@ -60,7 +60,7 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
         [0, 1] => "a number or a list".to_owned(),
         ranks => format!("rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
-    let message = format!("`{}` takes {expected} as {role}, and gets the shape {shape}", cx.layer.ty());
+    let message = format!("`{}` takes {expected} as {role}, but gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -102,7 +102,7 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     }
     let known = types.iter().copied().filter(|&ty| ty != ElementType::Dynamic);
     let names = list(known.clone().map(|ty| ty.to_string()).collect(), "or");
-    let message = format!("`{}` takes {names} as {role}, and gets {ty}", cx.layer.ty());
+    let message = format!("`{}` takes {names} as {role}, but gets {ty}", cx.layer.ty());
     let fault = Fault::unsupported(input, message);
     let is_like = |other: &ElementType| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float();
     let holds = |other: &ElementType| fidelity(ty, *other).is_some_and(|fidelity| fidelity.is_exact());
@@ -124,7 +124,7 @@ pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
 /// What two dims that must be the same are together.
 pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
     (left & right)
-        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, and is {left} and {right}")))
+        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, but is {left} and {right}")))
 }
 
 /// Both ends of a dim put through a function, which gives -1 for any length, or for no upper end.
@@ -159,7 +159,7 @@ pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, l
     if found.is_compatible(Dim::from(length)) {
         return Ok(());
     }
-    let message = format!("axis {axis} of the {role} of `{}` must be {length}, and is {found}", cx.layer.ty());
+    let message = format!("axis {axis} of the {role} of `{}` must be {length}, but is {found}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }
 
@@ -212,6 +212,6 @@ pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
         return Ok(());
     }
-    let message = format!("`{}` takes a single number as {role}, and gets the shape {shape}", cx.layer.ty());
+    let message = format!("`{}` takes a single number as {role}, but gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }

@@ -354,7 +354,7 @@ impl<'a> Context<'a> {
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         Fault::types(
             inputs,
-            format!("the inputs of `{}` must have one element type, and have {types}", self.layer.ty()),
+            format!("the inputs of `{}` must have one element type, but have {types}", self.layer.ty()),
         )
         .rule("OpenVINO does not convert types implicitly")
         .help("put a Convert before the input whose type should change")
@@ -366,7 +366,7 @@ impl<'a> Context<'a> {
         if accepts.takes(ty) {
             return Ok(());
         }
-        let message = format!("`{}` takes {}, and gets {ty}", self.layer.ty(), accepts.description());
+        let message = format!("`{}` takes {}, but gets {ty}", self.layer.ty(), accepts.description());
         let types: SmallVec<[ElementType; 4]> = self.inputs.iter().map(|port| port.element_type).collect();
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();

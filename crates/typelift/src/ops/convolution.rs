@@ -157,7 +157,7 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
         0 => Ok(List::from_elem(absent, spatial)),
         length if length == spatial => Ok(numbers),
         length => {
-            let message = format!("`{name}` has {length} numbers, and there are {spatial} spatial axes");
+            let message = format!("`{name}` has {length} numbers, but there are {spatial} spatial axes");
             Err(Fault::attribute(name, message).counts_axes())
         }
     }
@@ -226,7 +226,7 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
         (Some(rank), Some(filter_rank)) if rank + more != filter_rank => {
             let ty = cx.layer.ty();
             let message =
-                format!("`{ty}` needs filters of rank {} for its data {data}, and gets {filters}", rank + more);
+                format!("`{ty}` needs filters of rank {} for its data {data}, but gets {filters}", rank + more);
             Err(Fault::shapes(&[0, 1], message))
         }
         _ => Ok(()),
@@ -239,7 +239,7 @@ fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     if channels.is_compatible(taken) {
         return Ok(());
     }
-    Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, and the filters take {taken}")))
+    Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, but the filters take {taken}")))
 }
 
 /// The output channels of grouped filters whose axis `taken` are a group's input channels, and `given` its output ones.
@@ -332,7 +332,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         return Ok(());
     };
     if let Some(length) = target.as_ref().and_then(Shape::rank).filter(|&length| length != spatial) {
-        let message = format!("the output shape has {length} numbers, and there are {spatial} spatial axes");
+        let message = format!("the output shape has {length} numbers, but there are {spatial} spatial axes");
         return Err(Fault::value(&[2], message).counts_axes());
     }
     check_rank(cx, 0, "data", &[3, 4, 5])?;
@@ -398,7 +398,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     merge_dims(&[0, 3], "batch of data and mask", dim(data, 0), dim(mask, 0))?;
     let (channels, taken) = (dim(data, 1), dim(filters, 1) * groups);
     if !channels.is_compatible(taken) {
-        return Err(Fault::shapes(&[0, 2], format!("the data has {channels} channels, and the filters take {taken}")));
+        return Err(Fault::shapes(&[0, 2], format!("the data has {channels} channels, but the filters take {taken}")));
     }
     let dims = window.forward(cx, data, filters, 2)?;
     for (input, shape) in [(1, offsets), (3, mask)] {

@@ -39,7 +39,7 @@ fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
         check_type(cx, 2, "blank index values", Accepts::Integer)?;
         let blank = cx.shape(2);
         if blank.is_static() && blank.rank() != Some(0) && *blank != Shape::fixed([1]) {
-            return Err(Fault::shapes(&[2], format!("the blank index must be one number, and has shape {blank}")));
+            return Err(Fault::shapes(&[2], format!("the blank index must be one number, but has shape {blank}")));
         }
     }
     check_rank(cx, 0, "logits", &[3])?;
@@ -55,7 +55,7 @@ fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
 fn loss(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
     if element_type == ElementType::Dynamic {
-        return Err(Fault::unsupported(0, "`CTCLoss` takes floating-point numbers, and gets a dynamic type"));
+        return Err(Fault::unsupported(0, "`CTCLoss` takes floating-point numbers, but gets a dynamic type"));
     }
     cx.check_accepted(0, element_type)?;
     const NAMES: [&str; 5] = ["logits", "logit lengths", "labels", "label lengths", "blank index"];

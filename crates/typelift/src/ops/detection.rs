@@ -313,7 +313,7 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
     let given = cx.operation.revision() == 0;
     let classes = if given { cx.int("num_classes")? } else { 0 };
     if given && classes <= 0 {
-        return Err(Fault::attribute("num_classes", format!("`num_classes` is {classes}, and must be more than 0")));
+        return Err(Fault::attribute("num_classes", format!("`num_classes` is {classes}, but must be more than 0")));
     }
     let code = cx.text("code_type")?;
     if !["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"].contains(&code) {
@@ -461,7 +461,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     let kept = cx.int("post_nms_count")?;
     for (name, count) in [("pre_nms_count", cx.int("pre_nms_count")?), ("post_nms_count", kept)] {
         if count <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {count}, and must be more than 0")));
+            return Err(Fault::attribute(name, format!("`{name}` is {count}, but must be more than 0")));
         }
     }
     let eta = cx.float("nms_eta")?;

@@ -76,7 +76,7 @@ fn merge_shapes(cx: &Context, left: (usize, &str), right: (usize, &str)) -> Resu
     let (a, b) = (cx.shape(left.0), cx.shape(right.0));
     a.merge(b).map_err(|mismatch| {
         let message = format!(
-            "the {} and the {} of `{}` must have one shape, and have {a} and {b}: {mismatch}",
+            "the {} and the {} of `{}` must have one shape, but have {a} and {b}: {mismatch}",
             left.1,
             right.1,
             cx.layer.ty()

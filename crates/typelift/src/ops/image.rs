@@ -42,7 +42,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
             return Err(Fault::shapes(
                 &[input],
-                format!("the {name} of `Col2Im` must have shape [2], and has {shape}"),
+                format!("the {name} of `Col2Im` must have shape [2], but has {shape}"),
             ));
         }
     }
@@ -115,7 +115,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     };
     let cells = stride.saturating_mul(stride);
     if channels.value().is_some_and(|channels| channels < cells) {
-        let message = format!("`ReorgYolo` needs at least {cells} channels, and gets {channels}");
+        let message = format!("`ReorgYolo` needs at least {cells} channels, but gets {channels}");
         return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
     }
     let divide = |length: Dim| {
@@ -131,7 +131,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
 fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
     if element_type == ElementType::Dynamic {
-        return Err(Fault::unsupported(0, "`RegionYolo` takes floating-point numbers, and gets a dynamic type"));
+        return Err(Fault::unsupported(0, "`RegionYolo` takes floating-point numbers, but gets a dynamic type"));
     }
     cx.check_accepted(0, element_type)?;
     check_rank(cx, 0, "data", &[4])?;

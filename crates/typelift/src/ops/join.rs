@@ -174,7 +174,7 @@ fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     match rest.and_then(|rest| lengths.get_mut(rest)) {
         Some(rest) => *rest = whole.wrapping_sub(sum),
         None if sum != whole => {
-            return Err(Fault::value(&[0, 2], format!("the parts have {sum} in all, and the dim is {whole}")));
+            return Err(Fault::value(&[0, 2], format!("the parts add up to {sum}, but the dimension is {whole}")));
         }
         None => {}
     }

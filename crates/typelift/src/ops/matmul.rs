@@ -128,7 +128,7 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     let (subscripts, output) = parse_equation(cx.text("equation")?)?;
     if subscripts.len() != cx.inputs.len() {
         let message =
-            format!("`equation` has {} subscripts, and there are {} inputs", subscripts.len(), cx.inputs.len());
+            format!("`equation` has {} subscripts, but there are {} inputs", subscripts.len(), cx.inputs.len());
         return Err(Fault::attribute("equation", message));
     }
     let mut labels = Labels { lengths: [None; 128], ellipsis: None };
@@ -294,7 +294,7 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
         None | Some([]) => {}
         Some([length]) if length.contains(1) => {}
         Some(_) => {
-            return Err(Fault::shapes(&[4], format!("the scale must be one number, and has shape {}", cx.shape(4))));
+            return Err(Fault::shapes(&[4], format!("the scale must be one number, but has shape {}", cx.shape(4))));
         }
     }
     check_sink(cx, &query)?;
@@ -319,7 +319,7 @@ impl Sequences {
                 Ok(Self { batch: batch.iter().copied().collect(), length: *length, last: *last })
             }
             Some(_) => {
-                let message = format!("the {name} must have rank 3 or more, and has shape {}", cx.shape(input));
+                let message = format!("the {name} must have rank 3 or more, but has shape {}", cx.shape(input));
                 Err(Fault::shapes(&[input], message))
             }
         }
@@ -342,7 +342,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     let (batch, &rows, &columns) = match mask.dims() {
         None | Some([]) => return Ok(()),
         Some([batch @ .., rows, columns]) => (batch, rows, columns),
-        Some(_) => return Err(Fault::shapes(&[3], format!("the mask must have rank 2 or more, and has shape {mask}"))),
+        Some(_) => return Err(Fault::shapes(&[3], format!("the mask must have rank 2 or more, but has shape {mask}"))),
     };
     match (query.length.broadcast(rows), length.broadcast(columns)) {
         (Some(rows), Some(_)) => query.length = rows,
@@ -361,7 +361,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
 fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
         return match cx.try_shape(5).and_then(Shape::rank) {
-            Some(0) => Err(Fault::shapes(&[5], "the sink must have the rank of the query, and is a scalar")),
+            Some(0) => Err(Fault::shapes(&[5], "the sink must have the rank of the query, but is a scalar")),
             _ => Ok(()),
         };
     };

@@ -244,7 +244,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
         if !list && shape.rank().is_some_and(|rank| rank != 0) {
             let or_list = if lists { " or a list of one" } else { "" };
             let message =
-                format!("the {role} of `{}` must be a scalar{or_list}, and has the shape {shape}", cx.layer.ty());
+                format!("the {role} of `{}` must be a scalar{or_list}, but has the shape {shape}", cx.layer.ty());
             return Err(Fault::shapes(&[input], message));
         }
     }

@@ -95,7 +95,7 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     }
     let mut shape = cx.shape(data).clone();
     if shape.rank().is_some_and(|rank| rank < 2) {
-        let message = format!("the data of `{}` must have channels on axis 1, and has shape {shape}", cx.layer.ty());
+        let message = format!("the data of `{}` must have channels on axis 1, but has shape {shape}", cx.layer.ty());
         return Err(Fault::shapes(&[data], message));
     }
     let inputs = [data, parameters[0]];
@@ -120,7 +120,7 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
     let [data, scale, bias] = [0, 1, 2].map(|input| cx.shape(input));
     if let Some(dims) = data.dims() {
         let Some(&channels) = dims.get(1) else {
-            let message = format!("the data of `{}` must have channels on axis 1, and has shape {data}", cx.layer.ty());
+            let message = format!("the data of `{}` must have channels on axis 1, but has shape {data}", cx.layer.ty());
             return Err(Fault::shapes(&[0], message));
         };
         merge_dims(&[0, 1], "number of channels of data and scale", channels, dim(scale, 0))?;

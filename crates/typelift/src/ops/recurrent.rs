@@ -219,7 +219,7 @@ impl Network {
         let mut names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
         for at in 0..self.activations {
             let Some(name) = names.next() else {
-                let message = format!("`{}` needs {} activations, and has {at}", cx.layer.ty(), self.activations);
+                let message = format!("`{}` needs {} activations, but has {at}", cx.layer.ty(), self.activations);
                 return Err(Fault::attribute("activations", message));
             };
             if !FUNCTIONS.iter().any(|function| function.eq_ignore_ascii_case(name)) {

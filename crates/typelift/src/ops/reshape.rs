@@ -279,7 +279,7 @@ fn unsqueeze(cx: &mut Context) -> Result<(), Fault> {
 
 fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Few<i64>) -> Result<Shape, Fault> {
     if axes.is_empty() {
-        return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, and its list of axes is empty"));
+        return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, but its list of axes is empty"));
     }
     // An axis that appears twice counts once; twice in two spellings, it widens the rank that negative ones count from.
     axes.sort_unstable();

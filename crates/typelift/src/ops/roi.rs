@@ -102,7 +102,7 @@ fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
     for (name, value) in [("output_dim", channels), ("group_size", group)] {
         if value <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {value}, and must be more than 0")));
+            return Err(Fault::attribute(name, format!("`{name}` is {value}, but must be more than 0")));
         }
     }
     let group = Dim::fixed(group);
@@ -115,14 +115,14 @@ fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     // The sizes are unsigned in OpenVINO, where a negative number is a very large one, of which the low half counts.
     let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
     if group == 0 {
-        return Err(Fault::attribute("group_size", "`group_size` is 0, and must be more"));
+        return Err(Fault::attribute("group_size", "`group_size` is 0, but must be more"));
     }
     let bins = match cx.text("mode")? {
         "average" => group.saturating_mul(group),
         "bilinear" => {
             let bins = [("spatial_bins_x", cx.int("spatial_bins_x")?), ("spatial_bins_y", cx.int("spatial_bins_y")?)];
             if let Some((name, count)) = bins.into_iter().find(|&(_, count)| count <= 0) {
-                return Err(Fault::attribute(name, format!("`{name}` is {count}, and must be more than 0")));
+                return Err(Fault::attribute(name, format!("`{name}` is {count}, but must be more than 0")));
             }
             bins[0].1.saturating_mul(bins[1].1)
         }
@@ -182,7 +182,7 @@ fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
             *side = cx.int(name)?;
         }
         if *side == 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is 0, and must be more")));
+            return Err(Fault::attribute(name, format!("`{name}` is 0, but must be more")));
         }
     }
     Ok([Dim::from(*height), Dim::from(*width)])
@@ -205,7 +205,7 @@ fn roi_features(cx: &mut Context) -> Result<(), Fault> {
             Some(both) => channels = Some((first, both)),
             None => {
                 let message =
-                    format!("the feature levels must have one number of channels, and have {known} and {here}");
+                    format!("the feature levels must have one number of channels, but have {known} and {here}");
                 return Err(Fault::shapes(&[first, input], message));
             }
         }
@@ -241,7 +241,7 @@ pub(super) fn check_real(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fa
     for &(input, role) in roles {
         let ty = cx.element_type(input);
         if ty == ElementType::Dynamic || !Accepts::Real.takes(ty) {
-            let message = format!("the type of the {role} of `{}` must be floating point, and is {ty}", cx.layer.ty());
+            let message = format!("the type of the {role} of `{}` must be floating point, but is {ty}", cx.layer.ty());
             return Err(Fault::unsupported(input, message).help("put a Convert before it"));
         }
     }
@@ -258,5 +258,5 @@ fn check_scale(cx: &Context) -> Result<(), Fault> {
     if (scale as f32).is_normal() && scale > 0.0 {
         return Ok(());
     }
-    Err(Fault::attribute("spatial_scale", format!("`spatial_scale` is {scale}, and must be more than 0")))
+    Err(Fault::attribute("spatial_scale", format!("`spatial_scale` is {scale}, but must be more than 0")))
 }

@@ -137,7 +137,7 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
         && let Some(axis) = cx.numbers(3)?
     {
         let Some(&axis) = axis.first() else {
-            return Err(Fault::value(&[3], "`ScatterElementsUpdate` needs an axis, and its list is empty"));
+            return Err(Fault::value(&[3], "`ScatterElementsUpdate` needs an axis, but its list is empty"));
         };
         checked_axis(cx, 3, axis, rank)?;
     }

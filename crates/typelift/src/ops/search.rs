@@ -63,7 +63,7 @@ fn top_k(cx: &mut Context) -> Result<(), Fault> {
         check_type_in(cx, 1, "k", &[ElementType::I8, ElementType::I32, ElementType::I64])?;
     }
     if cx.operation.revision() == 11 && cx.bool("stable")? && cx.word("sort")? == "none" {
-        return Err(Fault::attribute("sort", "a stable `TopK` needs `sort` to be value or index, and it is `none`"));
+        return Err(Fault::attribute("sort", "a stable `TopK` needs `sort` to be value or index, but it is `none`"));
     }
     let axis = cx.int("axis")?;
     let index_type = index_type(cx, "index_element_type")?;

@@ -124,12 +124,12 @@ fn check_size(
             None => "correct the shape or the element type".to_owned(),
         };
         let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
-        let fault = invalid(format!("{element_type}{shape} needs {needed}, and `size` is {size}"));
+        let fault = invalid(format!("{element_type}{shape} needs {needed}, but `size` is {size}"));
         return Err(Fault { attribute: Some("size"), ..fault }.help(help));
     };
     // Writers give an empty constant one byte.
     if needed.max(1) < size.into() && element_type.bits() > 0 {
-        let message = format!("{element_type}{shape} needs {needed} bytes, and `size` is {size}");
+        let message = format!("{element_type}{shape} needs {needed} bytes, but `size` is {size}");
         let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
         let help = "correct the element type or the shape if they were changed, or write the size that they need";
         cx.lint(lint.help(help));
@@ -192,7 +192,7 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
     if u64::from(last.unsigned_abs()) <= room {
         Ok(())
     } else {
-        Err(format!("one ends at {last}, and there are {room} bytes"))
+        Err(format!("one ends at {last}, but there are {room} bytes"))
     }
 }
 

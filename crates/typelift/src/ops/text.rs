@@ -41,7 +41,7 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     }
     let symbols = cx.shape(2).dims().and_then(|dims| dims.first()?.value());
     if let Some(symbols) = symbols.filter(|symbols| last > symbols) {
-        let message = format!("the last string's place is {last}, and there are {symbols} symbols");
+        let message = format!("the last string's place is {last}, but there are {symbols} symbols");
         return Err(Fault::value(&[input, 2], message));
     }
     if places.is_sorted() { Ok(()) } else { Err(Fault::value(&[input], "the places of strings must ascend")) }
@@ -50,7 +50,7 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
 fn unpack(cx: &mut Context) -> Result<(), Fault> {
     let ty = cx.element_type(0);
     if ty != ElementType::String {
-        return Err(Fault::unsupported(0, format!("`{}` takes strings, and gets {ty}", cx.layer.ty())));
+        return Err(Fault::unsupported(0, format!("`{}` takes strings, but gets {ty}", cx.layer.ty())));
     }
     let shape = cx.shape(0);
     cx.output(ElementType::I32, shape.clone());

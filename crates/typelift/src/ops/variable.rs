@@ -42,13 +42,13 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
     if let Some(initial) = cx.try_shape(0) {
         let initial_type = cx.element_type(0);
         if !shape.relaxes(initial) {
-            let message = format!("variable `{name}` has the shape {shape}, and is initialized with {initial}");
+            let message = format!("variable `{name}` has the shape {shape}, but is initialized with {initial}");
             return Err(Fault::shapes(&[0], message)
                 .rule("whatever a variable is initialized with must be among the shapes it can have")
                 .help("widen `variable_shape`"));
         }
         if element_type != ElementType::Dynamic && element_type != initial_type {
-            let message = format!("variable `{name}` is {element_type}, and is initialized with {initial_type}");
+            let message = format!("variable `{name}` is {element_type}, but is initialized with {initial_type}");
             let help = format!("put a Convert to {element_type} before the ReadValue, or change `variable_type`");
             return Err(Fault::types(&[0], message).wants(element_type).help(help));
         }
@@ -67,11 +67,11 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
         return Err(unknown(name).rule("its ReadValue of opset3 must be among the layers that lead to this one"));
     };
     if element_type != read_type {
-        let message = format!("variable `{name}` is {read_type}, and {element_type} is assigned to it");
+        let message = format!("variable `{name}` is {read_type}, but {element_type} is assigned to it");
         return Err(Fault::types(&[0], message).wants(read_type));
     }
     if shape.is_static() && read_shape.is_static() && *shape != read_shape {
-        let message = format!("variable `{name}` has the shape {read_shape}, and {shape} is assigned to it");
+        let message = format!("variable `{name}` has the shape {read_shape}, but {shape} is assigned to it");
         return Err(Fault::shapes(&[0], message));
     }
     cx.output(element_type, shape.clone());
@@ -84,11 +84,11 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
     if let Some(TensorType { element_type: known_type, shape: known_shape }) = cx.around_mut().variables().get(name) {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
-            let message = format!("variable `{name}` is {known_type}, and {element_type} is assigned to it");
+            let message = format!("variable `{name}` is {known_type}, but {element_type} is assigned to it");
             return Err(Fault::types(&[0], message).wants(*known_type));
         }
         if !shape.is_compatible(known_shape) {
-            let message = format!("variable `{name}` has the shape {known_shape}, and {shape} is assigned to it");
+            let message = format!("variable `{name}` has the shape {known_shape}, but {shape} is assigned to it");
             return Err(Fault::shapes(&[0], message).help("widen the `variable_shape` of its ReadValue"));
         }
     }

@@ -262,7 +262,7 @@ fn other_rules_are_a_remedy_for_inputs_that_agree_and_are_not_taken() {
     let net =
         Net::new().parameter("a", "f32[2]").parameter("b", "f32[2]").layer("both", "LogicalAnd", "opset1", &["a", "b"]);
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
-    error[unsupported-type]: `LogicalAnd` takes booleans, and gets f32
+    error[unsupported-type]: `LogicalAnd` takes booleans, but gets f32
       input 0 is f32[2] from Parameter 0 `a`
       input 1 is f32[2] from Parameter 1 `b`
       `pytorch` would make them boolean, `paddle` would make them boolean
@@ -295,7 +295,7 @@ fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
         .layer("joined", "Concat", "opset1", &["picked", "a", "b"])
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
-    error[unsupported-type]: `Gather` takes integers as indices, and gets f32
+    error[unsupported-type]: `Gather` takes integers as indices, but gets f32
       input 1 is f32[2] from Parameter 1 `indices`
       put a Convert to i64 before it
     ");
@@ -310,7 +310,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
         &["data", "indices", "axis"],
     );
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
-    error[unsupported-type]: `Gather` takes integers as indices, and gets f32
+    error[unsupported-type]: `Gather` takes integers as indices, but gets f32
       input 1 is f32[2] from Parameter 1 `indices`
       put a Convert to i64 before it
     ");
