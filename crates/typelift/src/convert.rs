@@ -323,7 +323,17 @@ impl Conversion {
         }
         let promotions = plan.promotions(model);
         let mut changes = Vec::new();
-        if !promotions.is_empty() {
+        // As OpenVINO's pass: what follows such a promotion gets the type that it makes, where all agree on that.
+        let follows = || {
+            let mut trial = model.clone();
+            let plan = retyping.plan_with(&trial, false);
+            plan.apply(&mut trial).is_ok().then_some(plan)
+        };
+        if promotions.is_empty() {
+            // Each gives the right type.
+        } else if let Some(follows) = follows() {
+            plan = follows;
+        } else {
             let lowered = passes::lower(model, &promotions, self.with_details);
             changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
             plan = retyping.plan(model);

@@ -102,6 +102,11 @@ impl Retyping {
     /// An operation whose rule refuses the new types takes and makes those that it had.
     #[must_use]
     pub fn plan(&self, model: &Model) -> RetypingPlan {
+        self.plan_with(model, true)
+    }
+
+    /// The same; promotions that are not asked are taken to follow the map, and what they make is seen when it is applied.
+    pub(crate) fn plan_with(&self, model: &Model, asks_promotions: bool) -> RetypingPlan {
         let mut plan = RetypingPlan { types: self.types.clone(), graphs: Vec::new() };
         let changes = |port: &OutputPort| self.types.of(port.element_type()) != port.element_type();
         if !model.walk().any(|(_, graph)| graph.unordered().any(|layer| layer.outputs().iter().any(changes))) {
@@ -115,8 +120,10 @@ impl Retyping {
                 continue;
             }
             let probe = Probe::new(model.weights());
+            let variables = &variables;
+            let (retyping, kept) = (self, &kept);
             let mut planner =
-                Planner { retyping: self, kept: &kept, model, graph, place: &place, variables: &variables, probe };
+                Planner { retyping, kept, asks_promotions, model, graph, place: &place, variables, probe };
             let layers = graph.layers().filter_map(|layer| Some((layer.id(), planner.plan(layer)?)));
             let mut layers = layers.collect();
             leave_borders(graph, &mut layers);
@@ -223,6 +230,7 @@ struct Planner<'a> {
     retyping: &'a Retyping,
     /// The layers that are kept, with promotions.
     kept: &'a Kept,
+    asks_promotions: bool,
     model: &'a Model,
     graph: &'a Graph,
     place: &'a Place,
@@ -262,9 +270,8 @@ impl Planner<'_> {
         };
         Some(match ops::kind(layer) {
             LayerKind::Convert => LayerPlan { takes: plan.takes.iter().map(|_| None).collect(), ..plan },
-            LayerKind::Other | LayerKind::ConvertPromoteTypes if layer.bodies().is_empty() => {
-                self.ask(layer, &takes, &makes, plan)
-            }
+            LayerKind::Other if layer.bodies().is_empty() => self.ask(layer, &takes, &makes, plan),
+            LayerKind::ConvertPromoteTypes if self.asks_promotions => self.ask(layer, &takes, &makes, plan),
             _ => plan,
         })
     }
