@@ -189,6 +189,9 @@ impl<'l, 'a> LayerText<'l, 'a> {
     }
 }
 
+/// The names and values of the attributes of a tag; `None` for one that was looked at.
+type Written<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
+
 struct Splice<'a> {
     refresh_ports: bool,
     demands: Demands,
@@ -665,9 +668,9 @@ impl<'a> Splice<'a> {
         tokens: &Tokens<'a>,
         element: &'e Element<'a>,
         wanted: impl IntoIterator<Item = (&'n str, Option<&'n str>)>,
-    ) -> Result<SmallVec<[Option<(&'e str, &'e str)>; 8]>, Fatal> {
+    ) -> Result<Written<'e>, Fatal> {
         let written = Tokens::attributes(element).map(|it| it.map(Some));
-        let mut written = written.collect::<Result<SmallVec<[_; 8]>, _>>()?;
+        let mut written = written.collect::<Result<Written, _>>()?;
         let name_end = element.tag_span.start + 1 + element.name().len() as u32;
         let end = written.last().copied().flatten().map_or(name_end, |(_, text)| tokens.span_of(text).end + 1);
         let mut next = 0;
