@@ -73,8 +73,8 @@ pub enum Unneeded {
     /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
     /// Those to the type that a tensor already has. A conversion that changes the [precision](Conversion::changes_precision) of
-    /// a model does that alone: promotions stay unless they would give another type than the changed one, and Converts go
-    /// only where types changed.
+    /// a model does that alone: promotions stay unless inputs of one layer would get two types, and Converts go only where
+    /// types changed.
     #[default]
     Noops,
     /// Every one whose values another tensor provably holds.
@@ -324,19 +324,19 @@ impl Conversion {
         let promotions = plan.promotions(model);
         let mut changes = Vec::new();
         // As OpenVINO's pass: what follows such a promotion gets the type that it makes, where all agree on that.
-        let follows = || {
+        let following = || {
             let mut trial = model.clone();
             let plan = retyping.plan_with(&trial, false);
             plan.apply(&mut trial).is_ok().then_some(plan)
         };
-        if promotions.is_empty() {
-            // Each gives the right type.
-        } else if let Some(follows) = follows() {
-            plan = follows;
-        } else {
-            let lowered = passes::lower(model, &promotions, self.with_details);
-            changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
-            plan = retyping.plan(model);
+        if !promotions.is_empty() {
+            plan = if let Some(following) = following() {
+                following
+            } else {
+                let lowered = passes::lower(model, &promotions, self.with_details);
+                changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
+                retyping.plan(model)
+            };
         }
         self.refuse_beyond(stored.insert(plan.constants(model)), model, found)?;
         let retyped = plan.apply(model);
