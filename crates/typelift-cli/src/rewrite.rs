@@ -148,7 +148,10 @@ impl Args {
                 }
             }
         }
-        Ok(script.with_rules(sets.into_iter().flat_map(|set| set.rules())))
+        sets.into_iter().try_fold(script, |script, set| {
+            let rules = set.rules().map_err(|error| Failure::new(format!("the rules of {}: {error}", set.name)))?;
+            Ok(script.with_rules(rules))
+        })
     }
 
     /// Rewrites one model.

@@ -54,7 +54,7 @@ pub(crate) fn rewrite(
             let known = || library::SETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
             let set = library::get(name)
                 .ok_or_else(|| Failure::Value(format!("no rules are called `{name}`; there are {}", known())))?;
-            script = script.with_rules(set.rules());
+            script = script.with_rules(set.rules()?);
         }
         let edits_interface = script.edits_interface();
         let (model, report) = raised.or(script.run(state.model.clone()).map_err(Failure::from))?;

@@ -1,6 +1,6 @@
 //! Applying rules until none matches.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
@@ -8,10 +8,10 @@ use typelift_promote::ElementType;
 use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces};
+use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::shape::{Shape, TensorType};
@@ -479,10 +479,19 @@ impl Sweep<'_> {
         let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
-        let Placed { added, root_stays, edited, non_finite } = match edit
-            .attempt(|edit| replace(edit, rule, &found, root, &mut self.constants, self.refusal))
-        {
+        let mut is_same = false;
+        let Placed { added, root_stays, edited: _, non_finite } = match edit.attempt(|edit| {
+            let placed = replace(edit, rule, &found, root, &mut self.constants, self.refusal)?;
+            is_same = placed.root_stays && !placed.edited && before.is_same(edit, &placed.added);
+            if is_same { Err(EditError::Other(String::new())) } else { Ok(placed) }
+        }) {
             Ok(placed) => placed,
+            // The match is written as the rule writes it.
+            Err(_) if is_same => {
+                self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
+                self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
+                return Ok(());
+            }
             // The layer gives an output of the model its name, so it stays.
             Err(EditError::NamesResult { .. }) => {
                 self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
@@ -499,9 +508,6 @@ impl Sweep<'_> {
                 return Err(error);
             }
         };
-        if root_stays && !edited && added.is_empty() && before.is_same(edit) {
-            return Ok(());
-        }
         if let Some((was, becomes)) = before.changed_tensor(edit, self.refusal) {
             self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
             return Err(EditError::Other(String::new()));
@@ -598,12 +604,29 @@ impl Before {
         Self { layer: layer.clone(), sources, given }
     }
 
-    /// Whether the layer still does what it did.
-    fn is_same(&self, graph: &Graph) -> bool {
-        let Some(new) = graph.layer(self.layer.id()) else { return false };
-        (new.ty(), new.version()) == (self.layer.ty(), self.layer.version())
-            && new.attributes() == self.layer.attributes()
-            && graph.producers(new.id()) == self.sources
+    /// Whether the layer does what it did, and what was added for that is a copy of what was there.
+    fn is_same(&self, edit: &Edit<'_>, added: &[LayerId]) -> bool {
+        let Some(new) = edit.layer(self.layer.id()) else { return false };
+        let sources = edit.producers(new.id());
+        if !is_copy(edit, &self.layer, new) || sources.len() != self.sources.len() {
+            return false;
+        }
+        let mut pending: VecDeque<_> = self.sources.iter().copied().zip(sources).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(pair) = pending.pop_front() {
+            if pair.0 == pair.1 || !seen.insert(pair) {
+                continue;
+            }
+            let (Some(old), Some(new)) = pair else { return false };
+            let (Some(was), Some(is)) = (edit.layer(old.layer), edit.layer(new.layer)) else { return false };
+            let (before, now) = (edit.producers(was.id()), edit.producers(is.id()));
+            let is_added = added.contains(&is.id()) && old.port == new.port;
+            if !is_added || before.len() != now.len() || !is_copy(edit, was, is) {
+                return false;
+            }
+            pending.extend(before.into_iter().zip(now));
+        }
+        true
     }
 
     /// A tensor that something uses, or that the model gives, and that is not what it was.
@@ -621,6 +644,30 @@ impl Before {
         let changed = outputs.chain(given).find(|pair| !keeps(pair));
         changed.map(|(was, is)| (was.to_string(), is.to_string()))
     }
+}
+
+/// Whether two layers do the same with the same inputs.
+fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
+    if (new.ty(), new.version()) != (old.ty(), old.version()) {
+        return false;
+    }
+    if ops::kind(old) != LayerKind::Constant {
+        let row = new.operation();
+        let mut names = old.attributes().iter().chain(new.attributes()).map(Attribute::name);
+        return names.all(|name| {
+            let known = row.and_then(|row| row.attribute(name));
+            let default = known.and_then(|known| known.default);
+            match [old, new].map(|layer| layer.attribute(name).or(default)) {
+                [Some(was), Some(is)] => matching::same_value(was, is, known.map(|known| known.kind)),
+                [was, is] => was == is,
+            }
+        });
+    }
+    let stored = |layer: &Layer| {
+        let values = values::values(edit, edit.weights(), layer.id().output(0))?;
+        Some((values.element_type, values.encode()?, values.dims))
+    };
+    old.stored_as() == new.stored_as() && stored(old).is_some() && stored(old) == stored(new)
 }
 
 /// What a Result takes.

@@ -335,7 +335,7 @@ fn an_if_in_a_body_becomes_its_branch() {
 ";
     let by_statement = rewritten(read(listing), "inline inner").unwrap();
     let mut by_set = read(listing);
-    let report = by_set.rewrite(&typelift::rewrite::library::get("constant-ifs").unwrap().rules()).unwrap();
+    let report = by_set.rewrite(&typelift::rewrite::library::get("constant-ifs").unwrap().rules().unwrap()).unwrap();
     assert_eq!(report.applied.len(), 1);
     assert_eq!(report.applied[0].layer.path(), "y/then_body");
     for model in [&by_statement, &by_set] {

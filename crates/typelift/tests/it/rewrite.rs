@@ -285,8 +285,9 @@ fn a_result_keeps_its_name() {
 #[test]
 fn a_set_and_its_inverse_give_what_was_there() {
     let mut model = model(HSWISH);
-    let apply =
-        |model: &mut Model, name: &str| model.rewrite(&library::get(name).unwrap().rules()).unwrap().applied.len();
+    let apply = |model: &mut Model, name: &str| {
+        model.rewrite(&library::get(name).unwrap().rules().unwrap()).unwrap().applied.len()
+    };
     assert_eq!(apply(&mut model, "fuse-hswish"), 1);
     let fused = model.to_text();
     assert_eq!(apply(&mut model, "split-hswish"), 1);
