@@ -144,6 +144,7 @@ pub mod ops;
 mod parallel;
 pub mod passes;
 pub mod precision;
+pub mod progress;
 pub mod retarget;
 pub mod rewrite;
 mod rt_info;

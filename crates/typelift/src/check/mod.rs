@@ -27,6 +27,7 @@ use crate::graph::{
     Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
 };
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
+use crate::progress::poll;
 use crate::span::Span;
 use crate::spelling;
 use crate::weights::Weights;
@@ -186,6 +187,7 @@ impl<'a> Check<'a> {
         let unknown = if known { self.find_stale_ports(graph) } else { FxHashSet::default() };
         let requirements = Requirements::new(graph);
         for layer in graph.unordered() {
+            poll();
             match layer.operation() {
                 Some(operation) => {
                     self.note_requirements(&requirements, layer);

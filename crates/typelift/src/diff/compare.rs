@@ -12,6 +12,7 @@ use crate::diagnostic::LayerRef;
 use crate::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::marks::Marks;
 use crate::ops::{self, Operation};
+use crate::progress::each;
 use crate::span::Lines;
 
 /// The number of a change.
@@ -110,7 +111,7 @@ impl<'a> Comparison<'a> {
         let mut scope = Scope { before, after, pairs, place, rank, outer, removed, causes, retyped, deferred, first };
         self.report_removed_layers(&mut scope);
         self.report_added_layers(&mut scope);
-        for b in 0..scope.after.len() {
+        for b in each("compare", 0..scope.after.len()) {
             if let Some(a) = scope.pairs.of_after[b] {
                 self.compare_pair(&mut scope, a, b);
             }

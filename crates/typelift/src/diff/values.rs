@@ -9,6 +9,7 @@ use crate::array::{Array, Data};
 use crate::diagnostic::grouped;
 use crate::graph::Layer;
 use crate::kernel::CHUNK;
+use crate::progress::poll;
 use crate::weights::{Weights, byte_size, stored_size};
 
 /// What differs between the values of two constants of one shape.
@@ -89,6 +90,7 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     let of = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
     let mut change = ValueChange { of, ..ValueChange::default() };
     for start in (0..of).step_by(CHUNK as usize) {
+        poll();
         let length = CHUNK.min(of - start);
         let chunk = |element_type, bytes: &[u8]| {
             let first = usize::try_from(byte_size(element_type, start)?).ok()?;

@@ -31,6 +31,7 @@ use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Stranger, Subject, Surroundings,
 };
+use crate::progress::{each, poll};
 use crate::shape::TensorType;
 use crate::weights::Weights;
 use crate::xml;
@@ -188,7 +189,7 @@ impl<'a> Walk<'a> {
             let variables = read.iter().filter_map(|&id| variable_read(graph.layer(id)?));
             self.scope.readable = variables.collect();
         }
-        for id in order {
+        for id in each("infer", order) {
             if self.scope.stale.as_ref().is_none_or(|stale| stale.contains(&id)) {
                 self.infer_layer(graph, id);
             }
@@ -315,6 +316,8 @@ impl<'a> Walk<'a> {
         operation: &'static Operation,
         bodies: &mut [Body],
     ) -> Result<Outputs, Fault> {
+        // Edits come here too, with each layer that they add.
+        poll();
         let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         if layer.broken {
             self.scope.doubtful.insert(id);

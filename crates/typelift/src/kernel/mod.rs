@@ -20,6 +20,7 @@ pub(crate) use audit::survives;
 use crate::array::Array;
 use crate::graph::Layer;
 use crate::parallel::share;
+use crate::progress::poll;
 use crate::shape::Shape;
 use crate::weights::{Content, Weights, byte_size, stored_size};
 
@@ -59,7 +60,8 @@ impl Stored {
             weights.with(at, length, |bytes| look(audit, bytes, count))?
         };
         let chunks = self.count.div_ceil(CHUNK);
-        let counted = share(chunks, weights.is_on_one_thread(), |audit, chunk| count_chunk(audit, chunk).ok_or(()));
+        let counted =
+            share("values", chunks, weights.is_on_one_thread(), |audit, chunk| count_chunk(audit, chunk).ok_or(()));
         let mut audit = Audit::new(self.element_type, self.count);
         counted.ok()?.iter().for_each(|part| audit.add_counts(part));
         Some(audit)
@@ -161,6 +163,7 @@ impl Content for Converted {
         let group = GROUP * u64::from(self.to.bits()) / 8;
         let (first, last) = (range.start / group * GROUP, range.end.div_ceil(group) * GROUP);
         for value in (first..last).step_by(CHUNK as usize) {
+            poll();
             let bytes = self.bytes(value..last.min(value + CHUNK)).ok_or(io::ErrorKind::UnexpectedEof)?;
             let start = value / GROUP * group;
             let from = range.start.saturating_sub(start) as usize;

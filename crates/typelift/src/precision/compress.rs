@@ -11,6 +11,7 @@ use crate::graph::{Graph, Layer, Model, Place};
 use crate::kernel::{Audit, Stored};
 use crate::marks::Marks;
 use crate::ops;
+use crate::progress::each;
 use crate::weights::{Weights, byte_size};
 
 /// Whose rules say which constants are compressed.
@@ -60,7 +61,8 @@ impl Plan {
         let shape_paths = shape_paths::find(model);
         let (mut constants, mut marked) = (Vec::new(), Vec::new());
         for (place, graph) in model.walk() {
-            for layer in graph.layers().filter(|layer| ops::is_constant(layer)) {
+            let all: Vec<_> = graph.layers().filter(|layer| ops::is_constant(layer)).collect();
+            for layer in each("values", all) {
                 let has_mark = Marks::of(layer, model.version()).keeps_precision();
                 let shapes = shape_paths.contains(&(place.clone(), layer.id()));
                 if shapes && !has_mark && !is_whole {

@@ -14,6 +14,7 @@ use crate::edit::Edit;
 use crate::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
+use crate::progress::each;
 use crate::shape::{Shape, TensorType};
 
 /// A layer that was made from layers that rules made, this many times over, would be made for ever.
@@ -352,7 +353,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     let order = subject.order();
     let mut taken = FxHashSet::default();
     let mut found = Vec::new();
-    for &id in order.iter().rev() {
+    for &id in each("match", order.iter().rev()) {
         let Some(layer) = graph.layer(id).filter(|layer| !taken.contains(&layer.id())) else { continue };
         for rule in index.of(layer) {
             if memory.is_settled(place, id, rule) {
@@ -452,7 +453,7 @@ impl Sweep<'_> {
         }
         self.constants.clear();
         let mut edit = edit.at(place)?;
-        found.into_iter().try_for_each(|found| self.apply(&mut edit, place, found))
+        each("rewrite", found).try_for_each(|found| self.apply(&mut edit, place, found))
     }
 
     fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {

@@ -16,6 +16,7 @@ use typelift_promote::ElementType;
 
 use crate::file::{FileId, Stamp};
 use crate::parallel::share;
+use crate::progress::{Stage, each};
 
 /// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
 ///
@@ -99,7 +100,7 @@ impl Layout {
             })?;
             write_all_at(new, bytes, start)
         };
-        share(length.div_ceil(size), on_one_thread, write_block).map(drop)
+        share("write", length.div_ceil(size), on_one_thread, write_block).map(drop)
     }
 }
 
@@ -258,7 +259,7 @@ impl Tail {
     /// Writes all of it, each piece at its place.
     fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut end = 0;
-        for piece in self.pieces.iter() {
+        for piece in each("write", self.pieces.iter()) {
             write(&[0; ALIGNMENT as usize][..(piece.start - end) as usize])?;
             match &piece.source {
                 Source::Stored(range) => write(self.bytes.get(range.clone()).unwrap_or_default())?,
@@ -624,25 +625,27 @@ const CHUNK: usize = 1 << 20;
 
 /// Copies the first bytes of a file whose cursor others may use.
 fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
-    let mut done = copy_in_system(from, length, to);
+    let stage = Stage::new("write", length);
+    let mut done = copy_in_system(from, length, to, &stage);
     let mut buffer = vec![0; if done < length { CHUNK } else { 0 }];
     while done < length {
         let wanted = usize::try_from(length - done).map_or(CHUNK, |left| left.min(CHUNK));
         read_exact_at(from, &mut buffer[..wanted], done)?;
         to.write_all(&buffer[..wanted])?;
         done += wanted as u64;
+        stage.at(done);
     }
     Ok(())
 }
 
 /// Has the system copy, which can share blocks instead; returns how far it came.
 #[cfg(target_os = "linux")]
-fn copy_in_system(from: &File, length: u64, to: &File) -> u64 {
+fn copy_in_system(from: &File, length: u64, to: &File, stage: &Stage) -> u64 {
     let mut done = 0;
     while done < length {
-        let wanted = usize::try_from(length - done).unwrap_or(usize::MAX).min(1 << 30);
+        let wanted = usize::try_from(length - done).unwrap_or(usize::MAX).min(1 << 28);
         match rustix::fs::copy_file_range(from, Some(&mut done), to, None, wanted) {
-            Ok(1..) => {}
+            Ok(1..) => stage.at(done),
             // The bytes that follow are read and written, and what is wrong with them comes out then.
             Ok(0) | Err(_) => break,
         }
@@ -651,7 +654,7 @@ fn copy_in_system(from: &File, length: u64, to: &File) -> u64 {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn copy_in_system(_from: &File, _length: u64, _to: &File) -> u64 {
+fn copy_in_system(_from: &File, _length: u64, _to: &File, _stage: &Stage) -> u64 {
     0
 }
 

@@ -33,6 +33,7 @@ use thiserror::Error;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::file::other_format;
 use crate::graph::{Layer, Model};
+use crate::progress::Stage;
 use crate::span::Span;
 use crate::weights::Weights;
 
@@ -240,7 +241,10 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
 /// ```
 pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut held = model.demands.opening.then(String::new);
+    let (stage, mut written) = (Stage::new("write", model.source.len() as u64), 0);
     let mut hand = |piece: &str| {
+        written += piece.len();
+        stage.at(written.min(model.source.len()) as u64);
         let Some(text) = &mut held else { return sink(piece) };
         text.push_str(piece);
         if text.trim_end().len() <= OPENING { Ok(()) } else { sink(&held.take().unwrap_or_default()) }

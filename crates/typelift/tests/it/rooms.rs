@@ -9,6 +9,7 @@ const ORDER: &[&str] = &[
     "number",
     "spelling",
     "span",
+    "progress",
     "shape",
     "file",
     "parallel",

@@ -21,6 +21,7 @@ use crate::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
 };
 use crate::number::whole;
+use crate::progress::Stage;
 use crate::shape::Shape;
 use crate::span::Span;
 use crate::spelling::nearest;
@@ -69,6 +70,7 @@ pub fn parse(source: Arc<String>) -> Reading {
 
 struct Read<'a> {
     source: &'a Arc<String>,
+    stage: Stage,
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
     /// How often each code was reported.
@@ -165,6 +167,7 @@ impl<'a> Read<'a> {
     fn new(source: &'a Arc<String>, span: Span) -> Self {
         Self {
             source,
+            stage: Stage::new("read", source.len() as u64),
             tokens: Tokens::new(source, span),
             diagnostics: Vec::new(),
             counts: FxHashMap::default(),
@@ -307,6 +310,7 @@ impl<'a> Read<'a> {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
                     while let Some(element) = self.tokens.child(Some(&child))? {
+                        self.stage.at(self.tokens.position() as u64);
                         if element.name() == "layer" {
                             self.layer(&element, |layer| graph.append(layer))?;
                         } else {
