@@ -33,7 +33,7 @@ pub(crate) struct Graph {
 /// Who makes the edits.
 enum Editor {
     /// A batch of the model, which gets the edits when it ends.
-    Batch(Py<Model>, Mutex<Option<Work>>),
+    Batch(Py<Model>, Box<Mutex<Option<Work>>>),
     /// The thread that applies a rule, until what takes the place of a match is made.
     Lent(Sender<Task>),
 }
@@ -118,7 +118,7 @@ impl Graph {
         let (model, before) = (model.clone().unbind(), model.get().state());
         let names = Names::of(&before.model);
         let work = Work { batch: Batch::new(before.model.clone()), names, before };
-        Self { editor: Arc::new(Editor::Batch(model, Mutex::new(Some(work)))), place: Place::default() }
+        Self { editor: Arc::new(Editor::Batch(model, Box::new(Mutex::new(Some(work))))), place: Place::default() }
     }
 
     /// The graph in which a pattern matches.

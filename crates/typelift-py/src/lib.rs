@@ -1,6 +1,7 @@
 //! The module `typelift._typelift`: what the Python package `typelift` is made of. Findings, changes and reports cross as JSON,
 //! of which the package makes dataclasses.
 
+mod answer;
 mod arrays;
 mod failure;
 mod graph;
@@ -13,24 +14,25 @@ mod types;
 mod work;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
+use crate::answer::{Answer, Differences};
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::layer::Layer;
 use crate::model::{Model, fix};
 use crate::report::Report;
 use crate::rules::{Spec, explain_rule, rewrite};
+use crate::work::watch;
 
 /// The native part of typelift.
 #[pymodule]
 mod _typelift {
     #[pymodule_export]
     use super::{
-        Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote, promotion_tables,
-        rewrite, rule_sets, run,
+        Answer, Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote,
+        promotion_tables, rewrite, rule_sets, run, watch,
     };
 
     use pyo3::prelude::*;
@@ -101,24 +103,17 @@ fn explain(py: Python<'_>, code: Option<&str>) -> PyResult<String> {
     typelift_cli::report::explanation(code).map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// What differs between two models: as text, as text with everything, and as JSON.
+/// What differs between two models.
 #[pyfunction]
-fn diff(
-    py: Python<'_>,
-    before: &Bound<'_, Model>,
-    after: &Bound<'_, Model>,
-    ignore: Vec<String>,
-) -> PyResult<(String, String, String)> {
+fn diff(py: Python<'_>, before: &Bound<'_, Model>, after: &Bound<'_, Model>, ignore: Vec<String>) -> PyResult<Answer> {
     let (first, second) = (before.get().state(), after.get().state());
-    py.detach(|| {
+    let diff = work::run(py, move |_| {
         let mut diff = typelift::diff(&first.model, &second.model);
         diff.changes.retain(|change| {
             let kind = serde_json::to_value(change.kind).unwrap_or_default();
             !ignore.iter().any(|ignored| kind == ignored.as_str())
         });
-        let (a, b) = (PathBuf::from(&first.file), PathBuf::from(&second.file));
-        let text = |all| typelift_cli::report::diff_text(&diff, &a, &b, all);
-        Ok((text(false), text(true), failure::json(&diff)?))
-    })
-    .map_err(|failure: Failure| failure.raise(py))
+        Ok(Differences { diff, files: [first.file.clone(), second.file.clone()] })
+    });
+    diff.map(Answer::new)
 }

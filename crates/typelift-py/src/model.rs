@@ -20,6 +20,7 @@ use typelift::xml;
 use typelift::{Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
 use typelift_cli::report;
 
+use crate::answer::Answer;
 use crate::arrays::Keeper;
 use crate::failure::{self, Failure};
 use crate::layer::Layer;
@@ -522,14 +523,12 @@ impl Model {
         })
     }
 
-    /// How a tensor came to its type: as text, as text with every step, and as JSON.
-    fn why(&self, py: Python<'_>, name: String) -> PyResult<(String, String, String)> {
-        self.look(py, move |state| {
-            let derivation =
-                typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))?;
-            let text = |all| report::why_text(&derivation, all);
-            Ok((text(false), text(true), failure::json(&derivation)?))
-        })
+    /// How a tensor came to its type.
+    fn why(&self, py: Python<'_>, name: String) -> PyResult<Answer> {
+        let derivation = self.look(py, move |state| {
+            typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))
+        });
+        derivation.map(Answer::new)
     }
 
     /// What the model consists of: as text and as JSON.
@@ -600,17 +599,16 @@ impl Model {
     }
 
     /// Writes the pair of files.
-    fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: &str) -> PyResult<()> {
+    fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: String) -> PyResult<()> {
         let state = self.state();
-        // Files that somebody else finds half written would be worse than a Ctrl-C that waits.
-        py.detach(|| {
+        // Files that are replaced after a Ctrl-C would be worse than one that waits.
+        work::run_to_end(py, move |_| {
             let mut options = SaveOptions::default();
             options.text = state.options(canonical);
-            options.weights = one_of("weights", weights, &WEIGHTS)?;
+            options.weights = one_of("weights", &weights, &WEIGHTS)?;
             options.in_place = state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path));
             Ok(state.model.save_with(&path, options)?)
         })
-        .map_err(|failure: Failure| failure.raise(py))
     }
 }
 

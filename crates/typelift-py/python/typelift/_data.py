@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 L = TypeVar("L", bound="_List[Any]")
+A = TypeVar("A", bound="_Answer[Any]")
 
 
 class Dim(NamedTuple):
@@ -204,6 +205,10 @@ class _List(Sequence[T], Generic[T]):
     def _all(self) -> tuple[T, ...]:
         return self._items
 
+    def _first(self) -> tuple[T, ...]:
+        """Those that :func:`repr` shows."""
+        return self._all()[:_ITEMS]
+
     @overload
     def __getitem__(self, at: int) -> T: ...
     @overload
@@ -226,12 +231,58 @@ class _List(Sequence[T], Generic[T]):
         return hash(self._all())
 
     def __repr__(self) -> str:
-        shown = [repr(item) for item in self._all()[:_ITEMS]]
+        shown = [repr(item) for item in self._first()]
         more = len(self) - len(shown)
         return f"{type(self).__name__}([{', '.join(shown)}{f', … {more} more' if more else ''}])"
 
     def __str__(self) -> str:
         return self._text if self._text is not None else "".join(f"{item}\n" for item in self._all())
+
+
+class _Answer(_List[T]):
+    """A list of the native part's. What nobody reads is not made."""
+
+    def __init__(self, items: Iterable[T] = (), text: Optional[str] = None, full_text: str = "") -> None:
+        super().__init__(items, text)
+        self._full_text = full_text
+        self._answer: Optional[_typelift.Answer] = None
+        self._is_read = True
+
+    @classmethod
+    def of(cls: type[A], answer: _typelift.Answer) -> A:
+        made = cls()
+        made._answer, made._is_read = answer, False
+        return made
+
+    @staticmethod
+    def _entry(entry: dict[str, Any]) -> T:
+        """An item, from what JSON has of it."""
+        raise NotImplementedError
+
+    def _read(self, most: Optional[int]) -> tuple[T, ...]:
+        return tuple(map(self._entry, json.loads(self._answer.json(most)))) if self._answer else ()
+
+    def _all(self) -> tuple[T, ...]:
+        if not self._is_read:
+            self._items, self._is_read = self._read(None), True
+        return self._items
+
+    def _first(self) -> tuple[T, ...]:
+        return super()._first() if self._is_read else self._read(_ITEMS)
+
+    def __len__(self) -> int:
+        return len(self._items) if self._answer is None else len(self._answer)
+
+    def __str__(self) -> str:
+        return super().__str__() if self._answer is None else self._answer.text(False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._all(), str(self), self.full_text)
+
+    @property
+    def full_text(self) -> str:
+        """The text with everything, which :func:`str` cuts to a screen."""
+        return self._full_text if self._answer is None else self._answer.text(True)
 
 
 class Diagnostics(_List[Diagnostic]):
@@ -491,35 +542,23 @@ class Step:
     """The steps that decide it, by their places among all steps; none where it is decided here."""
 
 
-class Derivation(_List[Step]):
+class Derivation(_Answer[Step]):
     """How the element type of a tensor came to be: a step for each tensor that has a say in it, the one asked for first.
 
     As text, what ``typelift why`` prints.
     """
 
-    full_text: str
-    """The text with every step, which :func:`str` cuts to a screen."""
-
-    def __init__(self, items: Iterable[Step] = (), text: Optional[str] = None, full_text: str = "") -> None:
-        super().__init__(items, text)
-        self.full_text = full_text
-
-    @classmethod
-    def from_json(cls, text: str, full_text: str, document: str) -> Derivation:
-        """From the document that ``why --format json`` prints."""
-
-        def step(entry: dict[str, Any]) -> Step:
-            return Step(
-                layer=_path(entry["layer"]),
-                operation=entry["operation"],
-                output=entry["output"],
-                line=entry["line"],
-                element_type=entry["element_type"],
-                shape=Shape.parse(entry["shape"]),
-                sources=tuple(source["step"] for source in entry["from"]),
-            )
-
-        return cls(map(step, json.loads(document)["steps"]), text, full_text)
+    @staticmethod
+    def _entry(entry: dict[str, Any]) -> Step:
+        return Step(
+            layer=_path(entry["layer"]),
+            operation=entry["operation"],
+            output=entry["output"],
+            line=entry["line"],
+            element_type=entry["element_type"],
+            shape=Shape.parse(entry["shape"]),
+            sources=tuple(source["step"] for source in entry["from"]),
+        )
 
     @property
     def sources(self) -> list[Step]:
@@ -548,25 +587,13 @@ class Change:
     """How many differences only follow from this one."""
 
 
-class Changes(_List[Change]):
+class Changes(_Answer[Change]):
     """What differs in meaning between two models; empty, and so false, where nothing does. As text, what ``typelift diff`` prints."""
 
-    full_text: str
-    """The text with everything that follows from a change."""
-
-    def __init__(self, items: Iterable[Change] = (), text: Optional[str] = None, full_text: str = "") -> None:
-        super().__init__(items, text)
-        self.full_text = full_text
-
-    @classmethod
-    def from_json(cls, text: str, full_text: str, document: str) -> Changes:
-        """From the document that ``diff --format json`` prints."""
-
-        def change(entry: dict[str, Any]) -> Change:
-            subject, before, after = (entry.get(key) for key in ("subject", "before", "after"))
-            return Change(entry["kind"], entry["path"], subject, before, after, len(entry.get("follows", ())))
-
-        return cls(map(change, json.loads(document)["changes"]), text, full_text)
+    @staticmethod
+    def _entry(entry: dict[str, Any]) -> Change:
+        subject, before, after = (entry.get(key) for key in ("subject", "before", "after"))
+        return Change(entry["kind"], entry["path"], subject, before, after, len(entry.get("follows", ())))
 
     def _repr_html_(self) -> str:
         rows = ((c.kind, c.layer, c.subject or "", c.before or "", c.after or "") for c in self)

@@ -13,6 +13,7 @@ from typelift._arrays import element_type as _type_name
 from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
+from typelift._progress import Progress, told
 from typelift._rules import Pass, Rule
 
 if TYPE_CHECKING:
@@ -456,13 +457,14 @@ class Model:
         """
         self._native.set_rt_info(path, value)
 
-    def check(self, *, target: Optional[str] = None) -> Diagnostics:
+    def check(self, *, target: Optional[str] = None, progress: Progress = False) -> Diagnostics:
         """Every error, warning and note about the model, as ``typelift check`` reports them.
 
         Args:
             target: Report as errors what this OpenVINO release does not read, such as ``"2023.3"``.
         """
-        return Diagnostics.from_json(*self._native.check(target))
+        with told(progress):
+            return Diagnostics.from_json(*self._native.check(target))
 
     def infer(self) -> Diagnostics:
         """Finds the types and shapes anew, lets :meth:`save` write every port as inferred, and returns what is wrong.
@@ -493,6 +495,7 @@ class Model:
         pytorch_scalar_promotion: bool = False,
         u64_integer_promotion_target: str = "f32",
         target: Optional[str] = None,
+        progress: Progress = False,
     ) -> Conversions:
         """Makes element types agree and every promotion explicit, by Converts, as ``typelift convert`` does.
 
@@ -525,6 +528,7 @@ class Model:
             pytorch_scalar_promotion: With OpenVINO's rules, let tensors with dimensions win over scalars.
             u64_integer_promotion_target: With OpenVINO's rules, the type where u64 and a signed integer meet.
             target: The OpenVINO release that the model is for, such as ``"2023.3"``: what it does not read is rewritten.
+            progress: Tells how far it is, as in :func:`typelift.open`.
 
         Returns:
             What was done.
@@ -566,7 +570,8 @@ class Model:
             "u64_integer_promotion_target": _type_name(u64_integer_promotion_target),
             "target": target,
         }
-        return Conversions.of_report(self._native.convert(settings))
+        with told(progress):
+            return Conversions.of_report(self._native.convert(settings))
 
     def set_type(self, name: str, element_type: TypeLike) -> None:
         """Gives an input another element type, which the computation follows, or a constant, whose values are converted.
@@ -645,7 +650,11 @@ class Model:
         self._native.set_output_type(name, _type_name(element_type))
 
     def rewrite(
-        self, rules: Union[Statements, Iterable[Statements]] = (), *, use: Iterable[str] = ()
+        self,
+        rules: Union[Statements, Iterable[Statements]] = (),
+        *,
+        use: Iterable[str] = (),
+        progress: Progress = False,
     ) -> Applications:
         """Applies rules and other statements, as ``typelift rewrite`` does, in bodies too: all of them, or none with an exception.
 
@@ -662,6 +671,7 @@ class Model:
             rules: What to apply, one or several: text with a statement a line, the path of a file of statements, or a
                 :class:`Rule`. Statements that are no rules come first, then the rules of texts and files, then others.
             use: Names of rules that come with typelift, such as ``"fuse-gelu"``, which come last.
+            progress: Tells how far it is, as in :func:`typelift.open`.
 
         Raises:
             RuleError: A statement cannot be read, or not be applied. The model is as it was.
@@ -672,7 +682,8 @@ class Model:
         lines = (Path(of).read_text(encoding="utf-8") if isinstance(of, os.PathLike) else of for of in given if not isinstance(of, Rule))
         own = [rule._spec() for rule in given if isinstance(rule, Rule)]
         sets = [use] if isinstance(use, str) else list(use)
-        return Applications.from_json(_typelift.rewrite(self._native, "\n".join(lines), own, sets))
+        with told(progress):
+            return Applications.from_json(_typelift.rewrite(self._native, "\n".join(lines), own, sets))
 
     def run(self, *passes: Union[Pass, Callable[[Graph], object]]) -> None:
         """Runs passes, one after the other, over the graphs of all bodies and the model's own: all of them, or none with an
@@ -688,11 +699,12 @@ class Model:
                     run(part)
                 graph.infer()
 
-    def fix(self) -> Diagnostics:
+    def fix(self, *, progress: Progress = False) -> Diagnostics:
         """Makes those repairs of the model's text that are certain, and returns what they mend. :func:`typelift.fix` is for
         text that cannot be read.
         """
-        return Diagnostics.from_json(*self._native.fix())
+        with told(progress):
+            return Diagnostics.from_json(*self._native.fix())
 
     def explain(self, rule: Union[str, Rule], layer: Optional[str] = None) -> str:
         """Says why a rule matches at a layer or not; without a layer, where the most of its pattern fits.
@@ -717,11 +729,11 @@ class Model:
         Raises:
             KeyError: There is no such layer or tensor, or more than one.
         """
-        return Derivation.from_json(*self._native.why(name))
+        return Derivation.of(self._native.why(name))
 
-    def diff(self, other: Union[Model, PathOrStr], *, ignore: Iterable[str] = ()) -> Changes:
+    def diff(self, other: Union[Model, PathOrStr], *, ignore: Iterable[str] = (), progress: Progress = False) -> Changes:
         """What differs in meaning in another model: :func:`typelift.diff`."""
-        return diff(self, other, ignore=ignore)
+        return diff(self, other, ignore=ignore, progress=progress)
 
     def stats(self) -> Stats:
         """What the model consists of: bytes of weights, tensors and operations by element type.
@@ -787,7 +799,9 @@ class Model:
         """
         return self._native.to_bytes(canonical)
 
-    def save(self, path: PathOrStr, *, canonical: bool = False, weights: str = "copy") -> None:
+    def save(
+        self, path: PathOrStr, *, canonical: bool = False, weights: str = "copy", progress: Progress = False
+    ) -> None:
         """Writes the graph to ``path`` and the weights to the ``.bin`` beside it: both or neither.
 
         What was not changed stays as it is in the file, byte for byte.
@@ -796,6 +810,7 @@ class Model:
             path: The ``.xml`` to write. It can be the one that the model was read from.
             canonical: Print the whole graph in OpenVINO's own style.
             weights: ``"copy"``; ``"link"``, to the file that has them; or ``"none"``, which leaves a ``.bin`` that is there.
+            progress: Tells how far it is, as in :func:`typelift.open`.
 
         Raises:
             OSError: A file cannot be written.
@@ -803,7 +818,8 @@ class Model:
         """
         if weights not in ("copy", "link", "none"):
             raise ValueError(f"weights is one of copy, link, none, and not {weights!r}")
-        self._native.save(path, canonical, weights)
+        with told(progress):
+            self._native.save(path, canonical, weights)
 
     def copy(self) -> Model:
         """A model of its own: edits of one do not reach the other."""
@@ -893,7 +909,7 @@ def _dim_text(dim: Union[int, str, None, tuple[int, Optional[int]]]) -> str:
     return str(dim)
 
 
-def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None) -> Model:
+def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None, progress: Progress = False) -> Model:
     """Reads a model. Its weights stay in their file, and are read where they are needed.
 
     A model whose types do not agree is opened all the same, for :meth:`Model.check` to report and :meth:`Model.convert` to
@@ -902,17 +918,21 @@ def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None) -> M
     Args:
         path: The ``.xml``.
         weights: The file of the weights, where that is not the ``.bin`` beside it; or the weights themselves.
+        progress: A function that is told how far long work is, about 20 times a second: the stage, such as ``"read"``, ``"infer"``
+            or ``"write"``; how much of it is done, in layers, bytes or blocks of values; and how much there is. An exception stops
+            the work. ``True`` for bars of tqdm.
 
     Raises:
         OSError: A file cannot be read.
         ModelError: It is not a model, or a damaged one.
     """
     if isinstance(weights, (bytes, bytearray, memoryview)):
-        return loads(Path(path).read_bytes(), weights)
-    return Model(_typelift.Model.open(path, weights))
+        return loads(Path(path).read_bytes(), weights, progress=progress)
+    with told(progress):
+        return Model(_typelift.Model.open(path, weights))
 
 
-def loads(text: Union[str, bytes], weights: Optional[bytes] = None) -> Model:
+def loads(text: Union[str, bytes], weights: Optional[bytes] = None, *, progress: Progress = False) -> Model:
     """Reads a model from the text of its ``.xml`` and the bytes of its ``.bin``. Weights that are ``bytes`` are not copied.
 
     >>> import typelift
@@ -923,7 +943,8 @@ def loads(text: Union[str, bytes], weights: Optional[bytes] = None) -> Model:
         ModelError: It is not a model, or a damaged one.
     """
     given = text if isinstance(text, (str, bytes)) else bytes(text)
-    return Model(_typelift.Model.loads(given, None if weights is None else bytes(weights)))
+    with told(progress):
+        return Model(_typelift.Model.loads(given, None if weights is None else bytes(weights)))
 
 
 def fix(text: Union[str, bytes], weights: Optional[bytes] = None) -> tuple[str, Diagnostics]:
@@ -954,7 +975,13 @@ def from_text(text: str) -> Model:
     return Model(_typelift.Model.from_text(text))
 
 
-def diff(before: Union[Model, PathOrStr], after: Union[Model, PathOrStr], *, ignore: Iterable[str] = ()) -> Changes:
+def diff(
+    before: Union[Model, PathOrStr],
+    after: Union[Model, PathOrStr],
+    *,
+    ignore: Iterable[str] = (),
+    progress: Progress = False,
+) -> Changes:
     """What differs in meaning between two models, or files: ids, order and layout do not count.
 
     >>> import typelift
@@ -970,12 +997,14 @@ def diff(before: Union[Model, PathOrStr], after: Union[Model, PathOrStr], *, ign
         before: The first model.
         after: The second model.
         ignore: Kinds of changes that do not count, such as ``"names"``.
+        progress: Tells how far it is, as in :func:`open`.
 
     Raises:
         OSError: A file cannot be read.
         ModelError: A file is not a model.
     """
-    return Changes.from_json(*_typelift.diff(_model(before)._native, _model(after)._native, list(ignore)))
+    with told(progress):
+        return Changes.of(_typelift.diff(_model(before)._native, _model(after)._native, list(ignore)))
 
 
 def _model(model: Union[Model, PathOrStr]) -> Model:
@@ -983,7 +1012,7 @@ def _model(model: Union[Model, PathOrStr]) -> Model:
     return model if isinstance(model, Model) else open(model)
 
 
-def check(path: PathOrStr, *, target: Optional[str] = None) -> Diagnostics:
+def check(path: PathOrStr, *, target: Optional[str] = None, progress: Progress = False) -> Diagnostics:
     """Every error, warning and note about a file, also one that :func:`open` refuses.
 
     Raises:
@@ -992,6 +1021,6 @@ def check(path: PathOrStr, *, target: Optional[str] = None) -> Diagnostics:
     from typelift._errors import ModelError
 
     try:
-        return open(path).check(target=target)
+        return open(path, progress=progress).check(target=target, progress=progress)
     except ModelError as error:
         return error.diagnostics
