@@ -488,8 +488,9 @@ fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, &text[..end], &text[end + 1..]))
 }
 
-/// An attribute's value with its escapes resolved: the five named ones and character references; what else looks like
-/// one stays. White space becomes blanks, as in every XML attribute.
+/// An attribute's value with its escapes resolved as OpenVINO's parser does it: the five named ones and character references;
+/// what else looks like one stays. White space becomes blanks, as in every XML attribute. The value ends where a reference
+/// stands for NUL.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let special = |b: &u8| matches!(b, b'&' | b'\n' | b'\r' | b'\t');
     // Without an early end, which a compiler makes fast code of.
@@ -503,13 +504,12 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
         rest = &rest[at..];
         let (text, length) = match rest.as_bytes() {
             [b'\r', b'\n', ..] => (' ', 2),
-            // The longest reference is `&#x10FFFF;`.
-            [b'&', tail @ ..] => match tail.iter().take(10).position(|&b| b == b';') {
-                Some(end) => reference(&rest[1..=end]).map_or(('&', 1), |c| (c, end + 2)),
-                None => ('&', 1),
-            },
+            [b'&', ..] => reference(&rest[1..]).map_or(('&', 1), |(text, length)| (text, 1 + length)),
             _ => (' ', 1),
         };
+        if text == '\0' {
+            return Cow::Owned(out);
+        }
         out.push(text);
         rest = &rest[length..];
     }
@@ -517,22 +517,19 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn reference(name: &str) -> Option<char> {
-    match name {
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "amp" => Some('&'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => number.parse().ok()?,
-            };
-            char::from_u32(code)
-        }
+/// What a text after a `&` stands for, and how long the reference is, its `;` included; `None` if it is none.
+fn reference(text: &str) -> Option<(char, usize)> {
+    let named = [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("quot;", '"'), ("apos;", '\'')];
+    if let Some((name, stands)) = named.into_iter().find(|(name, _)| text.starts_with(name)) {
+        return Some((stands, name.len()));
     }
+    let number = text.strip_prefix('#')?;
+    let (digits, radix) = number.strip_prefix('x').map_or((number, 10), |hex| (hex, 16));
+    let length = digits.find(|c: char| !c.is_digit(radix)).filter(|&end| end > 0 && digits[end..].starts_with(';'))?;
+    // OpenVINO's parser lets a number overflow.
+    let add = |code: u32, digit: char| code.wrapping_mul(radix).wrapping_add(digit.to_digit(radix).unwrap_or(0));
+    let code = digits[..length].chars().fold(0, add);
+    Some((char::from_u32(code)?, text.len() - digits.len() + length + 1))
 }
 
 /// Appends `value` the way OpenVINO's serializer writes an attribute: `>` and `'` stay, control characters become
@@ -550,4 +547,28 @@ pub(super) fn encode(value: &str, out: &mut String) {
         rest = &rest[at + 1..];
     }
     out.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    /// What OpenVINO 2026.4.1 has for these names of layers.
+    #[test]
+    fn references_are_resolved_as_openvino_does_it() {
+        for (raw, decoded) in [
+            ("a&lt;&gt;&amp;&quot;&apos;b", "a<>&\"'b"),
+            ("a&#65;&#x41;&#x4a;&#X41;b", "aAAJ&#X41;b"),
+            ("a&#00000000000000000065;b", "aAb"),
+            ("a&#4294967361;&#x100000041;b", "aAAb"),
+            ("a&#;&#x;&#-1;&#x4g;&#65", "a&#;&#x;&#-1;&#x4g;&#65"),
+            ("a&;&b;&ampb&", "a&;&b;&ampb&"),
+            ("a\r\n\tb\n&#10;&#13;", "a  b \n\r"),
+            ("a&#0;b", "a"),
+            ("a&amp;&#x0;b&#65;", "a&"),
+            ("&#x100000000;b", ""),
+        ] {
+            assert_eq!(decode(raw), decoded, "{raw}");
+        }
+    }
 }
