@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::Edit;
+use super::refuse::check_names;
 use crate::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
 use crate::ops::LayerKind;
 
@@ -11,7 +12,8 @@ impl Edit<'_> {
     /// without any gets that of its layer. Gives the Result; one that is there already stays the only one.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::NameTaken`] if another tensor has the name.
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::NameTaken`] if another tensor has the name;
+    /// [`EditError::EmptyName`].
     ///
     /// # Examples
     /// ```
@@ -24,6 +26,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tap(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
+        check_names(name.as_slice())?;
         self.attempt(|edit| {
             if let Some(name) = name
                 && let Some(other) = edit.tensor_named(name)?.filter(|other| *other != tensor)
@@ -39,7 +42,7 @@ impl Edit<'_> {
         self.check_source(tensor)?;
         let mut names = self.checked_output(tensor)?.names();
         let wanted = name.map_or_else(|| self.name_of(tensor), str::to_owned);
-        if !names.contains(&wanted) {
+        if !wanted.is_empty() && !names.contains(&wanted) {
             names.push(wanted.clone());
             self.set_names(tensor, names)?;
         }
@@ -160,7 +163,8 @@ impl Edit<'_> {
         let id = self.add(parameter, &[])?;
         self.connect_all(uses.into_iter().map(|input| (id.output(0), input)))?;
         if self.checked_output(tensor)?.names().is_empty() {
-            self.set_names(id.output(0), vec![name.clone()])?;
+            let names = if name.is_empty() { Vec::new() } else { vec![name.clone()] };
+            self.set_names(id.output(0), names)?;
         } else {
             self.move_names(tensor, id.output(0))?;
         }

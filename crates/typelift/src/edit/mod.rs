@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
+use self::refuse::check_names;
 
 use crate::graph::{
     EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
@@ -437,7 +438,7 @@ impl Edit<'_> {
     /// Sets the names of a tensor.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::EmptyName`].
     ///
     /// # Examples
     /// ```
@@ -450,6 +451,7 @@ impl Edit<'_> {
     /// ```
     pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
         self.graph.checked_output(output)?;
+        check_names(&names)?;
         self.graph.name_output(output, (!names.is_empty()).then(|| join_names(names)));
         Ok(())
     }
@@ -457,7 +459,7 @@ impl Edit<'_> {
     /// Sets the names of the model's output that a Result is.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`].
+    /// [`EditError::NoLayer`]; [`EditError::EmptyName`].
     ///
     /// # Examples
     /// ```
@@ -469,6 +471,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
+        check_names(&names)?;
         self.changed(result)?.output_names = (!names.is_empty()).then(|| join_names(names).into());
         Ok(())
     }

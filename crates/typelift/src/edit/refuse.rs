@@ -58,6 +58,11 @@ impl Edit<'_> {
     }
 }
 
+/// Refuses names of tensors that OpenVINO would drop.
+pub(super) fn check_names(names: &[impl AsRef<str>]) -> Result<(), EditError> {
+    if names.iter().any(|name| name.as_ref().is_empty()) { Err(EditError::EmptyName) } else { Ok(()) }
+}
+
 /// The attributes that the operation of a layer requires and the layer lacks.
 pub(super) fn missing_attributes(layer: &Layer) -> impl Iterator<Item = &'static str> {
     layer.operation().into_iter().flat_map(|row| row.missing_attributes(layer))

@@ -6,6 +6,7 @@ use compact_str::format_compact;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
+use super::refuse::check_names;
 use super::{Edit, Element, refuse};
 use crate::graph::{
     Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
@@ -434,7 +435,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`FindError`] if nothing is called this or several things are; [`EditError::NameTaken`] if another tensor has the
-    /// new name.
+    /// new name; [`EditError::EmptyName`].
     ///
     /// # Examples
     /// ```
@@ -451,6 +452,7 @@ impl Edit<'_> {
         if old == new {
             return Ok(());
         }
+        check_names(&[new])?;
         if !named.tensors.is_empty()
             && let Ok(Some(tensor)) = self.tensor_named(new)
         {

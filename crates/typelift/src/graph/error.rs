@@ -95,6 +95,9 @@ pub enum EditError {
         /// The layer that makes the tensor.
         layer: LayerId,
     },
+    /// A tensor would get a name without letters.
+    #[error("the name of a tensor must not be empty: OpenVINO would drop it")]
+    EmptyName,
     /// Both models have something of these names.
     #[error("both models have {}; give the names of the other one a prefix", some(.names))]
     NamesCollide {

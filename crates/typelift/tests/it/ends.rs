@@ -202,6 +202,8 @@ fn statements_tap_and_leave_a_piece() {
     for (statement, reason) in [
         ("cut ..", "expected a tensor"),
         ("cut features .. b", "cut features .. b: nothing that stays is computed from `features`"),
+        ("tap sum as \"\"", "tap sum: the name of a tensor must not be empty"),
+        ("rename sum \"\"", "rename sum : the name of a tensor must not be empty"),
         ("tap featuers", "tap featuers: no layer and no tensor is called `featuers`; did you mean `features`?"),
     ] {
         let error = rewritten(read(STATE), statement).unwrap_err();
