@@ -10,7 +10,7 @@ use typelift::save::FileId;
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
-use crate::output::{Destination, OutputArgs, Target, directory, refused};
+use crate::output::{Destination, OutputArgs, Target, directory, is_stream, refused};
 
 /// Every file that a verb names.
 #[derive(Default)]
@@ -172,8 +172,4 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
         directory = self::directory(directory);
     }
     Ok(())
-}
-
-fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

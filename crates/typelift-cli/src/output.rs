@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use typelift::diagnostic::Diagnostic;
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
@@ -60,6 +62,8 @@ impl From<Weights> for WeightsMode {
 
 /// What has fewer bytes is written in milliseconds.
 const SHORT: u64 = 1 << 20;
+/// How long the reader of a pipe may take to come.
+const READER_COMES: Duration = Duration::from_secs(2);
 
 /// A place to write to.
 pub(crate) enum Target {
@@ -116,6 +120,11 @@ impl OutputArgs {
     }
 }
 
+/// Whether a path is that of the root, as `$OUT/` is where nobody set the variable.
+fn is_root(path: &Path) -> bool {
+    path.has_root() && path.parent().is_none()
+}
+
 /// Whether a path is one of a directory, which need not be there yet.
 fn is_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -150,6 +159,10 @@ impl Target {
         let Some(path) = args.path(input) else { return Ok(None) };
         if is_stdout(&path) {
             return Ok(Some(Self::Stdout));
+        }
+        if let Some(root) = args.output.as_deref().filter(|output| is_root(output)) {
+            let help = format!("give a directory below it, or the file `{}` if that is meant", path.display());
+            return Err(refused(root, "it is the root of the file system").help(help));
         }
         let exists = match fs::metadata(&path) {
             Ok(found) if found.is_dir() => return Err(refused(&path, "it is a directory")),
@@ -201,11 +214,9 @@ impl Target {
                 Ok(())
             }
             Self::Stream(path) => {
-                let write = || {
-                    let mut file = File::options().write(true).open(path)?;
-                    xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()))
-                };
-                write().map_err(|error| Failure::io("write", path, &error))
+                let mut file = open_stream(path)?;
+                let written = xml::write_to(model, options, |piece| file.write_all(piece.as_bytes()));
+                written.map_err(|error| Failure::io("write", path, &error))
             }
             Self::File(place) => {
                 place.write(model, options)?;
@@ -281,12 +292,56 @@ pub(crate) fn write_reports(
 
 /// Writes a report that takes the place of an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
-    let written = match fs::metadata(path) {
+    if is_stream(path) {
         // A pipe takes as long as its reader.
-        Ok(found) if !found.is_file() => fs::write(path, report),
-        _ => return uninterrupted((report.len() as u64) < SHORT, || replace(path, report)),
-    };
-    written.map_err(|error| Failure::io("write", path, &error))
+        return open_stream(path)?.write_all(report.as_bytes()).map_err(|error| Failure::io("write", path, &error));
+    }
+    uninterrupted((report.len() as u64) < SHORT, || replace(path, report))
+}
+
+/// Opens a pipe or device. What reads from a pipe may be started a moment later.
+fn open_stream(path: &Path) -> Result<File, Failure> {
+    let begin = Instant::now();
+    loop {
+        match open_now(path) {
+            Err(error) if has_no_reader(&error) && begin.elapsed() < READER_COMES => thread::sleep(READER_COMES / 100),
+            Err(error) if has_no_reader(&error) => {
+                return Err(
+                    refused(path, "nothing reads from this pipe").help("start its reader first, or give a file")
+                );
+            }
+            opened => return opened.map_err(|error| Failure::io("write", path, &error)),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn open_now(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
+    // Without this flag a pipe is opened once it has a reader, and with it, it is not written to as a whole.
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file.into())
+}
+
+#[cfg(not(unix))]
+fn open_now(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
+#[cfg(unix)]
+fn has_no_reader(error: &io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::NXIO)
+}
+
+#[cfg(not(unix))]
+fn has_no_reader(_: &io::Error) -> bool {
+    false
+}
+
+/// Whether a path is one of a pipe or device.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn replace(path: &Path, report: &str) -> Result<(), Failure> {

@@ -345,6 +345,43 @@ mod unix {
     }
 
     #[test]
+    fn a_pipe_that_nobody_reads_is_an_error_and_one_that_is_read_gets_all() {
+        let folder = folder();
+        let path = folder.path();
+        fs::write(path.join("model.xml"), model("f16", 3_000)).unwrap();
+        assert!(Command::new("mkfifo").arg(path.join("pipe")).status().unwrap().success());
+        for arguments in [
+            &["convert", "model.xml", "-o", "pipe"][..],
+            &["convert", "model.xml", "--dry-run", "--report", "pipe"],
+            &["view", "model.xml", "-o", "pipe"],
+        ] {
+            let alone = run(path, arguments);
+            let reason = "cannot write `pipe`: nothing reads from this pipe";
+            assert!(alone.status == 2 && alone.stderr.contains(reason), "{alone:?}");
+        }
+        let graph = run(path, &["convert", "model.xml", "-o", "-"]).stdout;
+        let mut reader = Command::new("sh").args(["-c", "cat pipe > got"]).current_dir(path).spawn().unwrap();
+        assert_eq!(run(path, &["convert", "model.xml", "-o", "pipe"]).status, 0);
+        assert!(reader.wait().unwrap().success() && fs::read_to_string(path.join("got")).unwrap() == graph);
+    }
+
+    #[test]
+    fn the_root_is_no_place_for_a_model() {
+        let folder = two_models();
+        for arguments in [
+            &["convert", "model.xml", "-o", "/"][..],
+            &["infer", "model.xml", "-o", "//"],
+            &["convert", "model.xml", "other.xml", "-o", "/."],
+            &["rewrite", "--use", "all", "model.xml", "-o", "/"],
+            &["check", "--fix", "model.xml", "-o", "/"],
+        ] {
+            let run = run(folder.path(), arguments);
+            assert!(run.status == 2 && run.stderr.contains("it is the root of the file system"), "{run:?}");
+            assert!(!Path::new("/model.xml").exists());
+        }
+    }
+
+    #[test]
     fn weights_that_are_a_pipe_or_a_directory_are_refused_at_once() {
         let folder = folder();
         let path = folder.path();
@@ -358,21 +395,81 @@ mod unix {
         assert_eq!(run(path, &["check", "model.xml", "--bin", "."]).status, 2);
     }
 
-    /// An old pair at `out.xml` and a model to write over it, whose parts are larger than what one call writes.
-    fn pairs() -> (TempDir, [Vec<u8>; 2], [Vec<u8>; 2]) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path();
-        fs::write(path.join("in.xml"), model("f16", 300)).unwrap();
-        fs::write(path.join("in.bin"), vec![7; 3 << 20]).unwrap();
-        assert_eq!(run(path, &["convert", "in.xml", "-o", "out.xml"]).status, 0);
-        let new = pair(path).map(Option::unwrap);
-        let old = [model("f32", 1).into_bytes(), vec![1; 1 << 20]];
-        (folder, old, new)
+    /// What writes a pair. The model in `in.xml` is sound but for what `check` mends; what is written in place is that one too.
+    const WRITERS: [&[&str]; 6] = [
+        &["convert", "in.xml", "-o", "out.xml"],
+        &["check", "--fix", "in.xml", "-o", "out.xml"],
+        &["rewrite", "--use", "all", "in.xml", "-o", "out.xml"],
+        &["infer", "in.xml", "-o", "out.xml"],
+        &["check", "--fix", "--in-place", "out.xml"],
+        &["convert", "--compress", "f16", "--in-place", "out.xml"],
+    ];
+
+    /// A folder with a pair at `out.xml` and a command that writes over it, whose parts are larger than what one call writes.
+    struct Writer {
+        folder: TempDir,
+        arguments: &'static [&'static str],
+        old: [Vec<u8>; 2],
+        new: [Vec<u8>; 2],
     }
 
-    fn put(folder: &Path, [xml, bin]: &[Vec<u8>; 2]) {
-        fs::write(folder.join("out.xml"), xml).unwrap();
-        fs::write(folder.join("out.bin"), bin).unwrap();
+    impl Writer {
+        fn of(arguments: &'static [&'static str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path();
+            let sound = model("f16", 300);
+            let text = if arguments[0] == "check" { sound.replacen("\"Const\"", "\"Cnst\"", 1) } else { sound };
+            let read = [text.into_bytes(), vec![0x3f; 3 << 20]];
+            fs::write(path.join("in.xml"), &read[0]).unwrap();
+            fs::write(path.join("in.bin"), &read[1]).unwrap();
+            let is_in_place = arguments.contains(&"--in-place");
+            let old = if is_in_place { read } else { [model("f32", 1).into_bytes(), vec![1; 1 << 20]] };
+            let mut writer = Self { folder, arguments, new: old.clone(), old };
+            writer.put();
+            writer.run();
+            writer.new = pair(writer.path()).map(Option::unwrap);
+            assert!(writer.new[0] != writer.old[0], "{arguments:?}");
+            writer
+        }
+
+        fn path(&self) -> &Path {
+            self.folder.path()
+        }
+
+        fn put(&self) {
+            fs::write(self.path().join("out.xml"), &self.old[0]).unwrap();
+            fs::write(self.path().join("out.bin"), &self.old[1]).unwrap();
+        }
+
+        fn run(&self) {
+            let run = run(self.path(), self.arguments);
+            assert_eq!(run.status, 0, "{run:?}");
+            assert_eq!(entries(self.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+        }
+
+        fn left(&self) -> Left {
+            left(self.path(), &self.old, &self.new)
+        }
+
+        /// Signals runs at moments spread over them, denser at the end; what each left.
+        fn interrupted(&self, signal: &str, times: u32) -> Vec<Left> {
+            self.put();
+            let begin = Instant::now();
+            self.run();
+            let whole = begin.elapsed();
+            let tried = (0..times).map(|at| {
+                self.put();
+                let mut child = command(self.path(), self.arguments);
+                let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+                let share = f64::from(at) / f64::from(times);
+                std::thread::sleep(whole.mul_f64(share.sqrt() * 1.1).min(Duration::from_secs(5)));
+                // It may have ended already.
+                let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+                child.wait().unwrap();
+                self.left()
+            });
+            tried.collect()
+        }
     }
 
     fn pair(folder: &Path) -> [Option<Vec<u8>>; 2] {
@@ -413,63 +510,48 @@ mod unix {
         std::env::var("TYPELIFT_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(25)
     }
 
-    /// Signals runs over an old pair at moments spread over them, denser at the end; what each left.
-    fn interrupted(signal: &str, folder: &Path, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<Left> {
-        let begin = Instant::now();
-        assert_eq!(run(folder, &["convert", "in.xml", "-o", "out.xml"]).status, 0);
-        let whole = begin.elapsed();
-        let tried = (0..tries()).map(|at| {
-            put(folder, old);
-            let mut child = command(folder, &["convert", "in.xml", "-o", "out.xml"]);
-            let mut child = child.stderr(Stdio::null()).spawn().unwrap();
-            let share = f64::from(at) / f64::from(tries());
-            std::thread::sleep(whole.mul_f64(share.sqrt() * 1.1).min(Duration::from_secs(5)));
-            // It may have ended already.
-            let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
-            child.wait().unwrap();
-            left(folder, old, new)
-        });
-        tried.collect()
-    }
-
     #[test]
     fn a_kill_never_mixes_a_pair() {
-        let (folder, old, new) = pairs();
-        let left = interrupted("-KILL", folder.path(), &old, &new);
-        assert!(left.contains(&Left::Old), "{left:?}");
-        put(folder.path(), &old);
-        assert_eq!(run(folder.path(), &["convert", "in.xml", "-o", "out.xml"]).status, 0);
-        assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+        for arguments in WRITERS {
+            let writer = Writer::of(arguments);
+            let left = writer.interrupted("-KILL", tries().div_ceil(WRITERS.len() as u32));
+            assert!(left.contains(&Left::Old), "{left:?}");
+            writer.put();
+            writer.run();
+        }
     }
 
     #[test]
     fn an_interrupt_leaves_a_pair_and_nothing_else() {
-        let (folder, old, new) = pairs();
-        for signal in ["-INT", "-TERM"] {
-            let left = interrupted(signal, folder.path(), &old, &new);
-            assert!(!left.contains(&Left::Completed), "{left:?}");
-            // A signal that comes before there is anything to remove finds nothing to remove.
-            assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+        for arguments in WRITERS {
+            let writer = Writer::of(arguments);
+            for signal in ["-INT", "-TERM"] {
+                let left = writer.interrupted(signal, tries().div_ceil(WRITERS.len() as u32));
+                assert!(!left.contains(&Left::Completed), "{left:?}");
+                // A signal that comes before there is anything to remove finds nothing to remove.
+                assert_eq!(entries(writer.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
+            }
         }
     }
 
     #[test]
     fn a_file_that_may_not_grow_is_an_error_and_changes_nothing() {
-        let (folder, old, new) = pairs();
+        let writer = Writer::of(WRITERS[0]);
+        let path = writer.path();
         for at in 0..tries() {
-            put(folder.path(), &old);
+            writer.put();
             let program = env!("CARGO_BIN_EXE_typelift");
             let limit = 8 * at * 1024 / tries();
             let script = format!("ulimit -f {limit}; exec {program} convert in.xml -o out.xml --report report.json");
-            let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
-            let left = left(folder.path(), &old, &new);
+            let run = Command::new("sh").args(["-c", &script]).current_dir(path).output().unwrap();
+            let left = writer.left();
             match run.status.code() {
                 Some(0) => assert_eq!(left, Left::New),
                 Some(2) => assert!(left == Left::Old && String::from_utf8_lossy(&run.stderr).contains("cannot write")),
                 _ => panic!("{limit}: {run:?}"),
             }
-            let _ = fs::remove_file(folder.path().join("report.json"));
-            assert_eq!(entries(folder.path()), ["in.bin", "in.xml", "out.bin", "out.xml"], "{limit}");
+            let _ = fs::remove_file(path.join("report.json"));
+            assert_eq!(entries(path), ["in.bin", "in.xml", "out.bin", "out.xml"], "{limit}");
         }
     }
 
@@ -477,25 +559,32 @@ mod unix {
     #[test]
     #[ignore = "needs to mount"]
     fn a_full_disk_is_an_error_and_changes_nothing() {
-        let (folder, old, new) = pairs();
-        let path = folder.path();
-        fs::create_dir(path.join("disk")).unwrap();
-        for at in 0..50 {
-            put(path, &old);
+        for arguments in WRITERS {
+            let writer = Writer::of(arguments);
+            let path = writer.path();
+            fs::create_dir(path.join("disk")).unwrap();
+            let size = |pair: &[Vec<u8>; 2]| pair.iter().map(Vec::len).sum::<usize>() / 1024;
             // Both old files fit on the disk, and in the end both new ones beside them.
-            let size = 1_200 + at * 90;
-            let program = env!("CARGO_BIN_EXE_typelift");
-            let script = format!(
-                "mount -t tmpfs -o size={size}k none disk && cp out.xml out.bin disk && rm out.xml out.bin\n\
-                 {program} convert in.xml -o disk/out.xml; status=$?\n\
-                 cp disk/* . && ls -A disk > entries; exit $status"
-            );
-            let mut run = Command::new("unshare");
-            let run = run.args(["--map-root-user", "--mount", "sh", "-c", &script]).current_dir(path).output().unwrap();
-            let expected = if run.status.success() { Left::New } else { Left::Old };
-            assert_eq!(left(path, &old, &new), expected, "{size} {run:?}");
-            assert_eq!(fs::read_to_string(path.join("entries")).unwrap(), "out.bin\nout.xml\n", "{size} {run:?}");
+            let (least, more) = (size(&writer.old) + 50, size(&writer.new) + 150);
+            let times = tries().max(50).div_ceil(WRITERS.len() as u32) as usize;
+            for at in 0..times {
+                writer.put();
+                let size = least + more * at / (times - 1);
+                let program = env!("CARGO_BIN_EXE_typelift");
+                let arguments = arguments.join(" ").replace("out.xml", "disk/out.xml");
+                let script = format!(
+                    "mount -t tmpfs -o size={size}k none disk && cp out.xml out.bin disk && rm out.xml out.bin\n\
+                     {program} {arguments}; status=$?\n\
+                     cp disk/* . && ls -A disk > entries; exit $status"
+                );
+                let mut run = Command::new("unshare");
+                let run = run.args(["--map-root-user", "--mount", "sh", "-c", &script]);
+                let run = run.current_dir(path).output().unwrap();
+                let expected = if run.status.success() { Left::New } else { Left::Old };
+                assert_eq!(writer.left(), expected, "{size} {run:?}");
+                assert_eq!(fs::read_to_string(path.join("entries")).unwrap(), "out.bin\nout.xml\n", "{size} {run:?}");
+            }
+            assert_eq!(writer.left(), Left::New);
         }
-        assert_eq!(left(path, &old, &new), Left::New);
     }
 }
