@@ -64,6 +64,16 @@ fn what_is_not_certain_stays_as_it_is() {
 }
 
 #[test]
+fn a_format_that_cannot_be_read_keeps_its_version() {
+    let folder = slipped("version=\"11\"", "version=\"7\"");
+    let path = folder.path();
+    let run = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
+    assert_eq!(run.status, 1, "{}", run.stdout);
+    let [slip, fixed] = ["slip.xml", "fixed.xml"].map(|name| fs::read_to_string(path.join(name)).unwrap());
+    assert_eq!(slip, fixed);
+}
+
+#[test]
 fn a_refused_model_is_told_how_to_mend_it() {
     let folder = slipped("size=\"4\"", "size=\"0x4\"");
     let run = run(folder.path(), &["convert", "slip.xml", "-o", "out.xml"]);

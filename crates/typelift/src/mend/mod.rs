@@ -119,7 +119,8 @@ pub struct Fixed {
 }
 
 /// Lints of what a file says in two ways.
-const CONTRADICTIONS: &[Code] = &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants];
+const CONTRADICTIONS: &[Code] =
+    &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk];
 
 /// Whether a finding can come of a slip in the text.
 fn is_mendable(it: &Diagnostic) -> bool {
@@ -158,7 +159,12 @@ fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
         }
         // OpenVINO takes the file, so what is merely possible is worth a word only where the file contradicts itself.
         _ if !it.is_error() && !CONTRADICTIONS.contains(&it.code) => {}
-        _ => it.help.insert(0, Help::OneOf(mends)),
+        _ => {
+            // Values that were tried say more than the range of an attribute.
+            let tells_values = matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
+            it.help.retain(|help| !(tells_values && matches!(help, Help::Advice(_))));
+            it.help.insert(0, Help::OneOf(mends));
+        }
     }
 }
 
@@ -207,6 +213,11 @@ impl Mender<'_> {
             if after.fixes(&self.before, &target) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
+                let evidence = match evidence {
+                    // A layer may only be refused for the wrong bytes that it gets.
+                    Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
+                    evidence => evidence,
+                };
                 accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed });
             }
         }
@@ -218,6 +229,10 @@ impl Mender<'_> {
         accepted.sort_by_key(|it| it.evidence);
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
         let certain = accepted.len() == 1 && accepted.first().is_some_and(is_whole);
+        // OpenVINO takes the file, so it has to be the file that speaks for what is named.
+        if !it.is_error() && accepted.iter().any(|it| it.evidence < Evidence::Table) {
+            accepted.retain(|it| it.evidence < Evidence::Table);
+        }
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
         let fixed = accepted.first().map(|it| it.fixed.clone()).unwrap_or_default();
@@ -279,7 +294,9 @@ impl Mender<'_> {
                 };
                 let is_meant = it.labels.iter().any(|label| holds(label.span));
                 let edits = output.filter(|_| is_meant).and_then(|output| site.refresh(direction, at, output));
-                let evidence = if site.is_misread() { Evidence::Part } else { Evidence::File };
+                // What a tensor is that a port does not expect may follow from an error.
+                let may_follow = !it.is_error() && self.before.has_errors();
+                let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
                 found.extend(edits.map(|edits| Candidate::new(evidence, edits)));
             }
         }

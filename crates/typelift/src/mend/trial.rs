@@ -26,6 +26,7 @@ type Port = (String, String, bool, usize);
 /// How sound a text is.
 pub(super) struct Soundness {
     findings: HashMap<Key, usize>,
+    errors: usize,
     /// Ports whose tensor is not what they declare.
     deviating: FxHashSet<Port>,
     /// Ports of whose tensor nothing is known, although they declare it.
@@ -48,8 +49,12 @@ pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>
 
 impl Soundness {
     pub(super) fn new(model: Option<&Model>, found: &[Diagnostic]) -> Self {
-        let mut sound =
-            Self { findings: HashMap::new(), deviating: FxHashSet::default(), unknown: FxHashSet::default() };
+        let mut sound = Self {
+            findings: HashMap::new(),
+            errors: found.iter().filter(|it| it.is_error()).count(),
+            deviating: FxHashSet::default(),
+            unknown: FxHashSet::default(),
+        };
         for it in found.iter().filter(|it| it.severity > Severity::Note) {
             *sound.findings.entry(key(it)).or_default() += 1;
         }
@@ -95,6 +100,15 @@ impl Soundness {
             }
             None => {}
         }
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Whether constants share some of their bytes, so that what they hold is in doubt.
+    pub(super) fn doubts_constants(&self) -> bool {
+        self.findings.keys().any(|(code, _)| *code == Code::OverlappingConstants)
     }
 
     /// How much is wrong: nothing that counts more can be made up for by what counts less.

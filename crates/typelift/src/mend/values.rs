@@ -17,6 +17,8 @@ use crate::weights::stored_size;
 /// How many values of the table are tried for an attribute, and how many of other layers.
 const FROM_TABLE: usize = 6;
 const FROM_SISTERS: usize = 4;
+/// The attribute that names a variable.
+const VARIABLE: &str = "variable_id";
 
 impl Site<'_> {
     /// Other values of attributes of the layer: of one of them, or of each.
@@ -45,7 +47,10 @@ impl Site<'_> {
             };
             let mut of_table = candidates(row, self.layer);
             let possible = of_table.len();
-            of_table.retain(|value| fitting.fits(row.name, value) != Some(false));
+            // Where no value fits, the inputs are not what they were when the ports were written.
+            let mut fits = |value: &str| fitting.fits(row.name, value) != Some(false);
+            let is_told = missed != Some(row.name) || of_table.is_empty() || of_table.iter().any(|value| fits(value));
+            of_table.retain(|value| !is_told || fits(value));
             // What OpenVINO assumes, where the ports tell it from other values.
             let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
             let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
@@ -53,9 +58,12 @@ impl Site<'_> {
             values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
             values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
+            if row.name == VARIABLE {
+                values.extend(self.free_variables(written.unwrap_or_default()));
+            }
             let mut seen = vec![written.unwrap_or_default().to_owned()];
             for (evidence, value) in values {
-                if seen.contains(&value) || fitting.fits(row.name, &value) == Some(false) {
+                if seen.contains(&value) || is_told && fitting.fits(row.name, &value) == Some(false) {
                     continue;
                 }
                 found.extend(self.set(row.name, &value).map(|edit| Candidate::new(evidence, vec![edit])));
@@ -206,8 +214,28 @@ impl Site<'_> {
         let mut values: Vec<_> = counts.into_iter().filter(|(value, _)| !value.is_empty()).collect();
         values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         let is_place = ops::is_constant(self.layer) && ["offset", "shape", "size"].contains(&name);
-        let limit = if is_place { 0 } else { FROM_SISTERS };
+        let is_own = is_place || name == VARIABLE;
+        let limit = if is_own { 0 } else { FROM_SISTERS };
         values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
+    }
+
+    /// The variables of the graph that only an Assign lacks, or only a ReadValue; the one that is nearly written first.
+    fn free_variables(&self, written: &str) -> Vec<(Evidence, String)> {
+        let partner = match ops::kind(self.layer) {
+            LayerKind::Assign => LayerKind::ReadValue,
+            LayerKind::ReadValue => LayerKind::Assign,
+            _ => return Vec::new(),
+        };
+        let taken: Vec<_> = self.sisters().filter_map(|sister| sister.attribute(VARIABLE)).collect();
+        let partners = self.graph.unordered().filter(|layer| ops::kind(layer) == partner);
+        let mut free: Vec<_> = partners.filter_map(|layer| layer.attribute(VARIABLE)).collect();
+        free.retain(|name| !taken.contains(name));
+        free.sort_unstable();
+        let near = spelling::nearest(written, free.iter().copied());
+        let evidence = |name| if Some(name) == near { Evidence::Near } else { Evidence::Table };
+        let mut found: Vec<_> = free.iter().map(|&name| (evidence(name), name.to_owned())).collect();
+        found.sort_by_key(|(evidence, _)| *evidence);
+        found
     }
 
     /// The other layers of the same operation in the graph.

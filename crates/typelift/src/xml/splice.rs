@@ -255,13 +255,15 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Writes the version of the format into the root.
+    /// Writes the version of the format into the root. One that cannot be read stays.
     fn version(&mut self, model: &Model) {
         let number = model.version.number();
         let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
         let Ok(Some(root)) = tokens.child(None) else { return };
         let Some(written) = Tokens::attribute(&root, "version") else { return };
-        if integer_prefix(written).is_some_and(|(written, _)| written != i64::from(number)) {
+        if integer_prefix(written)
+            .is_some_and(|(written, _)| [10, 11].contains(&written) && written != i64::from(number))
+        {
             self.edit(tokens.span_of(written), Layout::INLINE, |printer| printer.out.push_str(&number.to_string()));
         }
     }

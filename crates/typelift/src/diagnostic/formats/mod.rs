@@ -53,7 +53,7 @@ impl Format {
     /// What is around the pages.
     ///
     /// # Errors
-    /// Text and numbers can be written, so there is none that is known.
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
     pub fn frame(&self) -> io::Result<Frame> {
         (self.frame)()
     }
@@ -61,7 +61,7 @@ impl Format {
     /// The findings of one file, which a [`Frame`] makes a document.
     ///
     /// # Errors
-    /// Text and numbers can be written, so there is none that is known.
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
     pub fn page(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
         (self.page)(diagnostics, advise)
     }
@@ -69,7 +69,7 @@ impl Format {
     /// The findings of one file as a document.
     ///
     /// # Errors
-    /// Text and numbers can be written, so there is none that is known.
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
     pub fn document(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
         let Frame { open, close, .. } = self.frame()?;
         Ok(format!("{open}{}{close}", self.page(diagnostics, advise)?))
