@@ -34,13 +34,12 @@ use crate::terminal::{self, Page, Terminal};
 /// written. OUT and its .bin are written whole or not at all; what a killed run leaves in .typelift-*.tmp, the next one that
 /// writes there completes or removes.
 ///
-/// With --types, --compress, --decompress or --mark-keeps it does that alone: promotions stay where they give the right type,
-/// and so do Converts where no type changes, unless --eliminate-converts or --keep-noop-converts says what becomes of them.
+/// With --types, --compress, --decompress or --mark-keeps it does that alone. Promotions stay, unless inputs of one layer would
+/// get two types, and Converts stay where no type changes; --eliminate-converts and --keep-noop-converts say otherwise.
 ///
 /// Several models are converted in parallel into a directory, which is created if it does not exist. A directory as
 /// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
-/// refused does not
-/// stop the others, and the exit status is the worst of all.
+/// refused does not stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("keepable").args(["types", "compress", "mark_keeps"]).multiple(true)))]
 #[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress"]).multiple(true)))]
