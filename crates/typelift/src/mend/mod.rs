@@ -29,6 +29,9 @@ const MOST_FINDINGS: usize = 500;
 /// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
+/// How many edits are made in a text, one after the other, and how often the effort of one look at it all of them may take.
+const EDITS: usize = 32;
+const LOOKS: usize = 4;
 /// How many consequences of a finding are shown with it.
 const CONSEQUENCES: usize = 4;
 /// How many possibilities are named where none is certain.
@@ -41,15 +44,21 @@ const NAMED: usize = 4;
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
 pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
+    mend_within(&mut effort(&model.source), model, found, |_| false);
+}
+
+/// How many bytes of text all trials of a text may read together.
+fn effort(source: &str) -> usize {
+    EFFORT.max(LEAST_TRIALS * source.len())
+}
+
+/// Adds remedies until `enough` is true of a finding that has one, or the budget is spent.
+fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>, enough: impl Fn(&Diagnostic) -> bool) {
     let mendable = found.iter().filter(|it| is_mendable(it)).count();
     if mendable == 0 || mendable > MOST_FINDINGS {
         return;
     }
-    let mut mender = Mender {
-        model,
-        before: Soundness::new(Some(model), found),
-        budget: EFFORT.max(LEAST_TRIALS * model.source.len()),
-    };
+    let mut mender = Mender { model, before: Soundness::new(Some(model), found), budget };
     let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
     let mut gone = HashSet::new();
     for at in places {
@@ -60,6 +69,9 @@ pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
         offer(&mut found[at], &model.source, tried);
         if found[at].edits().is_some() {
             gone.extend(join(found, at, &fixed));
+        }
+        if enough(&found[at]) {
+            break;
         }
     }
     let mut at = 0..;
@@ -92,10 +104,11 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize>
 /// that they mended, and those that are left.
 pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut fixed = Fixed { text: source.clone(), mended: Vec::new(), left: Vec::new() };
-    for _ in 0..FINDINGS * 4 {
+    let mut budget = LOOKS * effort(source);
+    for _ in 0..EDITS {
         let (model, mut found) = examine(&fixed.text, weights);
         if let Some(model) = &model {
-            mend(model, &mut found);
+            mend_within(&mut budget, model, &mut found, |it| it.edits().is_some());
         }
         let certain = found.iter().find_map(|it| Some((it.clone(), it.edits()?.to_vec())));
         fixed.left = found;
@@ -172,7 +185,7 @@ struct Mender<'a> {
     model: &'a Model,
     before: Soundness,
     /// How many more bytes may be read.
-    budget: usize,
+    budget: &'a mut usize,
 }
 
 /// A candidate that does what it should.
@@ -200,7 +213,7 @@ impl Mender<'_> {
             if is_settled {
                 break;
             }
-            if trials >= TRIALS || self.budget < source.len() {
+            if trials >= TRIALS || *self.budget < source.len() {
                 complete = false;
                 break;
             }
@@ -208,7 +221,7 @@ impl Mender<'_> {
             if !seen.insert(text.clone()) || text == **source {
                 continue;
             }
-            self.budget -= source.len();
+            *self.budget -= source.len();
             let after = Soundness::of(&Arc::new(text), &self.model.weights);
             if after.fixes(&self.before, &target) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
