@@ -8,6 +8,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod folded;
 mod layout;
 mod outline;
 mod scene;
@@ -254,7 +255,7 @@ fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> F
 
 /// The page with everything in it. Nothing that a model says can end the script that it is in.
 fn page(document: &Document) -> Result<String, serde_json::Error> {
-    let data = serde_json::to_string(document)?;
+    let data = folded::folded(&serde_json::to_string(document)?);
     let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     let title = document.title.replace('&', "&amp;").replace('<', "&lt;");
     let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];

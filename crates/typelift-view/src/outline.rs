@@ -7,8 +7,8 @@ use typelift::{Graph, LayerId, Model};
 
 use crate::scene::{self, Edge, Node, Scene};
 
-/// Limit on the size of the data of a page that draws every layer, in bytes. That of layers with long names is up to a third more.
-pub(crate) const MOST_BYTES: usize = 5_700_000;
+/// Limit on the size of the data of a page that draws every layer, in bytes.
+pub(crate) const MOST_BYTES: usize = 4_800_000;
 /// Into how many runs of layers an outline divides a graph.
 const RUNS: usize = 120;
 /// How many operations the details of a run name.
@@ -31,20 +31,16 @@ pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<Str
 /// About how many bytes of data a page takes that draws every layer; not more than a little above the limit.
 pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     let mut bytes = 0;
-    let mut pending = vec![(model.graph(), 0)];
-    while let Some((graph, prefix)) = pending.pop() {
+    let mut pending = vec![model.graph()];
+    while let Some(graph) = pending.pop() {
         for layer in graph.layers() {
-            let (name, path) = (layer.name().len(), prefix + layer.name().len());
             let is_constant = ops::kind(layer) == LayerKind::Constant;
-            // A constant is a line of what uses it, and a reason for its type.
-            bytes += if is_constant { 145 + name + path } else { 235 + name + path };
+            // A constant is a line of what uses it, and a reason for its type. A name stands once.
+            bytes += layer.name().len() + if is_constant { 145 } else { 235 };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
             bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 6).sum::<usize>();
-            bytes += layer.inputs().len() * (80 + prefix);
-            bytes += layer.outputs().len() * 20;
-            for body in layer.bodies() {
-                pending.push((body.graph(), path + body.name().len() + 2));
-            }
+            bytes += layer.inputs().len() * 80 + layer.outputs().len() * 20;
+            pending.extend(layer.bodies().iter().map(|body| body.graph()));
             if bytes > most_bytes {
                 return bytes;
             }

@@ -1,10 +1,28 @@
 "use strict";
 // This page as it was loaded, of which that of the model before is made.
 const copy = document.documentElement.cloneNode(true);
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = unfolded(JSON.parse(document.getElementById("data").textContent));
 const by = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 const canvas = by("canvas"), world = by("world");
+
+// The strings of the page in their places: `~1` is the second of the list, and `~1 f32[2]` that with a rest. Each begins as the one before.
+function unfolded({ strings, page }) {
+  if (!strings) return page;
+  const list = [];
+  for (let at = 0; at < strings.length; at += 2) list.push((list.at(-1) ?? "").slice(0, strings[at]) + strings[at + 1]);
+  const string = (text) => {
+    if (text[0] !== "~") return text;
+    const end = text.indexOf(" ");
+    return end < 0 ? list[parseInt(text.slice(1), 36)] : list[parseInt(text.slice(1, end), 36)] + text.slice(end);
+  };
+  const whole = (value) => {
+    if (typeof value === "string") return string(value);
+    if (value !== null && typeof value === "object") for (const key of Object.keys(value)) value[key] = whole(value[key]);
+    return value;
+  };
+  return whole(page);
+}
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -294,7 +312,7 @@ function beside(shown) {
   by("both").setAttribute("aria-pressed", String(shown));
   if (shown && !frame.srcdoc) {
     copy.classList.add("beside");
-    copy.querySelector("#data").textContent = JSON.stringify(data.beside).replace(/</g, "\\u003c");
+    copy.querySelector("#data").textContent = JSON.stringify({ page: data.beside }).replace(/</g, "\\u003c");
     frame.srcdoc = "<!doctype html>" + copy.outerHTML;
   }
   later();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use typelift::diagnostic::LayerRef;
 use typelift::graph::Place;
 use typelift::map::{PrecisionMap, Role, Ways};
@@ -49,9 +49,13 @@ pub(crate) struct Node {
     pub(crate) op: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<usize>,
+    #[serde(serialize_with = "whole")]
     pub(crate) x: f64,
+    #[serde(serialize_with = "whole")]
     pub(crate) y: f64,
+    #[serde(serialize_with = "whole")]
     pub(crate) w: f64,
+    #[serde(serialize_with = "whole")]
     pub(crate) h: f64,
     /// Element types and shapes of its outputs.
     pub(crate) outputs: Vec<(&'static str, String)>,
@@ -76,6 +80,12 @@ pub(crate) struct Node {
     /// Whether it is a layer that the model does not have any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) gone: bool,
+}
+
+/// A place in whole pixels.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn whole<S: Serializer>(place: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(place.round() as i64)
 }
 
 /// What comes into a layer.
@@ -529,7 +539,7 @@ pub(crate) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
         name: name.to_owned(),
         path: name.to_owned(),
         op: "block".to_owned(),
-        w: (name.width() as f64 * 7.6 + 40.0).clamp(140.0, 300.0),
+        w: (name.width() as f64 * 7.6 + 40.0).clamp(140.0, 300.0).ceil(),
         h: 70.0,
         opens: vec![scene],
         layers: Some(layers),

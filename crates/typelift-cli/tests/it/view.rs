@@ -1,5 +1,5 @@
 //! `typelift view`: a page that needs nothing from elsewhere. What it does in a browser is tested by `.ci/view`.
-#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers fail by panicking")]
 
 use std::fs;
 
@@ -11,7 +11,31 @@ use crate::cli::{folder, model, run};
 fn data(page: &str) -> Value {
     let start = page.find(r#"<script id="data" type="application/json">"#).unwrap();
     let text = page[start..].split_once('>').unwrap().1.split("</script>").next().unwrap();
-    serde_json::from_str(text).unwrap()
+    let Value::Object(mut data) = serde_json::from_str(text).unwrap() else { panic!("{text}") };
+    let mut strings = Vec::<String>::new();
+    for pair in data["strings"].as_array().unwrap().chunks(2) {
+        let shared = pair[0].as_u64().unwrap() as usize;
+        let start = strings.last().map_or("", |last| &last[..shared]);
+        strings.push(format!("{start}{}", pair[1].as_str().unwrap()));
+    }
+    let mut page = data.remove("page").unwrap();
+    unfold(&mut page, &strings);
+    page
+}
+
+/// Puts strings in their places: `~1` is the second of them, `~1 f32[2]` that with a rest.
+fn unfold(value: &mut Value, strings: &[String]) {
+    match value {
+        Value::String(text) => {
+            if let Some(place) = text.strip_prefix('~') {
+                let (at, rest) = place.split_at(place.find(' ').unwrap_or(place.len()));
+                *text = format!("{}{rest}", strings[usize::from_str_radix(at, 36).unwrap()]);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|item| unfold(item, strings)),
+        Value::Object(map) => map.values_mut().for_each(|item| unfold(item, strings)),
+        _ => {}
+    }
 }
 
 #[test]
