@@ -1,7 +1,8 @@
 //! What a page shows of a model that is too large to draw: runs of layers in the order of the data, one box each.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
+use typelift::graph::LayerMap;
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};
 
@@ -54,11 +55,14 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene {
     // Layers that form a circle have no order but that of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
     let length = order.len().div_ceil(RUNS).max(1);
-    let run_of: HashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at / length)).collect();
+    let mut run_of = LayerMap::new(graph);
+    for (at, &id) in order.iter().enumerate() {
+        run_of.insert(id, at / length);
+    }
     let nodes = order.chunks(length).enumerate().map(|(at, run)| node(graph, at * length, run)).collect();
     let mut seen = HashSet::new();
     let edges = graph.wires().filter_map(|(from, to)| {
-        let (start, end) = (*run_of.get(&from.layer)?, *run_of.get(&to.layer)?);
+        let (start, end) = (*run_of.get(from.layer)?, *run_of.get(to.layer)?);
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), input: 0 })
     });

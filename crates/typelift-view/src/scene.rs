@@ -238,7 +238,8 @@ impl Boxes {
         let mut folded = constants(graph);
         if graph.len() - folded.len() > MANY_BOXES {
             let roles = typelift::map::roles(graph);
-            folded.extend(roles.into_iter().filter(|(_, role)| *role == Role::Shape).map(|(id, _)| id));
+            let ids = graph.layers().map(Layer::id);
+            folded.extend(ids.filter(|&id| roles.get(id) == Some(&Role::Shape)));
         }
         let ways = Ways::new(graph);
         let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new(), blocks: Vec::new(), prefix: prefix.clone() };

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity};
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::graph::{Graph, LayerId, Model, Place};
+use crate::graph::{Graph, LayerId, LayerMap, Model, Place};
 use crate::marks::Marks;
 use crate::ops::{self, LayerKind};
 use crate::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
@@ -124,12 +124,14 @@ impl PrecisionMap {
     }
 }
 
-/// Errors and warnings by layer.
-fn findings(found: &[Diagnostic]) -> HashMap<(Place, LayerId), (usize, usize)> {
-    let mut counts = HashMap::<_, (usize, usize)>::new();
+/// The numbers of errors and warnings by layer.
+type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
+
+fn findings(found: &[Diagnostic]) -> Findings {
+    let mut counts = Findings::new();
     for diagnostic in found {
         let Some(layer) = &diagnostic.layer else { continue };
-        let count = counts.entry((layer.place.clone(), layer.id)).or_default();
+        let count = counts.entry(layer.place.clone()).or_default().entry(layer.id).or_default();
         match diagnostic.severity {
             Severity::Error => count.0 += 1,
             Severity::Warning => count.1 += 1,
@@ -147,7 +149,7 @@ type Range = (i64, i64);
 
 struct Building<'a> {
     model: &'a Model,
-    found: HashMap<(Place, LayerId), (usize, usize)>,
+    found: Findings,
     census: Census,
     /// With the family of each.
     rows: Vec<(Option<Family>, Row)>,
@@ -219,21 +221,15 @@ impl<'a> Building<'a> {
     }
 
     /// What a part of a graph has, of its constants these alone.
-    fn row(
-        &mut self,
-        place: &Place,
-        graph: &Graph,
-        part: &Part,
-        roles: &HashMap<LayerId, Role>,
-        own: &[LayerId],
-    ) -> Row {
+    fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
         let mut row = Row::new(place, part);
         let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let found = self.found.get(place);
         for layer in own.iter().filter_map(|&id| graph.layer(id)) {
             self.census.add(layer, &mut weights);
         }
         for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
-            if roles.get(&layer.id()) == Some(&Role::Data) {
+            if roles.get(layer.id()) == Some(&Role::Data) {
                 layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
             }
             if let Some(conversion) = ops::conversion(graph, layer) {
@@ -242,7 +238,7 @@ impl<'a> Building<'a> {
                 }
             }
             row.marks += usize::from(Marks::of(layer, self.model.version()).keeps_precision());
-            if let Some((errors, warnings)) = self.found.get(&(place.clone(), layer.id())) {
+            if let Some((errors, warnings)) = found.and_then(|found| found.get(&layer.id())) {
                 row.errors += errors;
                 row.warnings += warnings;
             }
@@ -258,7 +254,7 @@ impl<'a> Building<'a> {
 
 /// The parts of all graphs, and the ranges of the weights that they use: the one part that does, or `None` for several.
 struct Shared<'a> {
-    graphs: Vec<(Place, &'a Graph, HashMap<LayerId, Role>, parts::Parts)>,
+    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, parts::Parts)>,
     ranges: FxHashMap<Range, Option<usize>>,
 }
 

@@ -1,11 +1,11 @@
 //! The parts of a graph in the order of its data: blocks that repeat, found by names and by structure, and what is between them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::roles::{Role, in_order};
-use crate::graph::{Graph, Layer, LayerId, numbered_prefix};
+use crate::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 use crate::ops::{self, LayerKind};
 
 /// The fewest layers that are a block, and of one that occurs only twice.
@@ -42,7 +42,7 @@ struct Run {
     family: usize,
 }
 
-pub(super) fn parts(graph: &Graph, roles: &HashMap<LayerId, Role>) -> Parts {
+pub(super) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
     let flow = Flow::new(graph, roles);
     let mut runs = flow.named();
     runs.extend(flow.repeated(&runs));
@@ -76,17 +76,19 @@ fn number(runs: &mut [Run]) {
 }
 
 /// Gives what is stored, and what computes shapes, to the part that uses it.
-fn hand_out(graph: &Graph, roles: &HashMap<LayerId, Role>, mut parts: Vec<Part>) -> Parts {
-    let mut part_of = FxHashMap::<LayerId, Option<usize>>::default();
+fn hand_out(graph: &Graph, roles: &LayerMap<Role>, mut parts: Vec<Part>) -> Parts {
+    let mut part_of = LayerMap::<Option<usize>>::new(graph);
     for (at, part) in parts.iter().enumerate() {
-        part_of.extend(part.layers.iter().map(|&id| (id, Some(at))));
+        for &id in &part.layers {
+            part_of.insert(id, Some(at));
+        }
     }
     let (mut shared, mut unused) = (Vec::new(), Vec::new());
-    for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(&layer.id()) != Some(&Role::Data)) {
+    for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
         let users: FxHashSet<Option<usize>> =
-            graph.users(layer.id()).filter_map(|user| part_of.get(&user).copied()).collect();
+            graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
         let first = users.iter().copied().flatten().min();
-        let is_stored = roles.get(&layer.id()) == Some(&Role::Stored);
+        let is_stored = roles.get(layer.id()) == Some(&Role::Stored);
         let part = if is_stored && users.len() > 1 { None } else { first };
         match part {
             Some(at) => parts[at].layers.push(layer.id()),
@@ -108,8 +110,8 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(graph: &'a Graph, roles: &HashMap<LayerId, Role>) -> Self {
-        let computed = |layer: &&Layer| roles.get(&layer.id()) != Some(&Role::Stored);
+    fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
+        let computed = |layer: &&Layer| roles.get(layer.id()) != Some(&Role::Stored);
         let mut ends: Vec<&Layer> = graph.layers().filter(computed).collect();
         // Results before what only Assigns need, and what nothing needs.
         ends.sort_by_key(|layer| ops::kind(layer) != LayerKind::Result);
@@ -126,7 +128,7 @@ impl<'a> Flow<'a> {
             let ends: Vec<&Layer> = first.chain(ends.iter().copied()).collect();
             order = upwards(graph, roles, &ends);
         }
-        order.retain(|layer| roles.get(&layer.id()) == Some(&Role::Data));
+        order.retain(|layer| roles.get(layer.id()) == Some(&Role::Data));
         uses = Self::uses(graph, &order);
         let mut crossing = vec![0; order.len() + 1];
         let mut open = vec![0_i64; order.len() + 2];
@@ -144,9 +146,12 @@ impl<'a> Flow<'a> {
 
     /// For each layer of an order that has users in it: its place, those of its first and last user, and how many there are.
     fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
-        let places: FxHashMap<LayerId, usize> = order.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+        let mut places = LayerMap::new(graph);
+        for (at, layer) in order.iter().enumerate() {
+            places.insert(layer.id(), at);
+        }
         let of = |(at, layer): (usize, &&Layer)| {
-            let users = graph.users(layer.id()).filter_map(|user| places.get(&user).copied()).filter(|&user| user > at);
+            let users = graph.users(layer.id()).filter_map(|user| places.get(user).copied()).filter(|&user| user > at);
             let (first, last, count) =
                 users.fold((usize::MAX, 0, 0), |(first, last, count), at| (at.min(first), at.max(last), count + 1));
             (count > 0).then_some((at, first, last, count))
@@ -241,20 +246,21 @@ impl<'a> Flow<'a> {
 }
 
 /// Layers that are not stored, each after those that feed it, as far as these ends lead upwards, one after the other.
-fn upwards<'a>(graph: &'a Graph, roles: &HashMap<LayerId, Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
-    let mut seen = FxHashSet::default();
+fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
+    let mut seen = LayerMap::new(graph);
     let mut order = Vec::new();
     for end in ends {
         let mut pending = vec![(*end, false)];
         while let Some((layer, is_done)) = pending.pop() {
             if is_done {
                 order.push(layer);
-            } else if seen.insert(layer.id()) {
+            } else if seen.insert(layer.id(), ()).is_none() {
                 pending.push((layer, true));
                 let feeds = graph.feeds(layer.id()).into_iter().rev().flatten().map(|(producer, _)| producer);
-                let feeds = feeds.filter(|producer| roles.get(&producer.id()) != Some(&Role::Stored));
-                pending
-                    .extend(feeds.filter(|producer| !seen.contains(&producer.id())).map(|producer| (producer, false)));
+                let feeds = feeds.filter(|producer| roles.get(producer.id()) != Some(&Role::Stored));
+                pending.extend(
+                    feeds.filter(|producer| seen.get(producer.id()).is_none()).map(|producer| (producer, false)),
+                );
             }
         }
     }
@@ -271,6 +277,17 @@ fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
     items.iter().map(number).collect()
 }
 
+/// For each place, where it ends that one token comes again and again.
+fn same_until(tokens: &[u32]) -> Vec<usize> {
+    let mut ends: Vec<usize> = (1..=tokens.len()).collect();
+    for at in (1..tokens.len()).rev() {
+        if tokens[at - 1] == tokens[at] {
+            ends[at - 1] = ends[at];
+        }
+    }
+    ends
+}
+
 /// A stretch in which everything occurs again after a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Repeat {
@@ -283,12 +300,19 @@ impl Repeat {
     /// The one with the most whole blocks, of those the one with the smallest.
     fn find(tokens: &[u32]) -> Option<Self> {
         let longest = (tokens.len() / 2).min(COMPARISONS / tokens.len().max(1));
+        let same = same_until(tokens);
         let mut best: Option<Self> = None;
         for period in LEAST..=longest {
-            let mut alike = 0;
-            for at in 0..=tokens.len() - period {
+            let (mut alike, mut at) = (0, 0);
+            while at <= tokens.len() - period {
+                // Where one token goes on for longer than that, all is alike.
+                if same[at] > at + period {
+                    let next = same[at] - period;
+                    (alike, at) = (alike + next - at, next);
+                    continue;
+                }
                 if tokens.get(at + period) == Some(&tokens[at]) {
-                    alike += 1;
+                    (alike, at) = (alike + 1, at + 1);
                     continue;
                 }
                 let found = Self { start: at - alike, length: alike + period, period };
@@ -296,7 +320,7 @@ impl Repeat {
                 if alike >= period && is_better && found.is_block(tokens) {
                     best = Some(found);
                 }
-                alike = 0;
+                (alike, at) = (0, at + 1);
             }
         }
         best
@@ -327,5 +351,10 @@ mod tests {
         assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
         assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
         assert_eq!(Repeat::find(&[]), None);
+        // Blocks that begin and end with one token again and again, after more of it; and nothing but that.
+        let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
+        let tokens = [&[0; 9][..], &block.repeat(3)].concat();
+        assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));
+        assert_eq!(Repeat::find(&[0; 200_000]), None);
     }
 }

@@ -1,13 +1,13 @@
 //! The ways of weights from where they are stored to what uses them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 use super::roles::Role;
-use crate::graph::{Graph, Layer, LayerId, OutputPort};
+use crate::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 use crate::stats::{Census, by_size};
 
@@ -33,15 +33,15 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
 }
 
 /// The paths of the weights that these layers use.
-pub(super) fn of(graph: &Graph, roles: &HashMap<LayerId, Role>, layers: &[LayerId]) -> Vec<WeightPath> {
+pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Vec<WeightPath> {
     let mut main = Main { graph, sources: FxHashMap::default() };
     let mut paths = BTreeMap::<(Vec<ElementType>, &str), (usize, u64)>::new();
     for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
-        if roles.get(&layer.id()) != Some(&Role::Data) {
+        if roles.get(layer.id()) != Some(&Role::Data) {
             continue;
         }
         for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
-            let Some(Role::Stored) = roles.get(&producer.id()) else { continue };
+            let Some(Role::Stored) = roles.get(producer.id()) else { continue };
             let chain = main.chain(producer);
             let Some(root) = chain.first() else { continue };
             let mut types: Vec<ElementType> =

@@ -1,8 +1,6 @@
 //! What layers do in a graph: hold what is stored, compute shapes, or compute data.
 
-use std::collections::HashMap;
-
-use crate::graph::{Graph, Layer, LayerId};
+use crate::graph::{Graph, Layer, LayerMap};
 use crate::ops::{self, LayerKind};
 
 /// The most values of a tensor that counts as a shape.
@@ -27,14 +25,15 @@ pub enum Role {
 /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let (scale, y) = (model.graph().find("scale")?, model.graph().find("y")?);
 /// let roles = roles(model.graph());
-/// assert_eq!((roles[&scale], roles[&y]), (Role::Stored, Role::Data));
+/// assert_eq!((roles.get(scale), roles.get(y)), (Some(&Role::Stored), Some(&Role::Data)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn roles(graph: &Graph) -> HashMap<LayerId, Role> {
-    let mut roles = HashMap::new();
+pub fn roles(graph: &Graph) -> LayerMap<Role> {
+    let mut roles = LayerMap::new(graph);
     for layer in in_order(graph) {
-        roles.insert(layer.id(), role(graph, layer, &roles));
+        let role = role(graph, layer, &roles);
+        roles.insert(layer.id(), role);
     }
     roles
 }
@@ -47,7 +46,7 @@ pub(super) fn in_order(graph: &Graph) -> Vec<&Layer> {
     }
 }
 
-fn role(graph: &Graph, layer: &Layer, roles: &HashMap<LayerId, Role>) -> Role {
+fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {
     let kind = ops::kind(layer);
     if kind == LayerKind::Constant {
         return Role::Stored;
@@ -56,7 +55,7 @@ fn role(graph: &Graph, layer: &Layer, roles: &HashMap<LayerId, Role>) -> Role {
     if layer.start().is_some() || is_state || layer.inputs().is_empty() || !layer.bodies().is_empty() {
         return Role::Data;
     }
-    let role_of = |feed: Option<(&Layer, usize)>| feed.and_then(|(producer, _)| roles.get(&producer.id()).copied());
+    let role_of = |feed: Option<(&Layer, usize)>| feed.and_then(|(producer, _)| roles.get(producer.id()).copied());
     let feeds: Vec<Option<Role>> = graph.feeds(layer.id()).into_iter().map(role_of).collect();
     if feeds.iter().all(|role| *role == Some(Role::Stored)) {
         return Role::Stored;

@@ -1,6 +1,6 @@
 //! The ways of values from where they are stored to where they are used.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
@@ -10,7 +10,7 @@ use super::paths::{Main, is_weight, values};
 use super::roles::{Role, in_order, roles};
 use super::{losses, name_of};
 use crate::diagnostic::LayerRef;
-use crate::graph::{Graph, Layer, LayerId, Model, Output};
+use crate::graph::{Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::ops::{self, LayerKind};
 use crate::shape::Shape;
 use crate::span::Lines;
@@ -139,7 +139,7 @@ impl ValuePath {
 #[derive(Debug)]
 pub struct Ways<'a> {
     graph: &'a Graph,
-    roles: HashMap<LayerId, Role>,
+    roles: LayerMap<Role>,
     /// For each layer the tensor that the value of its outputs comes from.
     before: FxHashMap<LayerId, Output>,
 }
@@ -204,7 +204,7 @@ impl<'a> Ways<'a> {
     }
 
     fn role(&self, layer: LayerId) -> Option<Role> {
-        self.roles.get(&layer).copied()
+        self.roles.get(layer).copied()
     }
 
     /// The tensor that the value of a tensor comes from; `None` where it begins.
