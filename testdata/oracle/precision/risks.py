@@ -97,13 +97,19 @@ def count_rounded_sum():
     return [x], [result(odd, "y")], {"x": np.ones(4100)}
 
 
+def integer_overflow():
+    (x,) = inputs(x=(np.float32, [2]))
+    scale = named(op.convert(constant([100_000, 3], np.int32, "scale"), "f32"), "scale_as_f32")
+    return [x], [result(named(op.multiply(x, scale), "scaled"), "y")], {"x": [0.25, 1]}
+
+
 def beyond_i32():
     (x,) = inputs(x=(np.int64, [2]))
     later = named(op.add(x, constant([5_000_000_000, 1], np.int64, "offset")), "later")
     return [x], [result(later, "y")], {"x": [1, 2]}
 
 
-CASES = {f.__name__.replace("_", "-"): f for f in (epsilon_lost, exponent_overflow, square_overflow, mask_overflow, index_rounded, count_rounded, count_rounded_sum, beyond_i32)}
+CASES = {f.__name__.replace("_", "-"): f for f in (epsilon_lost, exponent_overflow, square_overflow, mask_overflow, integer_overflow, index_rounded, count_rounded, count_rounded_sum, beyond_i32)}
 
 # OpenVINO's reference code has no CumSum of f16: it is computed in f32, and its result is f16.
 NOT_COMPUTED = {"count-rounded-sum": "position"}
@@ -135,6 +141,7 @@ def case_sentence(name):
         "exponent-overflow": "The exponent of 12 is infinite in f16, and infinity divided by itself is no number.",
         "square-overflow": "The square of 300 is infinite in f16.",
         "mask-overflow": "Two masks of -1e9 are -65504 in f16, and together minus infinity.",
+        "integer-overflow": "100000 becomes 65504 in f16, or infinite.",
         "index-rounded": "Row 2049 is row 2048 in f16.",
         "count-rounded": "Of a range beyond 2048 f16 has every second number.",
         "count-rounded-sum": "Of positions beyond 2048 f16 has every second one.",

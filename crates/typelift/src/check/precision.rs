@@ -41,6 +41,9 @@ fn finding(model: &Model, risk: Risk, to: ElementType) -> Diagnostic {
             (Code::SquareOverflow, format!("the squares that go into `{name}` can overflow {to}"))
         }
         RiskRule::MaskOverflow => (Code::MaskOverflow, format!("`{name}` can add two masks, which overflows {to}")),
+        RiskRule::IntegerOverflow => {
+            (Code::IntegerOverflow, format!("the integers that `{name}` converts overflow {to}"))
+        }
         RiskRule::IndexRounded => (Code::IndexRounded, format!("`{name}` makes integers of what {to} rounds")),
         RiskRule::CountRounded => (Code::CountRounded, format!("`{name}` counts further than {to} does")),
         RiskRule::BeyondI32 => {

@@ -204,6 +204,8 @@ codes! {
     SquareOverflow "square-overflow" Warning;
     /// Two masks add up to what a narrower type makes infinite.
     MaskOverflow "mask-overflow" Warning;
+    /// Integers are beyond the largest number of a narrower floating-point type.
+    IntegerOverflow "integer-overflow" Warning;
     /// Integers go through a narrower floating-point type that does not have them all.
     IndexRounded "index-rounded" Warning;
     /// Numbers are counted up further than a narrower type tells them apart.

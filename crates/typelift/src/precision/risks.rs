@@ -45,6 +45,8 @@ pub enum RiskRule {
     SquareOverflow,
     /// Two masks of very large numbers add up to an infinite one.
     MaskOverflow,
+    /// Integers get beyond the largest number.
+    IntegerOverflow,
     /// Integers are no longer themselves on their way through a floating-point type.
     IndexRounded,
     /// Numbers that are counted up are no longer apart from each other.
@@ -62,6 +64,7 @@ impl RiskRule {
             Self::ExponentOverflow => "exponent-overflow",
             Self::SquareOverflow => "square-overflow",
             Self::MaskOverflow => "mask-overflow",
+            Self::IntegerOverflow => "integer-overflow",
             Self::IndexRounded => "index-rounded",
             Self::CountRounded => "count-rounded",
             Self::BeyondI32 => "beyond-i32",
@@ -148,6 +151,7 @@ impl Search<'_> {
             self.epsilon(id);
             self.exponent(id);
             self.square(id);
+            self.integer(id);
         }
         self.masks();
         self.in_short_floats();
@@ -312,6 +316,27 @@ impl Search<'_> {
         }
     }
 
+    /// A Convert of integers that are known to be beyond what f16 has.
+    fn integer(&mut self, id: LayerId) {
+        let look = &self.look;
+        let converts = look.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Convert && is_float(layer, 0));
+        let Some(tensor) = look.graph.producer(id.input(0)).filter(|_| converts && !takes_floats(look, id)) else {
+            return;
+        };
+        let is_beyond = |value: f64| value.abs() > LARGEST && ENDS.iter().all(|&end| end as f64 != value);
+        let large = if look.layer(tensor.layer).is_some_and(ops::is_constant) {
+            look.value(tensor.layer, is_beyond)
+        } else {
+            let bounds = self.probe.bounds(look.graph, tensor).filter(|bounds| bounds.is_exact());
+            bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
+        };
+        if let Some(large) = large {
+            let detail = format!("`{}` holds {large}, and f16 ends at {LARGEST}", name(look.graph, tensor.layer));
+            let keep = self.downstream(&[id], SCALING);
+            self.add(RiskRule::IntegerOverflow, id, detail, keep);
+        }
+    }
+
     /// A range or a running sum of more numbers than the type tells apart.
     fn count(&mut self, id: LayerId) {
         let look = &self.look;
@@ -368,8 +393,7 @@ impl Search<'_> {
         }
     }
 
-    /// Values that are known and that i32 does not have, where they first appear. The least and the largest i64 are not
-    /// among them: they stand for an end that is not given, and so do those of i32.
+    /// Values that are known and that i32 does not have, where they first appear. [`ENDS`] are not among them.
     fn in_i32(&mut self) {
         let mut beyond = HashSet::default();
         for id in self.look.order.clone() {
@@ -388,7 +412,7 @@ impl Search<'_> {
         let tensor = id.output(0);
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
         let layer = self.look.layer(id).filter(|layer| layer.outputs().first().is_some_and(is_long))?;
-        let is_beyond = |value: &i64| i32::try_from(*value).is_err() && ![i64::MIN, i64::MAX].contains(value);
+        let is_beyond = |value: &i64| i32::try_from(*value).is_err() && !ENDS.contains(value);
         if ops::is_constant(layer) {
             return self.look.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);
         }
@@ -426,6 +450,11 @@ impl Search<'_> {
         }
     }
 }
+
+/// The largest number of f16.
+const LARGEST: f64 = 65504.0;
+/// Integers that stand for an end that is not given.
+const ENDS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
 
 /// How many layers belong to one risk at most.
 const FARTHEST: usize = 64;

@@ -125,6 +125,7 @@ fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
         RiskRule::ExponentOverflow,
         RiskRule::SquareOverflow,
         RiskRule::MaskOverflow,
+        RiskRule::IntegerOverflow,
         RiskRule::IndexRounded,
         RiskRule::CountRounded,
         RiskRule::BeyondI32,
