@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::Serialize;
 use typelift::diagnostic::LayerRef;
-use typelift::graph::Place;
+use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
 use typelift::precision;
 use typelift::retarget::Retargeted;
@@ -155,11 +155,9 @@ impl Plan {
 
     /// The outputs of the model that have another type than in the file.
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
+        let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
         let is_output = |entry: &&Entry| {
-            let id = entry.layer.id;
-            entry.action == Action::Retyped
-                && entry.layer.place.is_model()
-                && model.outputs().any(|layer| layer.id() == id)
+            entry.action == Action::Retyped && entry.layer.place.is_model() && outputs.contains(&entry.layer.id)
         };
         let named =
             |entry: &Entry| format!("output `{}` is {}, was {}", Clean(&entry.layer.name), entry.to, entry.from);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
@@ -421,7 +422,8 @@ fn is_retyped(change: &Change) -> bool {
 
 /// Adds the inputs and outputs that have another type to the changes, where those do not say so yet.
 fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
-    retyped.retain(|it| !changes.iter().any(|change| is_retyped(change) && change.layer.id == it.layer.id));
+    let known: FxHashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
+    retyped.retain(|it| !known.contains(&it.layer.id));
     changes.append(&mut retyped);
 }
 
