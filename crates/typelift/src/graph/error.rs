@@ -74,7 +74,10 @@ pub enum EditError {
         found: u64,
     },
     /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
-    #[error("the weights of the model are not there, so no constant can be added after them")]
+    #[error(
+        "the weights of the model are not there, so no constant can be added after them: put the .bin beside the .xml, or \
+         name it with `--bin FILE` or `Model::set_weights`"
+    )]
     NoWeights,
     /// A layer keeps the bodies that it has: one that is there does not get other ones.
     #[error("layer {0} keeps its bodies; add a layer for other ones")]

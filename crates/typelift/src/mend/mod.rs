@@ -203,7 +203,11 @@ impl Mender<'_> {
         let source = &self.model.source;
         let target = key(it);
         let mut candidates = self.candidates(it);
-        candidates.sort_by_key(|candidate| candidate.evidence);
+        // Of what is as likely, what is written where the finding points comes first.
+        let points = |edit: &TextEdit| {
+            it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
+        };
+        candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
         let mut seen = HashSet::new();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
@@ -222,8 +226,8 @@ impl Mender<'_> {
                 continue;
             }
             *self.budget -= source.len();
-            let after = Soundness::of(&Arc::new(text), &self.model.weights);
-            if after.fixes(&self.before, &target) {
+            let after = Soundness::without(&target, &self.before, &Arc::new(text), &self.model.weights);
+            if let Some(after) = after.filter(|after| after.is_no_worse(&self.before)) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {

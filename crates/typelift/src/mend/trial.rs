@@ -35,16 +35,31 @@ pub(super) struct Soundness {
 
 /// What reading, inference and checks find in a text.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
+    examine_unless(source, weights, |_| false).unwrap_or_default()
+}
+
+/// As [`examine`]; nothing, and no more work, where the errors of reading or of inference are `enough`.
+fn examine_unless(
+    source: &Arc<String>,
+    weights: &Weights,
+    enough: impl Fn(&[Diagnostic]) -> bool,
+) -> Option<(Option<Model>, Vec<Diagnostic>)> {
     let reading = xml::parse(source.clone());
     let mut found = reading.diagnostics;
-    let Some(mut model) = reading.model else { return (None, found) };
+    if enough(&found) {
+        return None;
+    }
+    let Some(mut model) = reading.model else { return Some((None, found)) };
     model.set_weights(weights.clone());
     let damaged = found.iter().any(Diagnostic::is_error);
     let mut inferred = infer(&mut model);
     inferred.retain(|it| !(damaged && it.code == Code::WrongInputCount));
     found.append(&mut inferred);
+    if enough(&found) {
+        return None;
+    }
     let found = check_after(&model, found);
-    (Some(model), found)
+    Some((Some(model), found))
 }
 
 impl Soundness {
@@ -66,9 +81,19 @@ impl Soundness {
         sound
     }
 
-    pub(super) fn of(source: &Arc<String>, weights: &Weights) -> Self {
-        let (model, found) = examine(source, weights);
-        Self::new(model.as_ref(), &found)
+    /// That of a text that should have fewer findings of this kind than there were; `None` where it has as many.
+    pub(super) fn without(target: &Key, before: &Self, source: &Arc<String>, weights: &Weights) -> Option<Self> {
+        let most = before.count(target);
+        let as_many = |found: &[Diagnostic]| {
+            found.iter().filter(|it| it.severity > Severity::Note && key(it) == *target).count() >= most
+        };
+        let (model, found) = examine_unless(source, weights, as_many)?;
+        let after = Self::new(model.as_ref(), &found);
+        (after.count(target) < most).then_some(after)
+    }
+
+    fn count(&self, key: &Key) -> usize {
+        self.findings.get(key).copied().unwrap_or_default()
     }
 
     fn look_at(&mut self, model: &Model, graph: &Graph, path: &str) {
@@ -126,11 +151,9 @@ impl Soundness {
         !self.deviating.is_subset(&before.deviating)
     }
 
-    /// Whether a finding of the text before is gone here, and nothing is wrong that was not before, as far as that was known.
-    pub(super) fn fixes(&self, before: &Self, target: &Key) -> bool {
-        let count = |of: &Self, key: &Key| of.findings.get(key).copied().unwrap_or_default();
-        count(self, target) < count(before, target)
-            && self.findings.keys().all(|key| count(self, key) <= count(before, key))
+    /// Whether nothing is wrong here that was not before, as far as that was known.
+    pub(super) fn is_no_worse(&self, before: &Self) -> bool {
+        self.findings.keys().all(|key| self.count(key) <= before.count(key))
             && self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
             && self.unknown.is_subset(&before.unknown)
     }

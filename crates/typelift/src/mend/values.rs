@@ -59,7 +59,7 @@ impl Site<'_> {
             values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
             if row.name == VARIABLE {
-                values.extend(self.free_variables(written.unwrap_or_default()));
+                found.extend(self.lone_variables(written.unwrap_or_default()));
             }
             let mut seen = vec![written.unwrap_or_default().to_owned()];
             for (evidence, value) in values {
@@ -219,8 +219,9 @@ impl Site<'_> {
         values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
     }
 
-    /// The variables of the graph that only an Assign lacks, or only a ReadValue; the one that is nearly written first.
-    fn free_variables(&self, written: &str) -> Vec<(Evidence, String)> {
+    /// Names of variables that only a ReadValue has, or only an Assign: the two are made the same, and which of them is
+    /// misspelt the file does not say.
+    fn lone_variables(&self, written: &str) -> Vec<Candidate> {
         let partner = match ops::kind(self.layer) {
             LayerKind::Assign => LayerKind::ReadValue,
             LayerKind::ReadValue => LayerKind::Assign,
@@ -228,14 +229,17 @@ impl Site<'_> {
         };
         let taken: Vec<_> = self.sisters().filter_map(|sister| sister.attribute(VARIABLE)).collect();
         let partners = self.graph.unordered().filter(|layer| ops::kind(layer) == partner);
-        let mut free: Vec<_> = partners.filter_map(|layer| layer.attribute(VARIABLE)).collect();
-        free.retain(|name| !taken.contains(name));
-        free.sort_unstable();
-        let near = spelling::nearest(written, free.iter().copied());
-        let evidence = |name| if Some(name) == near { Evidence::Near } else { Evidence::Table };
-        let mut found: Vec<_> = free.iter().map(|&name| (evidence(name), name.to_owned())).collect();
-        found.sort_by_key(|(evidence, _)| *evidence);
-        found
+        let name = |layer: &Layer| layer.attribute(VARIABLE).unwrap_or_default().to_owned();
+        let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
+        lone.retain(|(name, _)| !taken.contains(&name.as_str()));
+        let near = spelling::nearest(written, lone.iter().map(|(name, _)| name.as_str())).map(str::to_owned);
+        // Where one is nearly the other, the rest is out of the question.
+        lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
+        let edits = lone.iter().flat_map(|(name, partner)| {
+            let there = Site::new(self.model, self.graph, partner).and_then(|site| site.set(VARIABLE, written));
+            self.set(VARIABLE, name).into_iter().chain(there)
+        });
+        edits.map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
     }
 
     /// The other layers of the same operation in the graph.

@@ -120,12 +120,12 @@ impl Site<'_> {
         let named = |attribute: &str| -> HashSet<&str> {
             self.joints().filter_map(|tag| Some(tag.value(self.source(), attribute)?.text(self.source()))).collect()
         };
-        let (used_externals, used_internals) = (named("external_port_id"), named("internal_layer_id"));
         for tag in self.joints() {
             for &(name, value) in &tag.attributes {
-                let (all, used) = match name.text(self.source()) {
-                    "external_port_id" => (&externals, &used_externals),
-                    "internal_layer_id" | "from-layer" | "to-layer" => (&internals, &used_internals),
+                let attribute = name.text(self.source());
+                let all = match attribute {
+                    "external_port_id" => &externals,
+                    "internal_layer_id" | "from-layer" | "to-layer" => &internals,
                     "axis" | "start" | "end" | "stride" | "part_size" => {
                         let numbers = ["0", "1", "-1", "2"].into_iter().filter(|it| *it != value.text(self.source()));
                         found.extend(numbers.map(|number| Candidate::one(Evidence::Table, value, number)));
@@ -133,6 +133,7 @@ impl Site<'_> {
                     }
                     _ => continue,
                 };
+                let used = named(attribute);
                 let mut others: Vec<_> = all.iter().filter(|it| *it != value.text(self.source())).collect();
                 others.sort_by_key(|it| (used.contains(it.as_str()), it.len(), it.as_str()));
                 let evidence = |it: &str| if used.contains(it) { Evidence::Table } else { Evidence::File };
@@ -234,7 +235,8 @@ fn producers(
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
             // One of several outputs is often left unused on purpose.
-            let is_lost = !users.contains(&source.id().0);
+            // What an Assign gives is seldom used at all.
+            let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
                 () if is_lost || is_named => Evidence::Unused,
