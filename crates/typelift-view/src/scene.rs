@@ -289,10 +289,16 @@ impl Boxes {
     fn add_removed(&mut self, removed: &[Removed], prefix: &str) {
         let places: HashMap<String, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.path.clone(), at)).collect();
+        // What computes a constant has no box, so its place is before the box that takes the constant.
+        let mut holders = HashMap::<String, usize>::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            holders.extend(node.inputs.iter().flat_map(|input| &input.held).map(|path| (path.clone(), at)));
+        }
         for gone in removed.iter().filter(|gone| gone.path.starts_with(prefix)) {
-            let producers = gone.operands.iter().filter_map(|name| places.get(&format!("{prefix}{name}")));
-            let producers: Vec<usize> = producers.copied().collect();
-            let user = places.get(&gone.user).copied();
+            let operands: Vec<String> = gone.operands.iter().map(|name| format!("{prefix}{name}")).collect();
+            let producers: Vec<usize> = operands.iter().filter_map(|path| places.get(path)).copied().collect();
+            let holder = || operands.iter().find_map(|path| holders.get(path)).filter(|_| producers.is_empty());
+            let user = places.get(&gone.user).or_else(|| holders.get(&gone.user)).or_else(holder).copied();
             if producers.is_empty() && user.is_none() {
                 continue;
             }
@@ -640,4 +646,32 @@ pub(crate) fn steps(model: &Model) -> Vec<Step> {
         }
     });
     steps.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_that_went_from_what_is_constant_has_its_box_before_what_takes_it() {
+        let text = "x = Parameter : f32[2]\nc = Const([1, 2]) : f16[2]\nd = Convert(c) {destination_type=f32}\n\
+                    y = Add(x, d)\nr = Result(y)\n";
+        let mut model = Model::from_text(text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let gone = |operands: [&str; 1], user: &str| Removed {
+            path: "n".to_owned(),
+            operation: "Negative".to_owned(),
+            operands: operands.map(str::to_owned).to_vec(),
+            user: user.to_owned(),
+        };
+        let map = PrecisionMap::new(&model, &[]);
+        for (removed, is_drawn) in [(gone(["c"], "n"), true), (gone(["?"], "d"), true), (gone(["?"], "?"), false)] {
+            let scenes = scenes(&model, &map, "m".to_owned(), &[removed]);
+            let (nodes, edges) = (&scenes[0].nodes, &scenes[0].edges);
+            let place = |name: &str| nodes.iter().position(|node| node.name == name);
+            assert_eq!(place("n").is_some(), is_drawn);
+            let is_before = edges.iter().any(|edge| Some(edge.from) == place("n") && Some(edge.to) == place("y"));
+            assert_eq!(is_before, is_drawn);
+        }
+    }
 }
