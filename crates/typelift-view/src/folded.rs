@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_folded_is_all_there() {
-        let names: Vec<_> = (0..100).map(|at| format!("model.layers.{at}/Add with space")).collect();
+        let names: Vec<_> = (0..100).map(|at| format!("model.layers.{at}/self_attn/Add")).collect();
         let document = json!({
             "names": names, "again": names, "typed": names.iter().map(|name| format!("{name} f32[2]")).collect::<Vec<_>>(),
-            "odd": ["~", "~0", "~zz 1", "\u{e9}\\\"t\u{e9} \u{1f600}", "\u{e9}\\\"t\u{e9} \u{1f600}", "\\\\\\\\\\\\", "\\\\\\\\\\\\\u{1}", "\\\\\\\\\\\\", ""],
+            "odd": ["a name with spaces f32[2]", "a name with spaces f32[2]", "names twice", "names 2", "~", "~0", "~zz 1", "\u{e9}\\\"t\u{e9} \u{1f600}", "\u{e9}\\\"t\u{e9} \u{1f600}", "\\\\\\\\\\\\", "\\\\\\\\\\\\\u{1}", "\\\\\\\\\\\\", ""],
             "~key of an object": [1.5, null, true, "~key of an object"],
         });
         let text = serde_json::to_string(&document).unwrap();
