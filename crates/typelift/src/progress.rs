@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// What a hook is told of `work`, which it stops at `last`.
+    /// What a hook gets to know of `work`, which it stops at `last`.
     fn told(last: Option<(&str, u64)>, work: impl FnOnce()) -> (Vec<(&'static str, u64, u64)>, bool) {
         let last = last.map(|(stage, done)| (stage.to_owned(), done));
         let told = Rc::new(RefCell::new(Vec::new()));

@@ -76,7 +76,7 @@ pub enum EditError {
     /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
     #[error(
         "the weights of the model are not there, so no constant can be added after them: put the .bin beside the .xml, or \
-         name it with `--bin FILE` or `Model::set_weights`"
+         say which file it is"
     )]
     NoWeights,
     /// A layer keeps the bodies that it has: one that is there does not get other ones.
