@@ -26,7 +26,7 @@ type Port = (String, String, bool, usize);
 /// How sound a text is.
 pub(super) struct Soundness {
     findings: HashMap<Key, usize>,
-    errors: usize,
+    has_errors: bool,
     /// Ports whose tensor is not what they declare.
     deviating: FxHashSet<Port>,
     /// Ports of whose tensor nothing is known, although they declare it.
@@ -66,7 +66,7 @@ impl Soundness {
     pub(super) fn new(model: Option<&Model>, found: &[Diagnostic]) -> Self {
         let mut sound = Self {
             findings: HashMap::new(),
-            errors: found.iter().filter(|it| it.is_error()).count(),
+            has_errors: found.iter().any(Diagnostic::is_error),
             deviating: FxHashSet::default(),
             unknown: FxHashSet::default(),
         };
@@ -128,7 +128,7 @@ impl Soundness {
     }
 
     pub(super) fn has_errors(&self) -> bool {
-        self.errors > 0
+        self.has_errors
     }
 
     /// Whether constants share some of their bytes, so that what they hold is in doubt.

@@ -234,8 +234,7 @@ fn producers(
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
-            // One of several outputs is often left unused on purpose.
-            // What an Assign gives is seldom used at all.
+            // One of several outputs is often left unused on purpose, and what an Assign gives nearly always.
             let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
