@@ -13,6 +13,8 @@ mod wiring;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use self::site::{Candidate, Evidence, Site};
 pub(crate) use self::trial::examine;
 use self::trial::{Key, Soundness, key};
@@ -58,7 +60,7 @@ fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>, e
     if mendable == 0 || mendable > MOST_FINDINGS {
         return;
     }
-    let mut mender = Mender { model, before: Soundness::new(Some(model), found), budget };
+    let mut mender = Mender { model, before: Soundness::new(model, found), budget };
     let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
     let mut gone = HashSet::new();
     for at in places {
@@ -208,7 +210,7 @@ impl Mender<'_> {
             it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
         };
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence }) in candidates.into_iter().enumerate() {
@@ -221,13 +223,12 @@ impl Mender<'_> {
                 complete = false;
                 break;
             }
-            let text = TextEdit::apply(&edits, source);
-            if !seen.insert(text.clone()) || text == **source {
+            let text = Arc::new(TextEdit::apply(&edits, source));
+            if text == *source || !seen.insert(text.clone()) {
                 continue;
             }
             *self.budget -= source.len();
-            let after = Soundness::without(&target, &self.before, &Arc::new(text), &self.model.weights);
-            if let Some(after) = after.filter(|after| after.is_no_worse(&self.before)) {
+            if let Some(after) = Soundness::without(&target, &self.before, &text, &self.model.weights) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {
@@ -263,6 +264,7 @@ impl Mender<'_> {
         let mut found = Vec::new();
         let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
         let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
+        let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();
         if let Some(graph) = graph {
             if matches!(
                 it.code,
@@ -274,15 +276,15 @@ impl Mender<'_> {
                     | Code::WrongInputCount
                     | Code::UnconnectedInput
             ) {
-                found.extend(wiring::ids(&model.source, graph));
+                found.extend(wiring::ids(&model.source, graph, &edges));
             }
-            found.extend(wiring::edge_ends(model, graph, &places));
+            found.extend(wiring::edge_ends(model, graph, &edges, &places));
             if it.code == Code::Cycle {
-                found.extend(wiring::cycle_edges(model, graph, &places));
+                found.extend(wiring::cycle_edges(model, graph, &edges, &places));
             }
         }
         let Some((graph, layer)) = located else { return found };
-        if let Some(site) = Site::new(model, graph, layer) {
+        if let Some(site) = Site::new(model, graph, &edges, layer) {
             found.extend(self.of_layer(it, &site));
         }
         let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(layer, _)| layer);
@@ -290,7 +292,7 @@ impl Mender<'_> {
         producers.dedup_by_key(|layer| layer.id());
         let is_about_inputs = !matches!(&*it.about, About::Refusal { attribute: Some(_), .. } | About::Unknown { .. });
         for producer in producers.into_iter().take(4).filter(|_| is_about_inputs) {
-            if let Some(site) = Site::new(model, graph, producer) {
+            if let Some(site) = Site::new(model, graph, &edges, producer) {
                 found.extend(site.attributes(&|_| true, None));
             }
         }

@@ -42,6 +42,8 @@ pub(super) struct Site<'a> {
     pub(super) graph: &'a Graph,
     pub(super) layer: &'a Layer,
     pub(super) tags: Vec<Tag>,
+    /// The edges of the graph, as they are written.
+    pub(super) edges: &'a [EdgeText],
 }
 
 /// An edge of the file as it is written.
@@ -54,9 +56,9 @@ pub(super) struct EdgeText {
 }
 
 impl<'a> Site<'a> {
-    pub(super) fn new(model: &'a Model, graph: &'a Graph, layer: &'a Layer) -> Option<Self> {
+    pub(super) fn new(model: &'a Model, graph: &'a Graph, edges: &'a [EdgeText], layer: &'a Layer) -> Option<Self> {
         let tags = xml::tags(&model.source, layer.span()?);
-        (!tags.is_empty()).then_some(Self { model, graph, layer, tags })
+        (!tags.is_empty()).then_some(Self { model, graph, layer, tags, edges })
     }
 
     pub(super) fn source(&self) -> &'a str {
@@ -168,11 +170,6 @@ impl<'a> Site<'a> {
             }
         };
         (0..).zip(ports).all(|(at, tag)| id(tag) == Some(at))
-    }
-
-    /// The edges of the graph that the layer is in, as they are written.
-    pub(super) fn edges(&self) -> Vec<EdgeText> {
-        edges(self.source(), self.graph)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a text amounts to: read, inferred and checked in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -27,19 +27,30 @@ type Port = (String, String, bool, usize);
 pub(super) struct Soundness {
     findings: HashMap<Key, usize>,
     has_errors: bool,
-    /// Ports whose tensor is not what they declare.
+    ports: Ports,
+}
+
+/// Ports that do not say what their tensors are.
+#[derive(Default)]
+struct Ports {
+    /// Those whose tensor is not what they declare.
     deviating: FxHashSet<Port>,
-    /// Ports of whose tensor nothing is known, although they declare it.
+    /// Those of whose tensor nothing is known, although they declare it.
     unknown: FxHashSet<Port>,
 }
 
 /// What reading, inference and checks find in a text.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
-    examine_unless(source, weights, |_| false).unwrap_or_default()
+    let (model, found) = read(source, weights, |_| false).unwrap_or_default();
+    let found = match &model {
+        Some(model) => check_after(model, found),
+        None => found,
+    };
+    (model, found)
 }
 
-/// As [`examine`]; nothing, and no more work, where the errors of reading or of inference are `enough`.
-fn examine_unless(
+/// Reads and infers a text; nothing, and no more work, where the errors of one or the other are `enough`.
+fn read(
     source: &Arc<String>,
     weights: &Weights,
     enough: impl Fn(&[Diagnostic]) -> bool,
@@ -55,45 +66,80 @@ fn examine_unless(
     let mut inferred = infer(&mut model);
     inferred.retain(|it| !(damaged && it.code == Code::WrongInputCount));
     found.append(&mut inferred);
-    if enough(&found) {
-        return None;
-    }
-    let found = check_after(&model, found);
-    Some((Some(model), found))
+    (!enough(&found)).then_some((Some(model), found))
 }
 
 impl Soundness {
-    pub(super) fn new(model: Option<&Model>, found: &[Diagnostic]) -> Self {
-        let mut sound = Self {
-            findings: HashMap::new(),
-            has_errors: found.iter().any(Diagnostic::is_error),
-            deviating: FxHashSet::default(),
-            unknown: FxHashSet::default(),
-        };
-        for it in found.iter().filter(|it| it.severity > Severity::Note) {
-            *sound.findings.entry(key(it)).or_default() += 1;
-        }
-        if let Some(model) = model {
-            for (place, graph) in model.walk() {
-                sound.look_at(model, graph, place.path());
-            }
-        }
-        sound
+    /// That of a text, by all that was found in it.
+    pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
+        Self::of(found, Ports::new(model))
     }
 
-    /// That of a text that should have fewer findings of this kind than there were; `None` where it has as many.
+    fn of(found: &[Diagnostic], ports: Ports) -> Self {
+        let mut findings = HashMap::new();
+        for it in found.iter().filter(|it| it.severity > Severity::Note) {
+            *findings.entry(key(it)).or_default() += 1;
+        }
+        Self { findings, has_errors: found.iter().any(Diagnostic::is_error), ports }
+    }
+
+    /// That of a text that should have fewer findings of this kind than there were; `None` where it has as many, or where
+    /// something is wrong that was not before, as far as that was known.
     pub(super) fn without(target: &Key, before: &Self, source: &Arc<String>, weights: &Weights) -> Option<Self> {
         let most = before.count(target);
         let as_many = |found: &[Diagnostic]| {
             found.iter().filter(|it| it.severity > Severity::Note && key(it) == *target).count() >= most
         };
-        let (model, found) = examine_unless(source, weights, as_many)?;
-        let after = Self::new(model.as_ref(), &found);
-        (after.count(target) < most).then_some(after)
+        let (model, mut found) = read(source, weights, as_many)?;
+        let ports = model.as_ref().map(Ports::new).unwrap_or_default();
+        // The checks take longer than a look at the ports.
+        if !ports.are_no_worse(&before.ports) {
+            return None;
+        }
+        if let Some(model) = &model {
+            found = check_after(model, found);
+        }
+        let after = Self::of(&found, ports);
+        let is_no_worse = after.findings.keys().all(|key| after.count(key) <= before.count(key));
+        (is_no_worse && after.count(target) < most).then_some(after)
     }
 
     fn count(&self, key: &Key) -> usize {
         self.findings.get(key).copied().unwrap_or_default()
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.has_errors
+    }
+
+    /// Whether constants share some of their bytes, so that what they hold is in doubt.
+    pub(super) fn doubts_constants(&self) -> bool {
+        self.findings.keys().any(|(code, _)| *code == Code::OverlappingConstants)
+    }
+
+    /// How much is wrong: nothing that counts more can be made up for by what counts less.
+    pub(super) fn faults(&self) -> usize {
+        self.findings.values().sum::<usize>() + self.ports.deviating.len() + self.ports.unknown.len()
+    }
+
+    /// The findings of the text before that are gone here.
+    pub(super) fn fixed_since(&self, before: &Self) -> HashSet<Key> {
+        before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
+    }
+
+    /// Whether a port deviates of whose tensor nothing was known before.
+    pub(super) fn shows_deviations(&self, before: &Self) -> bool {
+        !self.ports.deviating.is_subset(&before.ports.deviating)
+    }
+}
+
+impl Ports {
+    fn new(model: &Model) -> Self {
+        let mut ports = Self::default();
+        for (place, graph) in model.walk() {
+            ports.look_at(model, graph, place.path());
+        }
+        ports
     }
 
     fn look_at(&mut self, model: &Model, graph: &Graph, path: &str) {
@@ -127,34 +173,9 @@ impl Soundness {
         }
     }
 
-    pub(super) fn has_errors(&self) -> bool {
-        self.has_errors
-    }
-
-    /// Whether constants share some of their bytes, so that what they hold is in doubt.
-    pub(super) fn doubts_constants(&self) -> bool {
-        self.findings.keys().any(|(code, _)| *code == Code::OverlappingConstants)
-    }
-
-    /// How much is wrong: nothing that counts more can be made up for by what counts less.
-    pub(super) fn faults(&self) -> usize {
-        self.findings.values().sum::<usize>() + self.deviating.len() + self.unknown.len()
-    }
-
-    /// The findings of the text before that are gone here.
-    pub(super) fn fixed_since(&self, before: &Self) -> std::collections::HashSet<Key> {
-        before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
-    }
-
-    /// Whether a port deviates of whose tensor nothing was known before.
-    pub(super) fn shows_deviations(&self, before: &Self) -> bool {
-        !self.deviating.is_subset(&before.deviating)
-    }
-
-    /// Whether nothing is wrong here that was not before, as far as that was known.
-    pub(super) fn is_no_worse(&self, before: &Self) -> bool {
-        self.findings.keys().all(|key| self.count(key) <= before.count(key))
-            && self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
+    /// Whether no port deviates that did not before, as far as that was known.
+    fn are_no_worse(&self, before: &Self) -> bool {
+        self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
             && self.unknown.is_subset(&before.unknown)
     }
 }

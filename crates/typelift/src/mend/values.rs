@@ -236,7 +236,8 @@ impl Site<'_> {
         // Where one is nearly the other, the rest is out of the question.
         lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
         let edits = lone.iter().flat_map(|(name, partner)| {
-            let there = Site::new(self.model, self.graph, partner).and_then(|site| site.set(VARIABLE, written));
+            let there =
+                Site::new(self.model, self.graph, self.edges, partner).and_then(|site| site.set(VARIABLE, written));
             self.set(VARIABLE, name).into_iter().chain(there)
         });
         edits.map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()

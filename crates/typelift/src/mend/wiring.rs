@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use typelift_promote::ElementType;
 
 use super::TRIALS;
-use super::site::{Candidate, EdgeText, Evidence, Site, edges};
+use super::site::{Candidate, EdgeText, Evidence, Site};
 use crate::check::Declared;
 use crate::diagnostic::TextEdit;
 use crate::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, split_names};
@@ -23,10 +23,10 @@ const SISTERS: usize = 1000;
 impl Site<'_> {
     /// Other edges into the layer: from tensors that are what its ports declare, exchanged, or added.
     pub(super) fn inputs(&self) -> Vec<Candidate> {
-        let edges = self.edges();
+        let edges = self.edges;
         let into: Vec<_> = edges.iter().filter(|edge| edge.to.0 == self.layer.id().0).collect();
         let by_port: HashMap<u64, &EdgeText> = into.iter().rev().map(|edge| (edge.to.1, *edge)).collect();
-        let stray = self.stray(&edges);
+        let stray = self.stray();
         let mut inputs: Vec<_> =
             self.layer.inputs().iter().zip(self.graph.feeds(self.layer.id())).enumerate().collect();
         // Where there are more than are looked at, those come first that nothing feeds.
@@ -36,13 +36,13 @@ impl Site<'_> {
             let declared = Declared::read(self.source(), port.declared, port.content);
             let fed = feed.and_then(|(source, port)| source.outputs().get(port));
             let is_fed_well = fed.is_some_and(|output| !declared.contradicts(output, true));
-            for Producer { from, evidence } in self.producers(&edges, at, &declared) {
+            for Producer { from, evidence } in self.producers(at, &declared) {
                 if is_fed_well && evidence != Evidence::Unused {
                     continue;
                 }
                 let edits = match by_port.get(&port.id()) {
                     Some(edge) => redirected(edge, from, 0),
-                    None => vec![self.new_edge(&edges, from, port)],
+                    None => vec![self.new_edge(from, port)],
                 };
                 found.push(Candidate::new(evidence, edits));
             }
@@ -68,35 +68,35 @@ impl Site<'_> {
     }
 
     /// Tensors that are what a port declares.
-    fn producers(&self, edges: &[EdgeText], input: usize, declared: &Declared) -> Vec<Producer> {
+    fn producers(&self, input: usize, declared: &Declared) -> Vec<Producer> {
         if declared.element_type.is_none() {
             return Vec::new();
         }
-        producers(self.graph, edges, self.layer, input, |layer, port| {
+        producers(self.graph, self.edges, self.layer, input, |layer, port| {
             layer.id() != self.layer.id() && declared.is_like(self.source(), port)
         })
     }
 
     /// An edge to a port, where edges are sorted so.
-    fn new_edge(&self, edges: &[EdgeText], from: (u64, u64), port: &InputPort) -> TextEdit {
+    fn new_edge(&self, from: (u64, u64), port: &InputPort) -> TextEdit {
         let (id, to_port) = (self.layer.id(), port.id());
         let text = format!(
             "<edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{id}\" to-port=\"{to_port}\"/>",
             from.0, from.1
         );
-        added_edge(self.source(), self.graph, edges, from, text)
+        added_edge(self.source(), self.graph, self.edges, from, text)
     }
 
     /// Edges that end where no port is, or where another one ends as well.
-    fn stray<'e>(&self, edges: &'e [EdgeText]) -> Vec<&'e EdgeText> {
+    fn stray(&self) -> Vec<&EdgeText> {
         let mut ends = HashMap::<(u64, u64), usize>::new();
-        for edge in edges {
+        for edge in self.edges {
             *ends.entry(edge.to).or_default() += 1;
         }
         let layers = self.graph.layers();
         let inputs: HashSet<(u64, u64)> =
             layers.flat_map(|layer| layer.inputs().iter().map(|port| (layer.id().0, port.id()))).collect();
-        edges.iter().filter(|edge| ends[&edge.to] > 1 || !inputs.contains(&edge.to)).take(PRODUCERS).collect()
+        self.edges.iter().filter(|edge| ends[&edge.to] > 1 || !inputs.contains(&edge.to)).take(PRODUCERS).collect()
     }
 
     /// Other places that the entries of port maps and back edges can name.
@@ -284,15 +284,14 @@ fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64),
 }
 
 /// Other ends for an edge that names what is not there or not free.
-pub(super) fn edge_ends(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Candidate> {
+pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let source = &model.source;
-    let edges = edges(source, graph);
     let mut found = Vec::new();
     for edge in edges
         .iter()
         .filter(|edge| places.iter().any(|place| edge.span.start <= place.start && place.end <= edge.span.end))
     {
-        found.extend(other_sources(model, graph, &edges, edge));
+        found.extend(other_sources(model, graph, edges, edge));
         found.extend(other_targets(source, graph, edge));
         let whole = with_end_tag(source, edge.span);
         found.push(Candidate::one(Evidence::Part, whole, ""));
@@ -304,15 +303,14 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Ca
 }
 
 /// Other starts for the edges of a cycle, whose layers are at these places.
-pub(super) fn cycle_edges(model: &Model, graph: &Graph, places: &[Span]) -> Vec<Candidate> {
-    let edges = edges(&model.source, graph);
+pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let is_meant = |layer: &Layer| {
         let span = layer.span().unwrap_or_default();
         places.iter().any(|place| span.start <= place.start && place.end <= span.end)
     };
     let cycle: HashSet<u64> = graph.unordered().filter(|layer| is_meant(layer)).map(|layer| layer.id().0).collect();
     let back = edges.iter().filter(|edge| cycle.contains(&edge.from.0) && cycle.contains(&edge.to.0));
-    back.flat_map(|edge| other_sources(model, graph, &edges, edge)).collect()
+    back.flat_map(|edge| other_sources(model, graph, edges, edge)).collect()
 }
 
 /// An element with its end tag, and the line break before it.
@@ -326,7 +324,7 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     let source = &model.source;
     let mut found = Vec::new();
     if let Some(producer) = graph.layer(LayerId(edge.from.0)) {
-        let site = Site::new(model, graph, producer);
+        let site = Site::new(model, graph, edges, producer);
         let is_regular = site.is_some_and(|site| site.is_numbered_with(None));
         let only = producer.outputs().len() == 1 && is_regular;
         for (at, port) in producer.outputs().iter().enumerate().filter(|(_, port)| port.id() != edge.from.1) {
@@ -378,8 +376,7 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
 }
 
 /// Ids of layers and ports that edges do not name, changed to those that they name and nothing has.
-pub(super) fn ids(source: &str, graph: &Graph) -> Vec<Candidate> {
-    let edges = edges(source, graph);
+pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
     let layers = xml::tags(source, graph.layers_span.unwrap_or_default());
     let value = |tag: &Tag| tag.value(source, "id").map(|span| (span, span.text(source).trim().parse::<u64>().ok()));
     let tags: Vec<_> = layers.iter().filter(|tag| tag.parent == Some(0)).collect();
@@ -428,7 +425,7 @@ impl Site<'_> {
         let mut found = Vec::new();
         let inputs: HashSet<u64> = self.layer.inputs().iter().map(InputPort::id).collect();
         let outputs: HashSet<u64> = self.layer.outputs().iter().map(OutputPort::id).collect();
-        for edge in self.edges() {
+        for edge in self.edges {
             let declared = if edge.from.0 == own && !outputs.contains(&edge.from.1) {
                 let to = self.graph.layer(LayerId(edge.to.0));
                 let port = to.and_then(|to| to.inputs().iter().find(|port| port.id() == edge.to.1));
@@ -478,7 +475,7 @@ impl Site<'_> {
 
     /// Ports of the layer that no edge names, with the ids that edges name and no port has.
     pub(super) fn port_ids(&self) -> Vec<Candidate> {
-        let edges = self.edges();
+        let edges = self.edges;
         let own = self.layer.id().0;
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
