@@ -53,6 +53,37 @@ fn a_diff_writes_nothing_and_shows_the_edits_that_json_has() {
     }
 }
 
+/// The edge into port 1 of layer 3 ends at the Const before it. A port of the Const for it answers the first finding only.
+const MISDIRECTED: &str = r#"<net name="n" version="11">
+	<layers>
+		<layer id="0" name="a" type="Parameter" version="opset1"><data element_type="boolean" shape="4"/><output><port id="0" precision="BOOL"><dim>4</dim></port></output></layer>
+		<layer id="1" name="b" type="Parameter" version="opset1"><data element_type="f32" shape="4"/><output><port id="0" precision="FP32"><dim>4</dim></port></output></layer>
+		<layer id="2" name="c" type="Const" version="opset1"><data element_type="f32" shape="1" offset="0" size="4"/><output><port id="0" precision="FP32"><dim>1</dim></port></output></layer>
+		<layer id="3" name="d" type="Select" version="opset1"><data auto_broadcast="numpy"/><input><port id="0" precision="BOOL"><dim>4</dim></port><port id="1" precision="FP32"><dim>4</dim></port><port id="2" precision="FP32"><dim>1</dim></port></input><output><port id="3" precision="FP32"><dim>4</dim></port></output></layer>
+		<layer id="4" name="r" type="Result" version="opset1"><input><port id="0" precision="FP32"><dim>4</dim></port></input></layer>
+	</layers>
+	<edges>
+		<edge from-layer="0" from-port="0" to-layer="3" to-port="0"/>
+		<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+		<edge from-layer="2" from-port="0" to-layer="3" to-port="2"/>
+		<edge from-layer="3" from-port="3" to-layer="4" to-port="0"/>
+	</edges>
+</net>"#;
+
+#[test]
+fn the_edit_that_does_most_is_made_as_check_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("slip.xml"), MISDIRECTED).unwrap();
+    fs::write(path.join("slip.bin"), [0; 4]).unwrap();
+    let shown = run(path, &["check", "slip.xml"]).stdout;
+    assert!(shown.contains("write to-layer=\"3\""), "{shown}");
+    let fixed = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
+    assert_eq!(fixed.status, 0, "{}{}", fixed.stdout, fixed.stderr);
+    let edge = |layer: usize| format!(r#"<edge from-layer="1" from-port="0" to-layer="{layer}" to-port="1"/>"#);
+    assert_eq!(fs::read_to_string(path.join("fixed.xml")).unwrap(), MISDIRECTED.replace(&edge(2), &edge(3)));
+}
+
 #[test]
 fn what_is_not_certain_stays_as_it_is() {
     let folder = folder();

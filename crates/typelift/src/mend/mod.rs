@@ -31,8 +31,8 @@ const MOST_FINDINGS: usize = 500;
 /// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
-/// How many edits are made in a text, one after the other, and how often the effort of one look at it all of them may take.
-const EDITS: usize = 32;
+/// How often a text is looked at to make edits in it, and how often the effort of one look all of them may take.
+const ROUNDS: usize = 32;
 const LOOKS: usize = 4;
 /// How many consequences of a finding are shown with it.
 const CONSEQUENCES: usize = 4;
@@ -46,7 +46,7 @@ const NAMED: usize = 4;
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
 pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
-    mend_within(&mut effort(&model.source), model, found, |_| false);
+    mend_within(&mut effort(&model.source), model, found);
 }
 
 /// How many bytes of text all trials of a text may read together.
@@ -54,8 +54,8 @@ fn effort(source: &str) -> usize {
     EFFORT.max(LEAST_TRIALS * source.len())
 }
 
-/// Adds remedies until `enough` is true of a finding that has one, or the budget is spent.
-fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>, enough: impl Fn(&Diagnostic) -> bool) {
+/// Adds remedies until the budget is spent.
+fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>) {
     let mendable = found.iter().filter(|it| is_mendable(it)).count();
     if mendable == 0 || mendable > MOST_FINDINGS {
         return;
@@ -71,9 +71,6 @@ fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>, e
         offer(&mut found[at], &model.source, tried);
         if found[at].edits().is_some() {
             gone.extend(join(found, at, &fixed));
-        }
-        if enough(&found[at]) {
-            break;
         }
     }
     let mut at = 0..;
@@ -102,21 +99,33 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize>
     others
 }
 
-/// Makes the certain edits of a text, one finding after the other, until none is left; gives the text with them, the findings
-/// that they mended, and those that are left.
+/// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
+/// mended, and those that are left.
 pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut fixed = Fixed { text: source.clone(), mended: Vec::new(), left: Vec::new() };
     let mut budget = LOOKS * effort(source);
-    for _ in 0..EDITS {
+    for _ in 0..ROUNDS {
         let (model, mut found) = examine(&fixed.text, weights);
-        if let Some(model) = &model {
-            mend_within(&mut budget, model, &mut found, |it| it.edits().is_some());
-        }
-        let certain = found.iter().find_map(|it| Some((it.clone(), it.edits()?.to_vec())));
+        let Some(model) = model else { return Fixed { left: found, ..fixed } };
+        let before = Soundness::new(&model, &found);
+        mend_within(&mut budget, &model, &mut found);
+        let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
-        let Some((finding, edits)) = certain else { break };
-        fixed.text = Arc::new(TextEdit::apply(&edits, &fixed.text));
-        fixed.mended.push(finding);
+        if certain.is_empty() {
+            break;
+        }
+        let apply = |these: &[Diagnostic]| {
+            let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
+            Arc::new(TextEdit::apply(&edits, &fixed.text))
+        };
+        let mut text = apply(&certain);
+        // Each was tried alone: together they may do worse.
+        if certain.len() > 1 && !before.is_mended_in(&certain, &text, weights) {
+            certain.truncate(1);
+            text = apply(&certain);
+        }
+        fixed.text = text;
+        fixed.mended.append(&mut certain);
     }
     fixed
 }

@@ -104,6 +104,13 @@ impl Soundness {
         (is_no_worse && after.count(target) < most).then_some(after)
     }
 
+    /// Whether another text has fewer of each of these findings than this one, and nothing that is wrong only there.
+    pub(super) fn is_mended_in(&self, found: &[Diagnostic], source: &Arc<String>, weights: &Weights) -> bool {
+        let targets: HashSet<Key> = found.iter().map(key).collect();
+        let after = targets.iter().next().and_then(|target| Self::without(target, self, source, weights));
+        after.is_some_and(|after| targets.iter().all(|target| after.count(target) < self.count(target)))
+    }
+
     fn count(&self, key: &Key) -> usize {
         self.findings.get(key).copied().unwrap_or_default()
     }
