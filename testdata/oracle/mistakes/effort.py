@@ -5,7 +5,7 @@ What trying remedies costs: CPU time of `TOOL check` on every NAME.xml of a fold
 the same model without it, where nothing is tried. `score.py --keep FOLDER` writes such pairs. Each is run three times, and the least
 time counts.
 """
-import glob, os, resource, shutil, subprocess, sys, tempfile
+import glob, os, resource, shutil, statistics, subprocess, sys, tempfile
 
 
 def cpu(command):
@@ -34,8 +34,9 @@ def main():
             rows.append((*times, os.path.getsize(case), os.path.basename(case)))
             os.path.exists(sound[:-3] + 'bin') and os.remove(sound[:-3] + 'bin')
     wrong, sound, size = (sum(row[at] for row in rows) for at in range(3))
-    print('%d models of %.1f MB of text: %.2f s of CPU with a mistake, %.2f s without, ratio %.1f' % (
-        len(rows), size / 1e6, wrong, sound, wrong / sound))
+    median = statistics.median(row[0] / row[1] for row in rows)
+    print('%d models of %.1f MB of text: %.2f s of CPU with a mistake, %.2f s without, ratio %.1f, of the median model %.1f' % (
+        len(rows), size / 1e6, wrong, sound, wrong / sound, median))
     for row in sorted(rows, key=lambda row: row[0] - row[1], reverse=True)[:5]:
         print('  %s: %.3f s with, %.3f s without, %d KB' % (row[3], row[0], row[1], row[2] // 1000))
 

@@ -33,7 +33,7 @@ const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
 /// How often a text is looked at to make edits in it, and how often the effort of one look all of them may take.
 const ROUNDS: usize = 32;
-const LOOKS: usize = 4;
+const LOOKS: usize = 2;
 /// How many consequences of a finding are shown with it.
 const CONSEQUENCES: usize = 4;
 /// How many possibilities are named where none is certain.
@@ -46,37 +46,14 @@ const NAMED: usize = 4;
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
 pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
-    mend_within(&mut effort(&model.source), model, found);
+    if let Some(mut mender) = Mender::new(model, found, &mut effort(&model.source)) {
+        mender.mend(found);
+    }
 }
 
 /// How many bytes of text all trials of a text may read together.
 fn effort(source: &str) -> usize {
     EFFORT.max(LEAST_TRIALS * source.len())
-}
-
-/// Adds remedies until the budget is spent.
-fn mend_within(budget: &mut usize, model: &Model, found: &mut Vec<Diagnostic>) {
-    let mendable = found.iter().filter(|it| is_mendable(it)).count();
-    if mendable == 0 || mendable > MOST_FINDINGS {
-        return;
-    }
-    let mut mender = Mender { model, before: Soundness::new(model, found), budget };
-    let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
-    let mut gone = HashSet::new();
-    for at in places {
-        if gone.contains(&at) {
-            continue;
-        }
-        let (tried, fixed) = mender.try_all(&found[at]);
-        offer(&mut found[at], &model.source, tried);
-        if found[at].edits().is_some() {
-            gone.extend(join(found, at, &fixed));
-        }
-    }
-    let mut at = 0..;
-    found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
-    // What is certain to be wrong comes before what may follow from it.
-    found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
 }
 
 /// Makes one finding of all that goes with the edits of one; gives the positions of the others.
@@ -106,21 +83,21 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut budget = LOOKS * effort(source);
     for _ in 0..ROUNDS {
         let (model, mut found) = examine(&fixed.text, weights);
-        let Some(model) = model else { return Fixed { left: found, ..fixed } };
-        let before = Soundness::new(&model, &found);
-        mend_within(&mut budget, &model, &mut found);
+        let mut mender = model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
+        if let Some(mender) = &mut mender {
+            mender.mend(&mut found);
+        }
         let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
-        if certain.is_empty() {
-            break;
-        }
+        let Some(mut mender) = mender.filter(|_| !certain.is_empty()) else { break };
         let apply = |these: &[Diagnostic]| {
             let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
             Arc::new(TextEdit::apply(&edits, &fixed.text))
         };
         let mut text = apply(&certain);
         // Each was tried alone: together they may do worse.
-        if certain.len() > 1 && !before.is_mended_in(&certain, &text, weights) {
+        let targets: HashSet<Key> = certain.iter().map(key).collect();
+        if certain.len() > 1 && mender.attempt(&targets, &text).is_none() {
             certain.truncate(1);
             text = apply(&certain);
         }
@@ -208,11 +185,43 @@ struct Accepted {
     fixed: HashSet<Key>,
 }
 
-impl Mender<'_> {
+impl<'a> Mender<'a> {
+    /// A mender of what was found in a model; none where there is nothing to mend, or too much.
+    fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
+        let mendable = found.iter().filter(|it| is_mendable(it)).count();
+        (1..=MOST_FINDINGS).contains(&mendable).then(|| Self { model, before: Soundness::new(model, found), budget })
+    }
+
+    /// Adds remedies until the budget is spent.
+    fn mend(&mut self, found: &mut Vec<Diagnostic>) {
+        let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
+        let mut gone = HashSet::new();
+        for at in places {
+            if gone.contains(&at) {
+                continue;
+            }
+            let (tried, fixed) = self.try_all(&found[at]);
+            offer(&mut found[at], &self.model.source, tried);
+            if found[at].edits().is_some() {
+                gone.extend(join(found, at, &fixed));
+            }
+        }
+        let mut at = 0..;
+        found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+        // What is certain to be wrong comes before what may follow from it.
+        found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
+    }
+
+    /// How sound another text is, which should have fewer of these findings; `None` where it does worse, or the budget is spent.
+    fn attempt(&mut self, targets: &HashSet<Key>, text: &Arc<String>) -> Option<Soundness> {
+        *self.budget = self.budget.checked_sub(self.model.source.len())?;
+        Soundness::without(targets, &self.before, text, &self.model.weights)
+    }
+
     /// Tries all candidates for a finding.
     fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<Key>) {
         let source = &self.model.source;
-        let target = key(it);
+        let targets = HashSet::from([key(it)]);
         let mut candidates = self.candidates(it);
         // Of what is as likely, what is written where the finding points comes first.
         let points = |edit: &TextEdit| {
@@ -236,8 +245,7 @@ impl Mender<'_> {
             if text == *source || !seen.insert(text.clone()) {
                 continue;
             }
-            *self.budget -= source.len();
-            if let Some(after) = Soundness::without(&target, &self.before, &text, &self.model.weights) {
+            if let Some(after) = self.attempt(&targets, &text) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {

@@ -69,6 +69,15 @@ fn read(
     (!enough(&found)).then_some((Some(model), found))
 }
 
+/// How many findings there are of each kind.
+fn counts(found: &[Diagnostic]) -> HashMap<Key, usize> {
+    let mut counts = HashMap::new();
+    for it in found.iter().filter(|it| it.severity > Severity::Note) {
+        *counts.entry(key(it)).or_default() += 1;
+    }
+    counts
+}
+
 impl Soundness {
     /// That of a text, by all that was found in it.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
@@ -76,19 +85,20 @@ impl Soundness {
     }
 
     fn of(found: &[Diagnostic], ports: Ports) -> Self {
-        let mut findings = HashMap::new();
-        for it in found.iter().filter(|it| it.severity > Severity::Note) {
-            *findings.entry(key(it)).or_default() += 1;
-        }
-        Self { findings, has_errors: found.iter().any(Diagnostic::is_error), ports }
+        Self { findings: counts(found), has_errors: found.iter().any(Diagnostic::is_error), ports }
     }
 
-    /// That of a text that should have fewer findings of this kind than there were; `None` where it has as many, or where
-    /// something is wrong that was not before, as far as that was known.
-    pub(super) fn without(target: &Key, before: &Self, source: &Arc<String>, weights: &Weights) -> Option<Self> {
-        let most = before.count(target);
+    /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
+    /// one, or where something is wrong that was not before, as far as that was known.
+    pub(super) fn without(
+        targets: &HashSet<Key>,
+        before: &Self,
+        source: &Arc<String>,
+        weights: &Weights,
+    ) -> Option<Self> {
         let as_many = |found: &[Diagnostic]| {
-            found.iter().filter(|it| it.severity > Severity::Note && key(it) == *target).count() >= most
+            let counts = counts(found);
+            targets.iter().any(|target| counts.get(target).copied().unwrap_or_default() >= before.count(target))
         };
         let (model, mut found) = read(source, weights, as_many)?;
         let ports = model.as_ref().map(Ports::new).unwrap_or_default();
@@ -101,14 +111,7 @@ impl Soundness {
         }
         let after = Self::of(&found, ports);
         let is_no_worse = after.findings.keys().all(|key| after.count(key) <= before.count(key));
-        (is_no_worse && after.count(target) < most).then_some(after)
-    }
-
-    /// Whether another text has fewer of each of these findings than this one, and nothing that is wrong only there.
-    pub(super) fn is_mended_in(&self, found: &[Diagnostic], source: &Arc<String>, weights: &Weights) -> bool {
-        let targets: HashSet<Key> = found.iter().map(key).collect();
-        let after = targets.iter().next().and_then(|target| Self::without(target, self, source, weights));
-        after.is_some_and(|after| targets.iter().all(|target| after.count(target) < self.count(target)))
+        (is_no_worse && !as_many(&found)).then_some(after)
     }
 
     fn count(&self, key: &Key) -> usize {
