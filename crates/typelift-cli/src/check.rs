@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use typelift::Model;
 use typelift::diagnostic::{self, Code, Count, Diagnostic, Diagnostics, Frame, Severity, TextEdit};
 use typelift::mend::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
-use typelift::{Model, xml};
 
 use crate::batch::{ARRAY, Inputs, LINES};
 use crate::explain::find_code;
@@ -240,16 +240,20 @@ impl Args {
         let fixed = if self.fix { self.mend(&mut loaded) } else { None };
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let Some(model) = model {
-            input::infer(model, diagnostics, &[]);
-            let newer = self.target.map(|target| typelift::check_target(model, target)).unwrap_or_default();
-            let found = std::mem::take(&mut diagnostics.list).into_iter().chain(newer).collect();
-            diagnostics.list = typelift::check_after(model, found);
-            typelift::mend::mend(model, &mut diagnostics.list);
+            // What a fix leaves was inferred and checked.
+            if fixed.is_none() {
+                input::infer(model, diagnostics, &[]);
+                diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
+                typelift::mend::mend(model, &mut diagnostics.list);
+            }
+            if let Some(target) = self.target {
+                diagnostics.list.extend(typelift::check_target(model, target));
+            }
             if let Some(to) = self.precision.as_deref().and_then(ElementType::from_name) {
                 diagnostics.list.retain(|it| it.code != Code::BeyondI32);
                 diagnostics.list.extend(typelift::check_precision(model, to));
-                diagnostics.list.sort_by_key(|it| std::cmp::Reverse(it.severity));
             }
+            diagnostics.list.sort_by_key(|it| std::cmp::Reverse(it.severity));
             if !input.is_stdin() {
                 refuse_missing_weights(&input.file, &mut diagnostics.list);
             }
@@ -284,15 +288,12 @@ impl Args {
 
     /// Makes the certain edits in what was read.
     fn mend(&self, loaded: &mut Loaded) -> Option<Fix> {
-        let model = loaded.model.as_ref()?;
         let before = loaded.diagnostics.source.clone();
-        let weights = model.weights().clone();
-        let Fixed { text, mended, .. } = typelift::mend::fix(&before, &weights);
-        let reading = xml::parse(text.clone());
+        let weights = loaded.model.take()?.weights().clone();
+        let Fixed { text, model, mended, left, .. } = typelift::mend::fix(&before, &weights);
         loaded.diagnostics.source = text;
-        loaded.diagnostics.list = reading.diagnostics;
-        loaded.model = reading.model;
-        loaded.model.as_mut()?.set_weights(weights);
+        loaded.diagnostics.list = left;
+        loaded.model = model;
         Some(Fix { before, mended })
     }
 

@@ -84,9 +84,11 @@ impl State {
     }
 
     pub(crate) fn check(&self, target: Option<Release>) -> Diagnostics {
-        let newer = target.map(|target| typelift::check_target(&self.model, target)).unwrap_or_default();
-        let found = self.read.iter().chain(&self.inferred).cloned().chain(newer).collect();
-        self.diagnostics(typelift::check_after(&self.model, found))
+        let found = self.read.iter().chain(&self.inferred).cloned().collect();
+        let mut found = typelift::check_after(&self.model, found);
+        found.extend(target.map(|target| typelift::check_target(&self.model, target)).unwrap_or_default());
+        found.sort_by_key(|it| std::cmp::Reverse(it.severity));
+        self.diagnostics(found)
     }
 
     /// Infers types and shapes after an edit, which must not bring errors that were not there.

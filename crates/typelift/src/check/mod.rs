@@ -72,7 +72,7 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
     let mut check = Check::new(model, &errors);
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
-    if found.iter().any(|found| found.is_error() && found.code != Code::NewerThanTarget) {
+    if found.iter().any(Diagnostic::is_error) {
         // No release reads it, and types that follow from an error are not those of the model.
         lints.retain(|lint| lint.code != Code::RequiredRelease);
     }

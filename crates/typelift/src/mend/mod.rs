@@ -31,8 +31,7 @@ const MOST_FINDINGS: usize = 500;
 /// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
-/// How often a text is looked at to make edits in it, and how often the effort of one look all of them may take.
-const ROUNDS: usize = 32;
+/// How often the effort of one look all looks together may take that make edits in a text.
 const LOOKS: usize = 2;
 /// How many consequences of a finding are shown with it.
 const CONSEQUENCES: usize = 4;
@@ -79,17 +78,22 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize>
 /// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
 /// mended, and those that are left.
 pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
-    let mut fixed = Fixed { text: source.clone(), mended: Vec::new(), left: Vec::new() };
-    let mut budget = LOOKS * effort(source);
-    for _ in 0..ROUNDS {
+    let mut fixed = Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new() };
+    let mut rest = LOOKS * effort(source);
+    // Each look leaves fewer findings than the one before, or is the last.
+    loop {
+        // It tries what it tries where nothing is to be written.
+        let mut budget = rest.min(effort(source));
+        rest -= budget;
         let (model, mut found) = examine(&fixed.text, weights);
-        let mut mender = model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
+        fixed.model = model;
+        let mut mender = fixed.model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
         if let Some(mender) = &mut mender {
             mender.mend(&mut found);
         }
         let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
-        let Some(mut mender) = mender.filter(|_| !certain.is_empty()) else { break };
+        let Some(mender) = mender.filter(|_| !certain.is_empty()) else { return fixed };
         let apply = |these: &[Diagnostic]| {
             let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
             Arc::new(TextEdit::apply(&edits, &fixed.text))
@@ -97,14 +101,14 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         let mut text = apply(&certain);
         // Each was tried alone: together they may do worse.
         let targets: HashSet<Key> = certain.iter().map(key).collect();
-        if certain.len() > 1 && mender.attempt(&targets, &text).is_none() {
+        if certain.len() > 1 && Soundness::without(&targets, &mender.before, &text, weights).is_none() {
             certain.truncate(1);
             text = apply(&certain);
         }
+        rest += budget;
         fixed.text = text;
         fixed.mended.append(&mut certain);
     }
-    fixed
 }
 
 /// A text with what is certain mended.
@@ -113,6 +117,8 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
 pub struct Fixed {
     /// The text.
     pub text: Arc<String>,
+    /// The model of the text, as inference leaves it; none where there is none to be made out.
+    pub model: Option<Model>,
     /// What was mended, each at its place in the text that it was found in.
     pub mended: Vec<Diagnostic>,
     /// What is left.
@@ -212,12 +218,6 @@ impl<'a> Mender<'a> {
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
     }
 
-    /// How sound another text is, which should have fewer of these findings; `None` where it does worse, or the budget is spent.
-    fn attempt(&mut self, targets: &HashSet<Key>, text: &Arc<String>) -> Option<Soundness> {
-        *self.budget = self.budget.checked_sub(self.model.source.len())?;
-        Soundness::without(targets, &self.before, text, &self.model.weights)
-    }
-
     /// Tries all candidates for a finding.
     fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<Key>) {
         let source = &self.model.source;
@@ -245,7 +245,8 @@ impl<'a> Mender<'a> {
             if text == *source || !seen.insert(text.clone()) {
                 continue;
             }
-            if let Some(after) = self.attempt(&targets, &text) {
+            *self.budget -= source.len();
+            if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {
