@@ -156,7 +156,8 @@ impl<'a> Page<'a> {
     /// # Errors
     /// Where what it shows cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
-        page(&self.document())
+        let data = serde_json::to_string(&self.document())?;
+        Ok(page(self.title, &folded::folded(&data)))
     }
 
     fn document(&self) -> Document {
@@ -254,14 +255,13 @@ fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> F
 }
 
 /// The page with everything in it. Nothing that a model says can end the script that it is in.
-fn page(document: &Document) -> Result<String, serde_json::Error> {
-    let data = folded::folded(&serde_json::to_string(document)?);
+fn page(title: &str, data: &str) -> String {
     let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    let title = document.title.replace('&', "&amp;").replace('<', "&lt;");
+    let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];
     let mut page = PAGE.to_owned();
     for (place, text) in parts {
         page = page.replacen(place, text, 1);
     }
-    Ok(page)
+    page
 }

@@ -36,11 +36,13 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     while let Some(graph) = pending.pop() {
         for layer in graph.layers() {
             let is_constant = ops::kind(layer) == LayerKind::Constant;
-            // A constant is a line of what uses it, and a reason for its type. A name stands once.
-            bytes += layer.name().len() + if is_constant { 145 } else { 235 };
+            // A constant is a line of what uses it. A name stands once.
+            bytes += layer.name().len() + if is_constant { 45 } else { 135 };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
             bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 6).sum::<usize>();
-            bytes += layer.inputs().len() * 80 + layer.outputs().len() * 20;
+            bytes += layer.inputs().len() * 80;
+            // Each output has a reason for its type.
+            bytes += layer.outputs().len() * 120;
             pending.extend(layer.bodies().iter().map(|body| body.graph()));
             if bytes > most_bytes {
                 return bytes;

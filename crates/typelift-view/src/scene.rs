@@ -622,7 +622,7 @@ pub(crate) fn steps(model: &Model) -> Vec<Step> {
     let graphs: HashMap<Place, (&Graph, Ways<'_>)> =
         model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect();
     let premise = |premise: &typelift::why::Premise| (premise.input, premise.step);
-    let steps = derivation.steps.iter().map(|step| {
+    let steps = derivation.steps.into_iter().map(|step| {
         let LayerRef { place, id, .. } = &step.layer;
         let tensor = id.output(step.output);
         let known = graphs.get(place);
@@ -634,7 +634,7 @@ pub(crate) fn steps(model: &Model) -> Vec<Step> {
         Step {
             id: *id,
             path: step.layer.full_name(),
-            op: step.operation.clone(),
+            op: step.operation,
             output: step.output,
             rule: step.rule.to_string(),
             element_type: step.element_type.name(),

@@ -111,7 +111,10 @@ fn a_graph_of_any_shape_is_a_page_of_moderate_size() {
     let sources = |count: usize| std::iter::repeat_n("Parameter", count);
     let layers = |count: usize| sources(1).chain(std::iter::repeat_n(RELU, count - 1));
     let many = 30_000;
+    let ports: String = (1..2 * many).map(|port| format!(r#"<port id="{port}"/>"#)).collect();
+    let outputs = format!(r#"<layer id="0" name="n" type="Foo" version="extension"><output>{ports}</output></layer>"#);
     let shapes = [
+        ("outputs", format!(r#"<net name="n" version="11"><layers>{outputs}</layers><edges/></net>"#), false),
         ("a layer that feeds itself", graph([RELU].into_iter(), [(0, 0)].into_iter()), true),
         ("a circle", graph(layers(500), (1..500).map(|at| (at, at % 499 + 1))), true),
         ("a chain", graph(layers(5_000), (1..5_000).map(|at| (at - 1, at))), true),
