@@ -111,7 +111,7 @@ fn a_graph_of_any_shape_is_a_page_of_moderate_size() {
     let sources = |count: usize| std::iter::repeat_n("Parameter", count);
     let layers = |count: usize| sources(1).chain(std::iter::repeat_n(RELU, count - 1));
     let many = 30_000;
-    let ports: String = (1..2 * many).map(|port| format!(r#"<port id="{port}"/>"#)).collect();
+    let ports: String = (1..2 * many).map(|port| format!(r#"<port id="{port}" precision="FP32"/>"#)).collect();
     let outputs = format!(r#"<layer id="0" name="n" type="Foo" version="extension"><output>{ports}</output></layer>"#);
     let shapes = [
         ("outputs", format!(r#"<net name="n" version="11"><layers>{outputs}</layers><edges/></net>"#), false),

@@ -22,6 +22,7 @@ use typelift_promote::ElementType;
 
 use self::constants::Constant;
 use self::order::Errors;
+use self::target::Beside;
 use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
 use crate::graph::{
     Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
@@ -437,18 +438,25 @@ impl<'a> Check<'a> {
         }
         let format = Release::of_format(model.version);
         let newest = self.newest.take().filter(|newest| newest.release > format);
-        let Newest { release, layers, more } =
-            newest.unwrap_or(Newest { release: format, layers: Vec::new(), more: 0 });
+        let newest = newest.unwrap_or(Newest { release: format, layers: Vec::new(), more: 0 });
+        let beside = target::beside_layers(model, newest.release);
+        let Newest { release, layers, more } = match &beside {
+            Some(beside) => Newest { release: beside.release, layers: Vec::new(), more: 0 },
+            None => newest,
+        };
         let message = match release {
             Release::OLDEST => format!("every OpenVINO from {release} on reads this model"),
             release => format!("OpenVINO {release} is the oldest that reads this model"),
         };
         let mut note = Diagnostic::new(Code::RequiredRelease, message);
-        if layers.is_empty() {
+        note.layer = layers.first().map(|(place, _)| place.reference.clone());
+        if let Some(Beside { what, span, layer, .. }) = beside {
+            note = note.at(span, format!("{what} requires it"));
+            note.layer = layer;
+        } else if layers.is_empty() {
             let version = xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", "version");
             note = note.at(version, format!("version {} of the format requires it", model.version.number()));
         }
-        note.layer = layers.first().map(|(place, _)| place.reference.clone());
         for (Located { layer, .. }, feature) in &layers {
             let span = match feature {
                 Feature::Attribute(attribute) => self.locate(layer, "data", attribute.name()),

@@ -69,24 +69,71 @@ fn unrecognized(what: &str, tag: Span, target: Release) -> Diagnostic {
     found.note("older releases recognize IR by the first 512 bytes of the file")
 }
 
+const LONG_TAG: &str = "a `<net>` tag of this length";
+
 /// A tag for which those bytes have no room.
+fn long_tag(model: &Model, target: Release) -> Option<Span> {
+    root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())
+}
+
 fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
-    let tag =
-        root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())?;
-    Some(unrecognized("a `<net>` tag of this length", tag, target).help("give the model a shorter name"))
+    let tag = long_tag(model, target)?;
+    Some(unrecognized(LONG_TAG, tag, target).help("give the model a shorter name"))
 }
 
 /// A text that starts with something else, or has its end there.
-fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
-    let tag = root_tag(model, target).filter(|_| long_name(model, target).is_none())?;
-    let what = if tag.end as usize > xml::OPENING {
-        "a `<net>` tag as far from the start as this"
-    } else if model.graph.span?.end as usize <= xml::OPENING {
-        "a model as short as this"
+fn odd_opening(model: &Model, target: Release) -> Option<(&'static str, Span)> {
+    let tag = root_tag(model, target)?;
+    if tag.end as usize > xml::OPENING {
+        Some(("a `<net>` tag as far from the start as this", tag))
     } else {
-        return None;
-    };
+        (model.graph.span?.end as usize <= xml::OPENING).then_some(("a model as short as this", tag))
+    }
+}
+
+fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
+    let (what, tag) = odd_opening(model, target).filter(|_| long_tag(model, target).is_none())?;
     Some(Diagnostic { remedy: Some(Remedy::Retarget), ..unrecognized(what, tag, target) })
+}
+
+/// Something beside its layers for which a model needs a release.
+pub(super) struct Beside {
+    pub(super) release: Release,
+    pub(super) what: String,
+    pub(super) span: Span,
+    pub(super) layer: Option<LayerRef>,
+}
+
+/// What a release that reads all layers of a model does not read of it, and what needs the newest release of that.
+pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
+    let opening = || {
+        let long = long_tag(model, release).map(|tag| (LONG_TAG, tag));
+        let (what, span) = long.or_else(|| odd_opening(model, release))?;
+        Some(Beside { release: Release::WITH_ANY_OPENING, what: what.to_owned(), span, layer: None })
+    };
+    let of_layer = |place: &Place, layer: &Layer, what, release| {
+        let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
+        Beside { release, what, span, layer: Some(LayerRef::of(place, layer)) }
+    };
+    let names = || {
+        let mut graphs = model.walk().filter(|_| release < Release::WITH_REPEATED_NAMES);
+        graphs.find_map(|(place, graph)| {
+            let layer = *repeated_names(graph).first()?;
+            let what = format!("a second layer with the name `{}`", layer.name());
+            Some(of_layer(&place, layer, what, Release::WITH_REPEATED_NAMES))
+        })
+    };
+    let ports = || {
+        let graphs = model.walk().filter(|_| release < Release::WITH_OPEN_TYPES);
+        let layers = graphs.flat_map(|(place, graph)| graph.layers().map(move |layer| (place.clone(), layer)));
+        let found = layers.filter_map(|(place, layer)| {
+            let (what, needed) = port(model, layer, release)?;
+            Some(of_layer(&place, layer, what.to_owned(), needed))
+        });
+        // The first of the newest.
+        found.reduce(|first, next| if next.release > first.release { next } else { first })
+    };
+    opening().or_else(names).or_else(ports)
 }
 
 /// Ports that a release does not read as they are written.

@@ -158,7 +158,25 @@ fn the_oldest_release_and_what_demands_it() {
     };
     let mut text = of("opset1") + &of("opset16");
     text += &said(&mut model(X, &[]), true);
+    let twins = [1, 2].map(|id| layer(id, "y", "ReLU", "opset1", "")).concat();
+    text += &said(&mut model(&format!("{X}{twins}{}", result(3)), &["0:0 1:0", "1:1 2:0", "2:1 3:0"]), true);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_oldest_release_reads_all_of_a_model() {
+    let models = crate::models::models(|_| true);
+    let mut noted = 0;
+    for path in &models {
+        let mut model = Model::open(path).unwrap();
+        let _ = infer(&mut model);
+        let note = check(&model).into_iter().find(|lint| lint.code == Code::RequiredRelease);
+        let Some(message) = note.map(|note| note.message) else { continue };
+        let release = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        assert_eq!(typelift::check_target(&model, release), [], "{}: {message}", path.display());
+        noted += 1;
+    }
+    assert!(noted * 10 > models.len() * 9, "{noted} of {}", models.len());
 }
 
 #[test]
