@@ -528,7 +528,16 @@ impl Sweep<'_> {
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let (mut removed, mut is_spare) = (Vec::new(), false);
-        edit.sweep(unused.collect(), |_, layer| removed.push(refer(layer)))?;
+        if matches!(rule.replacement, Right::Same) {
+            // What the layer took is used by the one that stays, and a look at all uses of each tensor would be quadratic.
+            let goes = !root_stays && edit.users(root).next().is_none();
+            if let Some(layer) = edit.layer(root).filter(|layer| goes && !ops::is_own(layer)) {
+                removed.push(refer(layer));
+                edit.remove(root)?;
+            }
+        } else {
+            edit.sweep(unused.collect(), |_, layer| removed.push(refer(layer)))?;
+        }
         edit.sweep(added.clone(), |_, _| is_spare = true)?;
         if is_spare {
             self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
