@@ -529,9 +529,7 @@ impl Edit<'_> {
 
     /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
     fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
-        for (port, &source) in inputs.iter().enumerate() {
-            self.connect(source, id.input(port))?;
-        }
+        self.connect_all(inputs.iter().enumerate().map(|(port, &source)| (source, id.input(port))))?;
         let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
             Some(Err(reason)) => {
