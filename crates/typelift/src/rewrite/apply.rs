@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Bound, Look, Subject};
-use super::term::{LayerTerm, Side, TermKind};
+use super::term::{LayerTerm, Name, Side, TermKind};
 use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
 use crate::diagnostic::{Code, Diagnostic, LayerRef};
 use crate::edit::Edit;
@@ -119,10 +119,16 @@ pub(super) fn operation_of(layer: &Layer) -> &str {
 
 /// The operations that a layer can have at which a pattern matches.
 pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
+    let Pattern { side, names, .. } = pattern;
+    side.roots.first().map(|&root| operations_of(side, names, root)).unwrap_or_default()
+}
+
+/// The operations that a layer can have of which the output is what a term is.
+pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) -> Vec<&'s str> {
     let mut found = Vec::new();
-    let mut pending = pattern.side.roots.clone();
+    let mut pending = vec![term];
     while let Some(at) = pending.pop() {
-        match &pattern.side.terms[at].kind {
+        match &side.terms[at].kind {
             TermKind::Layer(term) => {
                 found.push(term.operation.as_str());
                 pending.extend(term.inputs.first().filter(|_| term.optional));
@@ -136,7 +142,7 @@ pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
             }
             TermKind::Either(branches) => pending.extend(branches.iter().map(|branch| branch.term)),
             TermKind::Name { name, .. } => {
-                pending.extend(pattern.names[*name].definition.as_ref().map(|definition| definition.term));
+                pending.extend(names[*name].definition.as_ref().map(|definition| definition.term));
             }
             _ => {}
         }
@@ -162,7 +168,7 @@ fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
             let firsts = branches.iter().map(|branch| operations(pattern, branch.term).into_iter().next());
             firsts.collect::<Option<Vec<_>>>().map(|lists| vec![lists.concat()]).unwrap_or_default()
         }
-        TermKind::Name { name, .. } => match &pattern.names[*name].definition {
+        TermKind::Name { name, .. } | TermKind::List(name) => match &pattern.names[*name].definition {
             Some(definition) => operations(pattern, definition.term),
             None => Vec::new(),
         },
@@ -179,8 +185,9 @@ pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
 
 /// Whether a pattern can match in a model that has these operations.
 fn is_possible(pattern: &Pattern, present: &FxHashSet<&str>) -> bool {
-    let Some(&root) = pattern.side.roots.first() else { return false };
-    operations(pattern, root).iter().all(|any| any.iter().any(|name| present.contains(name)))
+    let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
+    let mut roots = pattern.side.roots.iter();
+    roots.len() > 0 && roots.all(|&root| operations(pattern, root).iter().all(is_present))
 }
 
 /// The operations that a model has.
@@ -214,6 +221,14 @@ pub(super) struct Found {
     pub(super) bound: Bindings,
     /// Of layers that compute the same, the one that stays.
     pub(super) same: Option<LayerId>,
+}
+
+impl Found {
+    /// The tensors that the pattern names as what it replaces; none if it names none.
+    fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
+        let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
+        named.flat_map(Bound::tensors).copied().collect()
+    }
 }
 
 /// What happens to the other replacements when one is refused. A caller that skips it also accepts one with fewer known
@@ -351,23 +366,23 @@ fn errors(diagnostics: &[Diagnostic]) -> Vec<(Code, Option<LayerId>, String)> {
 fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
     let subject = Subject::new(graph, model.weights());
     let order = subject.order();
-    let mut taken = FxHashSet::default();
     let mut found = Vec::new();
     for &id in each("match", order.iter().rev()) {
-        let Some(layer) = graph.layer(id).filter(|layer| !taken.contains(&layer.id())) else { continue };
+        let Some(layer) = graph.layer(id).filter(|layer| !subject.is_taken(layer.id())) else { continue };
         for rule in index.of(layer) {
             if memory.is_settled(place, id, rule) {
                 continue;
             }
             let Some(bound) = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole) else { continue };
-            if bound.layers.iter().any(|(layer, _)| taken.contains(layer)) {
+            if bound.layers.iter().any(|(layer, _)| subject.is_taken(*layer)) {
                 continue;
             }
-            taken.extend(bound.layers.iter().map(|(layer, _)| *layer));
+            subject.taken.borrow_mut().extend(bound.layers.iter().map(|(layer, _)| *layer));
             found.push(Found { rule, bound, same: None });
             break;
         }
     }
+    let mut taken = subject.taken.take();
     if let Some(rule) = index.known {
         let is_settled = |id| memory.is_settled(place, id, rule);
         found.extend(known::layers(model, graph, rule, &mut taken, is_settled));
@@ -561,7 +576,7 @@ impl MatchMarks {
         for &(id, _) in bound.layers.iter().filter(|&&(_, at)| !is_shared(pattern, at)) {
             marks.layers = marks.layers.and(&edit.marks(id));
         }
-        for tensor in bound.names.iter().flatten().filter_map(Bound::tensor) {
+        for tensor in bound.names.iter().flatten().flat_map(Bound::tensors) {
             if edit.layer(tensor.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Constant) {
                 marks.constants = marks.constants.and(&edit.marks(tensor.layer));
             }
@@ -710,8 +725,9 @@ fn replace(
             // It may have gone with what another rule removed; then the next sweep finds one that is there.
             let same = found.same.filter(|&same| edit.layer(same).is_some());
             if let Some(same) = same {
-                let count = edit.layer(root).map_or(0, |layer| layer.outputs().len());
-                swap_all(edit, root, (0..count).map(|port| same.output(port)), refusal)?;
+                let outputs = all_outputs(edit, root);
+                let new = outputs.iter().map(|output| same.output(output.port)).collect();
+                swap_all(edit, outputs, new, refusal)?;
                 edit.merge_marks(root, same)?;
             }
             Ok(Placed { added: Vec::new(), root_stays: same.is_none(), edited: false, non_finite: 0 })
@@ -722,11 +738,19 @@ fn replace(
             let replacement = code(&matched, &mut New { edit })?;
             let added = edit.added_since(start).collect();
             let edited = edit.batch_len() > start;
+            let roots = rule.pattern.side.roots.len();
             let root_stays = match replacement {
-                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs).map(|()| true)?,
+                Replacement::Tensors(tensors) => {
+                    let named = found.named_outputs(&rule.pattern);
+                    let outputs = if named.is_empty() { all_outputs(edit, root) } else { named };
+                    swap_all(edit, outputs, tensors, refusal).map(|()| false)?
+                }
                 Replacement::Tensor(tensor) if tensor == root.output(0) => true,
+                _ if roots > 1 => {
+                    return Err(EditError::Other(format!("the pattern has {roots} roots: give a tensor for each")));
+                }
+                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs).map(|()| true)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
-                Replacement::Tensors(tensors) => swap_all(edit, root, tensors, refusal).map(|()| false)?,
             };
             Ok(Placed { added, root_stays, edited, non_finite: 0 })
         }
@@ -781,7 +805,10 @@ fn build(
         shared: Vec::new(),
         non_finite: 0,
     };
-    if let &[term] = &side.roots[..] {
+    let outputs = found.named_outputs(&rule.pattern);
+    let is_layer = !side.outputs.is_empty();
+    let is_one = rule.pattern.side.roots.len() == 1 && (outputs.is_empty() || is_layer);
+    if let (&[term], true) = (&side.roots[..], is_one) {
         let tensor = build.build_root(term, root, expected)?;
         let (added, non_finite) = (build.added, build.non_finite);
         if let Some(tensor) = tensor {
@@ -790,21 +817,27 @@ fn build(
         }
         return Ok(Placed { added, root_stays: tensor.is_none(), edited: false, non_finite });
     }
-    let tensors = side.roots.iter().map(|&term| build.build_own(term, expected)).collect::<Result<Vec<_>, _>>()?;
+    let mut tensors = build.build_all(expected)?;
     let (added, non_finite) = (build.added, build.non_finite);
-    swap_all(edit, root, tensors, refusal)?;
+    if let (&[first], true) = (&tensors[..], is_layer) {
+        tensors = (0..outputs.len()).map(|port| first.layer.output(port)).collect();
+    }
+    swap_all(edit, outputs, tensors, refusal)?;
     Ok(Placed { added, root_stays: false, edited: false, non_finite })
 }
 
-/// Redirects the consumers of the outputs of `root` to these tensors, as [`swap`] does for one.
-fn swap_all(
-    edit: &mut Edit<'_>,
-    root: LayerId,
-    tensors: impl IntoIterator<Item = Output>,
-    refusal: OnRefusal,
-) -> Result<(), EditError> {
-    let mut pairs = tensors.into_iter().enumerate();
-    pairs.try_for_each(|(port, tensor)| swap(edit, root.output(port), tensor, refusal))
+fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
+    let count = graph.layer(id).map_or(0, |layer| layer.outputs().len());
+    (0..count).map(|port| id.output(port)).collect()
+}
+
+/// Redirects the consumers of each tensor to another one, as [`swap`] does for one.
+fn swap_all(edit: &mut Edit<'_>, old: Vec<Output>, new: Vec<Output>, refusal: OnRefusal) -> Result<(), EditError> {
+    if old.len() != new.len() {
+        let (old, new) = (old.len(), new.len());
+        return Err(EditError::Other(format!("there are {old} outputs, and {new} tensors take their place")));
+    }
+    old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
 }
 
 /// Redirects the consumers of `old` to `new`, whose type and shape must be at least as well known.

@@ -60,6 +60,12 @@ pub(super) struct Ready {
     inputs: Vec<Output>,
 }
 
+/// An input of a layer that is built.
+enum Given {
+    Term(usize),
+    Tensor(Output),
+}
+
 /// A constant in a graph; if it is shared, the one that was added before.
 pub(super) fn constant(
     edit: &mut Edit<'_>,
@@ -100,11 +106,20 @@ impl Build<'_, '_> {
         self.first_of(ready, |edit, new, inputs| edit.morph(root, new, inputs)).map(|()| None)
     }
 
-    /// The tensor of a root of several, in a layer of its own: it gives an output of the model its name.
-    pub(super) fn build_own(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
-        let TermKind::Layer(layer) = &self.side.terms[term].kind else { return self.build_tensor(term, expected) };
-        let ready = self.ready(layer, None, false)?;
-        Ok(self.add(ready)?.output(layer.output))
+    /// The tensors of all roots. A layer among them is one of its own: it gives an output of the model its name.
+    pub(super) fn build_all(&mut self, expected: Option<ElementType>) -> Result<Vec<Output>, EditError> {
+        let mut tensors = Vec::new();
+        for &term in &self.side.roots {
+            if let Some(list) = self.list(term) {
+                tensors.extend_from_slice(list);
+            } else if let TermKind::Layer(layer) = &self.side.terms[term].kind {
+                let ready = self.ready(layer, None, false)?;
+                tensors.push(self.add(ready)?.output(layer.output));
+            } else {
+                tensors.push(self.build_tensor(term, expected)?);
+            }
+        }
+        Ok(tensors)
     }
 
     /// The tensor of a term, with what it takes to make it.
@@ -188,7 +203,7 @@ impl Build<'_, '_> {
         let term = self.simplest(term);
         let evaluator = self.evaluator();
         let is_value = match &self.side.terms[term].kind {
-            TermKind::Layer(_) | TermKind::Any => false,
+            TermKind::Layer(_) | TermKind::Any | TermKind::List(_) => false,
             TermKind::Name { name, .. } => !matches!(self.bound[*name], Some(Bound::Tensor(_))),
             TermKind::Else { name, otherwise } => match self.bound[*name] {
                 Some(Bound::Tensor(_)) => false,
@@ -268,17 +283,19 @@ impl Build<'_, '_> {
     /// The inputs of a layer first, literals last: they take their type from the others.
     fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>, is_root: bool) -> Result<Ready, EditError> {
         let given = self.given(term)?;
-        let later: Vec<bool> = given.iter().map(|&at| self.evaluator().is_free(at)).collect();
-        let mut inputs = vec![None; given.len()];
-        for (input, &at) in inputs.iter_mut().zip(given).zip(&later).filter(|(_, later)| !**later).map(|(pair, _)| pair)
-        {
-            *input = Some(self.build_input(at, None)?);
+        let mut inputs = Vec::with_capacity(given.len());
+        for given in &given {
+            inputs.push(match *given {
+                Given::Tensor(tensor) => Some(tensor),
+                Given::Term(at) if self.evaluator().is_free(at) => None,
+                Given::Term(at) => Some(self.build_input(at, None)?),
+            });
         }
         let mut types: Vec<_> = inputs.iter().map(|input| self.type_of(*input)).collect();
-        for at in 0..inputs.len() {
-            if later[at] {
-                let ty = self.type_for(term, at, &types, expected)?;
-                inputs[at] = Some(self.build_input(given[at], Some(ty))?);
+        for (at, given) in given.into_iter().enumerate() {
+            if let (None, Given::Term(free)) = (inputs[at], given) {
+                let ty = self.type_for(term, at, free, &types, expected)?;
+                inputs[at] = Some(self.build_input(free, Some(ty))?);
                 types[at] = ty;
             }
         }
@@ -290,13 +307,28 @@ impl Build<'_, '_> {
     }
 
     /// The inputs of a layer up to the first that stands for nothing in this match.
-    fn given<'t>(&self, term: &'t LayerTerm) -> Result<&'t [usize], EditError> {
+    fn given(&self, term: &LayerTerm) -> Result<Vec<Given>, EditError> {
         let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
         let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
         if term.inputs[count..].iter().all(|&at| is_absent(at)) {
-            return Ok(&term.inputs[..count]);
+            let mut given = Vec::with_capacity(count);
+            for &at in &term.inputs[..count] {
+                match self.list(at) {
+                    Some(tensors) => given.extend(tensors.iter().copied().map(Given::Tensor)),
+                    None => given.push(Given::Term(at)),
+                }
+            }
+            return Ok(given);
         }
         Err(EditError::Other(format!("an input of {} is missing, and there are others after it", term.operation)))
+    }
+
+    /// The tensors of a list.
+    fn list(&self, term: usize) -> Option<&[Output]> {
+        match self.side.terms[term].kind {
+            TermKind::List(name) => self.bound[name].as_ref().map(Bound::tensors),
+            _ => None,
+        }
     }
 
     /// The layer that `...` is about, if it was matched.
@@ -308,18 +340,19 @@ impl Build<'_, '_> {
         output.and_then(|output| self.edit.output(output)).map_or(ElementType::Dynamic, |port| port.element_type())
     }
 
-    /// The type that an operation needs in an input, where the others have these.
+    /// The type that an operation needs in an input of numbers without one, where the others have these.
     fn type_for(
         &self,
         term: &LayerTerm,
         at: usize,
+        free: usize,
         types: &[ElementType],
         expected: Option<ElementType>,
     ) -> Result<ElementType, EditError> {
         let rows = rows_of(term);
         let known = |ty: &ElementType| *ty != ElementType::Dynamic;
         let row = rows.iter().find(|row| row.input_counts().contains(&types.len())).or(rows.first());
-        let whole = self.evaluator().is_whole(term.inputs[at]);
+        let whole = self.evaluator().is_whole(free);
         let Some(row) = row else { return Ok(types.iter().copied().find(known).unwrap_or(default_type(whole))) };
         let groups = row.tied_inputs().groups(types);
         let tied = groups.iter().find(|group| group.contains(&at));

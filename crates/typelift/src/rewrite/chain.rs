@@ -208,7 +208,7 @@ impl Search<'_> {
     }
 
     /// Whether a term could fit a tensor, as far as the operation tells.
-    fn may_fit(&self, term: usize, tensor: Output) -> bool {
+    pub(super) fn may_fit(&self, term: usize, tensor: Output) -> bool {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &self.side().terms[term].kind {
             TermKind::Layer(term) if !term.optional => super::apply::operation_of(layer) == term.operation,
@@ -244,7 +244,7 @@ impl Search<'_> {
         let ty = match &bound {
             Bound::Tensor(tensor) => self.type_of(*tensor),
             Bound::Values(values) => values.element_type,
-            Bound::Number(_) => ElementType::Dynamic,
+            Bound::Number(_) | Bound::List(_) => ElementType::Dynamic,
         };
         if !term.element_types.is_empty() && !term.element_types.contains(&ty) {
             return false;

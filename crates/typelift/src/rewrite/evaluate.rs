@@ -6,12 +6,13 @@ use typelift_promote::ElementType;
 use super::constant::{compute, default_type};
 use super::matching::Bound;
 use super::shapes::{self, Part};
-use super::term::{Function, Name, Side, TermKind};
+use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;
 use crate::array::{Array, Data};
-use crate::graph::{Graph, Output};
+use crate::graph::{Graph, Layer, Output};
 use crate::notation::{Literal, print_values};
 use crate::shape::Shape;
+use crate::spelling::matches_glob;
 use crate::weights::Weights;
 
 /// Why an expression has no values.
@@ -48,26 +49,93 @@ struct Known {
 }
 
 impl Evaluator<'_> {
-    /// Whether a condition holds.
-    pub(super) fn holds(&self, term: usize) -> Result<(), Lack> {
+    /// Whether a condition holds, and what names stand for then that stood for nothing.
+    pub(super) fn holds(&self, term: usize) -> Result<Vec<(usize, f64)>, Lack> {
+        if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {
+            return self.dims_like(*list, parts);
+        }
         if let TermKind::Compute(Function::Equal, of) = &self.side.terms[term].kind
             && let [a, b] = &of[..]
             && let (Some(a), Some(b)) = (self.shape_of(*a), self.shape_of(*b))
         {
             let (a, b) = (a?, b?);
             let is_same = a == b && a.rank().is_some();
-            return if is_same { Ok(()) } else { Err(Lack::Reason(format!("one is {a}, the other {b}"))) };
+            return if is_same { Ok(Vec::new()) } else { Err(Lack::Reason(format!("one is {a}, the other {b}"))) };
         }
         let value = self.array(term, None)?;
         if value.truths().iter().all(|&truth| truth) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         Err(Lack::Reason(match &self.side.terms[term].kind {
             TermKind::Compute(_, of) if of.len() > 1 => {
                 format!("it is {}", print_values(&self.array(of[0], None)?))
             }
+            TermKind::NameLike(of, _) => format!("it is `{}`", self.layer_name(*of)?),
             _ => "it is false".to_owned(),
         }))
+    }
+
+    /// The name of the layer that makes a tensor.
+    fn layer_name(&self, term: usize) -> Result<&str, Lack> {
+        let layer = self.known(term)?.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
+        layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("{} is of no layer", self.text(term))))
+    }
+
+    /// What names stand for where a list is like these parts.
+    fn dims_like(&self, list: usize, parts: &[DimsPart]) -> Result<Vec<(usize, f64)>, Lack> {
+        let (dims, text) = match self.shape_of(list) {
+            Some(shape) => {
+                let shape = shape?;
+                let dims = shape.dims().ok_or_else(|| Lack::Reason("the rank is not known".to_owned()))?;
+                (dims.iter().map(|dim| dim.value()).collect(), shape.to_string())
+            }
+            None => {
+                let values = self.array(list, Some(ElementType::I64))?;
+                (values.to_integers().iter().copied().map(Some).collect::<Vec<_>>(), print_values(&values))
+            }
+        };
+        let mut found = Vec::new();
+        if self.fits(&dims, parts, &mut found) { Ok(found) } else { Err(Lack::Reason(format!("it is {text}"))) }
+    }
+
+    fn fits(&self, dims: &[Option<i64>], parts: &[DimsPart], found: &mut Vec<(usize, f64)>) -> bool {
+        let Some((part, others)) = parts.split_first() else { return dims.is_empty() };
+        let (least, most) = match part.times {
+            Times::Once => (1, 1),
+            Times::AtMostOnce => (0, 1),
+            Times::Any => (0, dims.len()),
+        };
+        let known = found.len();
+        for count in 0..=most.min(dims.len()) {
+            if count > 0 && !self.is_dim(dims[count - 1], part.dim, found) {
+                break;
+            }
+            if count >= least && self.fits(&dims[count..], others, found) {
+                return true;
+            }
+        }
+        found.truncate(known);
+        false
+    }
+
+    fn is_dim(&self, dim: Option<i64>, pattern: DimPattern, found: &mut Vec<(usize, f64)>) -> bool {
+        match (pattern, dim) {
+            (DimPattern::Any, _) => true,
+            (DimPattern::Number(number), dim) => dim == Some(number),
+            (DimPattern::Name(_), None) => false,
+            (DimPattern::Name(name), Some(dim)) => {
+                let earlier = found.iter().find(|(known, _)| *known == name).map(|&(_, number)| number);
+                let bound = || self.named(name, None).ok().map(|array| array.to_floats()[..].to_vec());
+                match earlier {
+                    Some(number) => number == dim as f64,
+                    None if self.names_bound[name].is_some() => bound().is_some_and(|it| it == [dim as f64]),
+                    None => {
+                        found.push((name, dim as f64));
+                        true
+                    }
+                }
+            }
+        }
     }
 
     fn shape_of(&self, term: usize) -> Option<Result<Shape, Lack>> {
@@ -88,6 +156,8 @@ impl Evaluator<'_> {
                 Some(_) => self.named(*name, expected)?,
                 None => self.array(*otherwise, expected)?,
             },
+            TermKind::NameLike(of, glob) => truth(matches_glob(glob, self.layer_name(*of)?)),
+            TermKind::DimsLike(of, parts) => truth(self.dims_like(*of, parts).is_ok()),
             TermKind::Compute(function, of) if function.measures() => self.measure(*function, of)?,
             TermKind::Compute(function, of) => self.compute(*function, of, expected)?,
             _ => return Err(Lack::Reason("only constants can be computed with".to_owned())),
@@ -98,7 +168,9 @@ impl Evaluator<'_> {
     /// Whether a term stands for something in this match.
     pub(super) fn array_or_tensor(&self, term: usize) -> Result<(), Lack> {
         match &self.side.terms[term].kind {
-            TermKind::Name { name, .. } if self.names_bound[*name].is_none() => Err(Lack::Absent),
+            TermKind::Name { name, .. } | TermKind::List(name) if self.names_bound[*name].is_none() => {
+                Err(Lack::Absent)
+            }
             TermKind::Compute(_, of) => of.iter().try_for_each(|&term| match &self.side.terms[term].kind {
                 // Arithmetic has a number in the place of what may be absent.
                 TermKind::Name { name, .. } if self.names[*name].neutral.is_some() => Ok(()),
@@ -184,6 +256,7 @@ impl Evaluator<'_> {
             }
             (Some(Bound::Values(values)), _) => return Ok((**values).clone()),
             (Some(Bound::Number(number)), _) => *number,
+            (Some(Bound::List(_)), _) => return Err(Lack::Reason("a list has no values".to_owned())),
             (None, Some(number)) => number,
             (None, None) => return Err(Lack::Absent),
         };
@@ -205,11 +278,12 @@ impl Evaluator<'_> {
                 Some(_) => false,
                 None => self.is_free(*otherwise),
             },
+            TermKind::NameLike(..) | TermKind::DimsLike(..) => true,
             TermKind::Compute(function, _) if function.measures() || *function == Function::Axis => true,
             TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
-            TermKind::Any | TermKind::Layer(_) | TermKind::Chain(_) | TermKind::Either(_) => false,
+            TermKind::Any | TermKind::List(_) | TermKind::Layer(_) | TermKind::Chain(_) | TermKind::Either(_) => false,
         }
     }
 
@@ -222,6 +296,9 @@ impl Evaluator<'_> {
             TermKind::Compute(Function::Divide | Function::Sqrt | Function::Exp, _) => false,
             TermKind::Compute(_, of) => of.iter().all(|&at| self.is_whole(at)),
             TermKind::Else { name, otherwise } if self.names_bound[*name].is_none() => self.is_whole(*otherwise),
+            TermKind::Name { name, .. } => {
+                matches!(self.names_bound[*name], Some(Bound::Number(number)) if number.fract() == 0.0)
+            }
             _ => false,
         }
     }
@@ -239,6 +316,7 @@ impl Evaluator<'_> {
             Some(Bound::Values(values)) => {
                 Ok(Known { element_type: values.element_type, shape: values.shape(), tensor: None })
             }
+            Some(Bound::List(_)) => Err(Lack::Reason("a list has no type".to_owned())),
             Some(Bound::Number(_)) => {
                 Ok(Known { element_type: ElementType::F32, shape: Shape::scalar(), tensor: None })
             }
@@ -255,6 +333,10 @@ impl Evaluator<'_> {
     }
 
     fn measure(&self, function: Function, of: &[usize]) -> Result<Array, Lack> {
+        if let TermKind::List(name) = self.side.terms[of[0]].kind {
+            let count = self.names_bound[name].as_ref().ok_or(Lack::Absent)?.tensors().len();
+            return Ok(Array::ints(ElementType::I64, SmallVec::new(), [count as i128]));
+        }
         let known = self.known(of[0])?;
         let name = || self.text(of[0]);
         let number = |value: i128| Array::ints(ElementType::I64, SmallVec::new(), [value]);

@@ -1,6 +1,7 @@
 //! Finding where a pattern fits.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::evaluate::{Evaluator, Lack};
+use super::lists::List;
 use super::parse::rows_of;
 use super::pattern::Pattern;
-use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Name, Rest, Setting, Side, Term, TermKind};
+use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
 use super::values::{self, MOST_COMPUTED};
 use crate::array::{self, Array};
 use crate::graph::{Graph, Layer, LayerId, Output};
@@ -20,7 +22,7 @@ use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::weights::Weights;
 
 /// Limit on the steps of one attempt to fit a pattern.
-const MOST_STEPS: usize = 1 << 14;
+pub(super) const MOST_STEPS: usize = 1 << 14;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub(super) enum Bound {
     Values(Arc<Array>),
     /// A number of whatever type is needed.
     Number(f64),
+    /// Any number of tensors.
+    List(List),
 }
 
 impl Bound {
@@ -37,6 +41,15 @@ impl Bound {
         match self {
             Self::Tensor(tensor) => Some(*tensor),
             _ => None,
+        }
+    }
+
+    /// The tensors that it is, if it is any.
+    pub(super) fn tensors(&self) -> &[Output] {
+        match self {
+            Self::Tensor(tensor) => std::slice::from_ref(tensor),
+            Self::List(tensors) => tensors,
+            Self::Values(_) | Self::Number(_) => &[],
         }
     }
 }
@@ -70,10 +83,16 @@ pub(super) struct Subject<'a> {
     pub(super) is_inferred: bool,
     /// The layers, each after those that feed it.
     order: OnceCell<Vec<LayerId>>,
+    /// The place of each layer in that order.
+    positions: OnceCell<FxHashMap<LayerId, usize>>,
     /// Layers that are computed from constants alone.
     derived: OnceCell<FxHashSet<LayerId>>,
     /// The values of small constants.
     constants: RefCell<FxHashMap<Output, Option<Arc<Array>>>>,
+    /// The layers of matches that were found before.
+    pub(super) taken: RefCell<FxHashSet<LayerId>>,
+    /// The layers that a link leads to from a tensor, the nearest first.
+    pub(super) behind: RefCell<FxHashMap<(Link, Output), VecDeque<LayerId>>>,
 }
 
 impl<'a> Subject<'a> {
@@ -84,8 +103,11 @@ impl<'a> Subject<'a> {
             in_body: false,
             is_inferred: true,
             order: OnceCell::new(),
+            positions: OnceCell::new(),
             derived: OnceCell::new(),
             constants: RefCell::default(),
+            taken: RefCell::default(),
+            behind: RefCell::default(),
         }
     }
 
@@ -119,6 +141,10 @@ impl<'a> Subject<'a> {
         self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
     }
 
+    pub(super) fn positions(&self) -> &FxHashMap<LayerId, usize> {
+        self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
+    }
+
     /// Layers other than constants whose values are known from constants: conversions of any size, the rest if small.
     fn derived(&self) -> &FxHashSet<LayerId> {
         self.derived.get_or_init(|| {
@@ -142,6 +168,11 @@ impl<'a> Subject<'a> {
             }
             found
         })
+    }
+
+    /// Whether an earlier match has a layer.
+    pub(super) fn is_taken(&self, layer: LayerId) -> bool {
+        self.taken.borrow().contains(&layer)
     }
 
     /// The values of a constant that has few of them.
@@ -190,12 +221,16 @@ impl<'a> Subject<'a> {
             Bound::Tensor(tensor) if self.is_constant(*tensor) => {
                 self.small(*tensor).or_else(|| values::values(self.graph, self.weights, *tensor).map(Arc::new))
             }
-            Bound::Tensor(_) | Bound::Number(_) => None,
+            Bound::Tensor(_) | Bound::Number(_) | Bound::List(_) => None,
             Bound::Values(values) => Some(values.clone()),
         };
         match (a, b) {
             (Bound::Tensor(a), Bound::Tensor(b)) if a == b => true,
             (Bound::Number(a), Bound::Number(b)) => a == b,
+            (Bound::List(a), Bound::List(b)) => {
+                let is_same = |(&a, &b)| self.is_same(&Bound::Tensor(a), &Bound::Tensor(b));
+                a.len() == b.len() && a.iter().zip(b.iter()).all(is_same)
+            }
             (Bound::Number(number), other) | (other, Bound::Number(number)) => {
                 values(other).is_some_and(|values| values.len() == 1 && values.to_floats()[0] as f32 == *number as f32)
             }
@@ -235,7 +270,7 @@ pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Optio
 /// One attempt to fit a pattern.
 pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
-    pattern: &'a Pattern,
+    pub(super) pattern: &'a Pattern,
     pub(super) look: Look,
     pub(super) explains: bool,
     pub(super) bound: Bindings,
@@ -243,7 +278,7 @@ pub(super) struct Search<'a> {
     pub(super) goals: SmallVec<[(usize, Output); 4]>,
     /// How many terms fit so far.
     pub(super) progress: usize,
-    steps: usize,
+    pub(super) steps: usize,
     miss: Option<Miss>,
 }
 
@@ -268,20 +303,26 @@ impl<'a> Search<'a> {
     fn run(&mut self, layer: &Layer) -> bool {
         let Some(&root) = self.side().roots.first() else { return false };
         let span = self.head_of(root);
-        let port = match &self.side().terms[root].kind {
-            TermKind::Layer(term) => term.output,
-            _ => 0,
-        };
-        let outputs = &self.side().outputs;
-        if !outputs.is_empty() && outputs.len() != layer.outputs().len() {
-            let found = layer.outputs().len();
-            return self.refuse(span, || format!("has {found} outputs"));
+        let port = self.port_of(root);
+        // Of several roots each names its one output.
+        let own = if self.pattern.links.is_empty() { usize::MAX } else { 1 };
+        let (outputs, count) = (&self.side().outputs, layer.outputs().len());
+        let outputs = &outputs[..outputs.len().min(own)];
+        let tensors = (0..count).map(|port| layer.id().output(port));
+        match outputs[..] {
+            [] => {}
+            [name] if self.name(name).is_list => self.bound.names[name] = Some(Bound::List(tensors.collect())),
+            [name] => self.bound.names[name] = Some(Bound::Tensor(layer.id().output(port))),
+            _ if outputs.len() != count => return self.refuse(span, || format!("has {count} outputs")),
+            _ => {
+                for (&name, tensor) in outputs.iter().zip(tensors) {
+                    self.bound.names[name] = Some(Bound::Tensor(tensor));
+                }
+            }
         }
-        for (port, &name) in outputs.iter().enumerate() {
-            self.bound.names[name] = Some(Bound::Tensor(layer.id().output(port)));
-        }
-        if outputs.is_empty() && layer.outputs().len() > 1 {
-            let mut others = (0..layer.outputs().len()).filter(|&other| other != port);
+        let names_one = outputs.iter().all(|&name| !self.name(name).is_list) && outputs.len() <= 1;
+        if names_one && count > 1 {
+            let mut others = (0..count).filter(|&other| other != port);
             let used = others.find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
             if let Some(other) = used {
                 return self.refuse(span, || format!("has an output {other} that is used; write `(a, b) = …`"));
@@ -292,6 +333,14 @@ impl<'a> Search<'a> {
             self.bound.names[root].get_or_insert(Bound::Tensor(layer.id().output(port)));
         }
         self.match_goal(root, layer.id().output(port))
+    }
+
+    /// The output of its layer that a root asks for.
+    pub(super) fn port_of(&self, root: usize) -> usize {
+        match &self.side().terms[root].kind {
+            TermKind::Layer(term) => term.output,
+            _ => 0,
+        }
     }
 
     /// Where the operation of a term is written.
@@ -329,7 +378,7 @@ impl<'a> Search<'a> {
 
     /// Fits what is left. Where it cannot, everything is as before.
     pub(super) fn solve(&mut self) -> bool {
-        let Some((at, tensor)) = self.goals.pop() else { return self.finish() };
+        let Some((at, tensor)) = self.goals.pop() else { return self.match_next_root() };
         self.steps += 1;
         self.progress += 1;
         let fits = self.steps < MOST_STEPS && self.match_goal(at, tensor);
@@ -340,7 +389,7 @@ impl<'a> Search<'a> {
         fits
     }
 
-    fn match_goal(&mut self, at: usize, tensor: Output) -> bool {
+    pub(super) fn match_goal(&mut self, at: usize, tensor: Output) -> bool {
         let variables = self.side().terms[at].type_variable.map(|_| self.bound.variables.clone());
         let fits = self.match_term(at, tensor);
         if let (false, Some(variables)) = (fits, variables) {
@@ -364,7 +413,13 @@ impl<'a> Search<'a> {
             TermKind::Layer(inner) => self.match_layer(at, inner, layer, tensor) || self.match_without(inner, tensor),
             TermKind::Chain(chain) => self.match_chain(at, chain, tensor),
             TermKind::Either(branches) => branches.iter().any(|branch| self.match_branch(branch, tensor)),
-            TermKind::Variable(_) | TermKind::Type(_) | TermKind::Else { .. } | TermKind::Compute(..) => false,
+            TermKind::List(_)
+            | TermKind::Variable(_)
+            | TermKind::Type(_)
+            | TermKind::Else { .. }
+            | TermKind::NameLike(..)
+            | TermKind::DimsLike(..)
+            | TermKind::Compute(..) => false,
         }
     }
 
@@ -570,7 +625,8 @@ impl<'a> Search<'a> {
         let producers = self.subject.graph.feeds(layer.id());
         let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
         let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().map(output).collect();
-        let (most, open) = (term.inputs.len(), term.more_inputs != Rest::None);
+        let lists = term.inputs.iter().filter(|&&input| self.list_of(input).is_some()).count();
+        let (most, open) = (term.inputs.len() - lists, term.more_inputs != Rest::None || lists > 0);
         let counts =
             |feeds: &SmallVec<[Output; 4]>| feeds.len() + term.optional_inputs >= most && (feeds.len() <= most || open);
         let Some(feeds) = feeds.filter(counts) else {
@@ -581,8 +637,8 @@ impl<'a> Search<'a> {
         let commutes = row.is_some_and(Operation::is_commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
         let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mark = self.goals.len();
-        if let Rest::Outputs(name) = term.more_inputs {
-            return self.match_outputs(term, name, &feeds[most..]);
+        if lists > 0 {
+            return self.match_lists(&term.inputs, &feeds.into_iter().collect(), 0);
         }
         for order in orders {
             // The first input is looked at first.
@@ -600,27 +656,13 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Whether these are all outputs of one layer in their order, and the layer is what `where` says.
-    fn match_outputs(&mut self, term: &LayerTerm, name: usize, feeds: &[Output]) -> bool {
-        let Some(definition) = &self.name(name).definition else { return false };
-        let Some(first) = feeds.first() else { return false };
-        let count = self.subject.graph.layer(first.layer).map_or(0, |layer| layer.outputs().len());
-        let in_order = feeds.iter().enumerate().all(|(port, feed)| *feed == first.layer.output(port));
-        if !in_order || feeds.len() != count {
-            let text = &self.name(name).text;
-            return self.refuse(term.head.clone(), || format!("its inputs are not all of `{text}` in their order"));
-        }
-        self.attempt(|search| {
-            search.bound.names[name] = Some(Bound::Tensor(*first));
-            search.goals.push((definition.term, *first));
-            search.solve()
-        })
-    }
-
     /// Whether layers inside the match are used by nothing else, and the conditions hold.
-    fn finish(&mut self) -> bool {
+    pub(super) fn finish(&mut self) -> bool {
         let graph = self.subject.graph;
-        for &(layer, at) in self.bound.layers.iter().skip(1) {
+        let outputs = self.side().outputs.iter().skip(1).filter_map(|&name| self.bound.names[name].as_ref()?.tensor());
+        let roots: SmallVec<[LayerId; 2]> =
+            self.bound.layers.first().map(|&(root, _)| root).into_iter().chain(outputs.map(|it| it.layer)).collect();
+        for &(layer, at) in self.bound.layers.iter().filter(|(layer, _)| !roots.contains(layer)) {
             let term = &self.side().terms[at];
             let (head, operation) = match &term.kind {
                 TermKind::Layer(layer) if layer.shared => continue,
@@ -637,11 +679,16 @@ impl<'a> Search<'a> {
                 return self.refuse_late(1, head, reason);
             }
         }
-        self.look == Look::Structure || self.meets_conditions()
+        if self.pattern.links.is_empty() || self.is_free_of_cycles(&roots) {
+            self.look == Look::Structure || self.meets_conditions()
+        } else {
+            let root = self.side().terms[self.side().roots[0]].span.clone();
+            self.refuse_late(1, root, || "one of the roots is computed from another".to_owned())
+        }
     }
 
     /// Records a reason that counts more than any term that does not fit.
-    fn refuse_late(&mut self, stage: usize, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
+    pub(super) fn refuse_late(&mut self, stage: usize, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         let ahead = stage * self.side().terms.len();
         self.progress += ahead;
         self.refuse(span, reason);
@@ -650,22 +697,28 @@ impl<'a> Search<'a> {
     }
 
     fn meets_conditions(&mut self) -> bool {
-        let evaluator = Evaluator {
-            graph: self.subject.graph,
-            weights: self.subject.weights,
-            side: self.side(),
-            names: &self.pattern.names,
-            names_bound: &self.bound.names,
-            variables: &self.bound.variables,
-            plain: true,
-        };
-        let failed = self.pattern.predicates.iter().find_map(|predicate| match evaluator.holds(predicate.term) {
-            Ok(()) | Err(Lack::Absent) => None,
-            Err(Lack::Reason(reason)) => Some((predicate, reason)),
-        });
-        if let Some((predicate, reason)) = failed {
-            let span = self.side().terms[predicate.term].span.clone();
-            return self.refuse_late(2, span, || format!("`{}` does not hold: {reason}", predicate.text));
+        for predicate in &self.pattern.predicates {
+            let evaluator = Evaluator {
+                graph: self.subject.graph,
+                weights: self.subject.weights,
+                side: self.side(),
+                names: &self.pattern.names,
+                names_bound: &self.bound.names,
+                variables: &self.bound.variables,
+                plain: true,
+            };
+            match evaluator.holds(predicate.term) {
+                Ok(found) => {
+                    for (name, number) in found {
+                        self.bound.names[name] = Some(Bound::Number(number));
+                    }
+                }
+                Err(Lack::Absent) => {}
+                Err(Lack::Reason(reason)) => {
+                    let span = self.side().terms[predicate.term].span.clone();
+                    return self.refuse_late(2, span, || format!("`{}` does not hold: {reason}", predicate.text));
+                }
+            }
         }
         let Some(condition) = &self.pattern.condition else { return true };
         match condition(&super::Match::new(self.subject.graph, self.subject.weights, self.pattern, &self.bound)) {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
+use super::lists::List;
 use super::matching::{self, Bindings, Bound};
 use super::parse::{self, Definitions};
-use super::term::{Name, Predicate, Side};
+use super::term::{Link, Name, Predicate, Side};
 use super::{Code, Replacement, Right, Rule, values};
 use crate::graph::{EditError, Graph, Layer, Output};
 use crate::notation::NotationError;
@@ -35,6 +36,8 @@ pub struct Pattern {
     pub(super) names: Vec<Name>,
     pub(super) variables: Vec<String>,
     pub(super) predicates: Vec<Predicate>,
+    /// How the second root and those after it are found.
+    pub(super) links: Vec<Link>,
     pub(super) condition: Option<Condition>,
 }
 
@@ -179,6 +182,7 @@ pub struct Match {
     root: Layer,
     inputs: Vec<Output>,
     tensors: Vec<(String, Option<Output>, ElementType, Shape)>,
+    lists: Vec<(String, List)>,
     variables: Vec<(String, String)>,
     constants: Vec<(String, Vec<f64>)>,
 }
@@ -192,7 +196,7 @@ impl Match {
                 Some((name.text.clone(), Some(*tensor), port.element_type(), port.shape().clone()))
             }
             Bound::Values(values) => Some((name.text.clone(), None, values.element_type, values.shape())),
-            Bound::Number(_) => None,
+            Bound::Number(_) | Bound::List(_) => None,
         });
         let constants = names().filter_map(|(name, to)| {
             let values = match to {
@@ -203,6 +207,7 @@ impl Match {
                 }
                 Bound::Values(values) => values.to_floats().into_vec(),
                 Bound::Number(number) => vec![*number],
+                Bound::List(_) => return None,
             };
             Some((name.text.clone(), values))
         });
@@ -214,6 +219,12 @@ impl Match {
             inputs: graph.producers(root.id()).into_iter().flatten().collect(),
             root,
             tensors: tensors.collect(),
+            lists: names()
+                .filter_map(|(name, to)| match to {
+                    Bound::List(tensors) => Some((name.text.clone(), tensors.clone())),
+                    _ => None,
+                })
+                .collect(),
             variables: variables.collect(),
             constants: constants.collect(),
         }
@@ -257,6 +268,33 @@ impl Match {
             Some(_) => Err(error(format!("`{name}` is computed from constants, which have values and no tensor"))),
             None => Err(error(format!("there is no tensor `{name}`"))),
         }
+    }
+
+    /// The tensors of a list, `xs...`, in the order of the inputs or outputs that they are.
+    ///
+    /// # Errors
+    /// The match does not have that list.
+    ///
+    /// ```
+    /// # use typelift::rewrite::Pattern;
+    /// let pattern = "Concat(xs...)".parse::<Pattern>()?.when(|m| match m.tensors("xs")? {
+    ///     [first, others @ ..] if others.iter().all(|other| other == first) => Ok(()),
+    ///     _ => Err("they are different tensors".into()),
+    /// });
+    /// # let _ = pattern;
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    pub fn tensors(&self, list: &str) -> Result<&[Output], UnknownName> {
+        let found = self.lists.iter().find(|(known, _)| known == list);
+        found.map(|(_, tensors)| &**tensors).ok_or_else(|| UnknownName {
+            reason: format!("there is no list `{list}`"),
+            known: self.lists.iter().map(|(name, _)| format!("`{name}`")).collect(),
+        })
+    }
+
+    /// Its lists, and the tensors of each.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &[Output])> {
+        self.lists.iter().map(|(name, tensors)| (name.as_str(), &**tensors))
     }
 
     /// The element type of a tensor.

@@ -15,7 +15,7 @@ pub(crate) struct Side {
     pub(crate) terms: Vec<Term>,
     /// The outermost term, or for a tuple one for each output.
     pub(crate) roots: Vec<usize>,
-    /// The names of the outputs of the root, where it has several.
+    /// The names of the outputs of the root, where it has several; one for all of them if it is a list.
     pub(crate) outputs: Vec<usize>,
 }
 
@@ -37,6 +37,8 @@ pub(crate) enum TermKind {
     Any,
     /// A tensor, by the position of its name.
     Name { name: usize, constant: bool },
+    /// Any number of tensors, by the position of their name.
+    List(usize),
     /// A constant with these values.
     Literal(Literal),
     /// An output of a layer.
@@ -53,6 +55,33 @@ pub(crate) enum TermKind {
     Else { name: usize, otherwise: usize },
     /// Arithmetic on constants and properties of tensors.
     Compute(Function, Vec<usize>),
+    /// Whether the layer that makes a tensor has a name like this: `*` is any text, `?` any letter.
+    NameLike(usize, String),
+    /// Whether a shape or a list of numbers is like this.
+    DimsLike(usize, Vec<DimsPart>),
+}
+
+/// A part of what a list of dims is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DimsPart {
+    pub(crate) dim: DimPattern,
+    pub(crate) times: Times,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DimPattern {
+    Any,
+    Number(i64),
+    /// The number that this name stands for, or stands for from here on.
+    Name(usize),
+}
+
+/// How often a part is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    Once,
+    AtMostOnce,
+    Any,
 }
 
 #[derive(Clone, Debug)]
@@ -92,8 +121,6 @@ pub(crate) enum Rest {
     Any,
     /// In a replacement: what else the layer has that this term of the pattern matched.
     Of(usize),
-    /// In a pattern: all outputs, in their order, of a layer that this term matches.
-    Outputs(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -280,6 +307,8 @@ pub(crate) enum Function {
     Static,
     /// By how many inputs a tensor is used.
     Uses,
+    /// How many tensors a list has.
+    Count,
     /// How many dims are not known.
     Unknown,
     /// The dims as Reshape takes them: -1 for one that is not known, 0 for one that is that of the tensor to be reshaped.
@@ -331,6 +360,7 @@ impl Function {
                 | Self::Type
                 | Self::Static
                 | Self::Uses
+                | Self::Count
                 | Self::Unknown
                 | Self::Bits
                 | Self::Dims
@@ -358,6 +388,7 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("axis", Function::Axis, 2, 2),
     ("static", Function::Static, 1, 1),
     ("uses", Function::Uses, 1, 1),
+    ("count", Function::Count, 1, 1),
     ("unknown", Function::Unknown, 1, 1),
     ("bits", Function::Bits, 1, 1),
     ("sorted", Function::Sorted, 1, 1),
@@ -382,6 +413,8 @@ pub(crate) struct Predicate {
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) constant: bool,
+    /// Whether it stands for any number of tensors.
+    pub(crate) is_list: bool,
     /// Whether every match has it: not one that is only in what may be absent.
     pub(crate) certain: bool,
     /// The number that stands for it where it is absent: a factor of a product or a part of a sum.
@@ -390,9 +423,26 @@ pub(crate) struct Name {
     pub(crate) definition: Option<Definition>,
 }
 
+impl Name {
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, constant: false, is_list: false, certain: false, neutral: None, definition: None }
+    }
+}
+
+/// How a root is found where those before it match.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Link {
+    /// The names that they share.
+    pub(crate) names: Vec<usize>,
+    /// The operations that the root can have.
+    pub(crate) operations: Vec<String>,
+    /// By how many layers the root is at most behind them.
+    pub(crate) depth: usize,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) term: usize,
-    /// The names of all outputs of the layer, where it has several.
+    /// The names of all outputs of the layer, where it has several; one for all of them if it is a list.
     pub(crate) outputs: Vec<usize>,
 }

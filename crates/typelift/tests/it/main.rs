@@ -35,6 +35,7 @@ mod ends;
 mod hostile;
 mod jobs;
 mod library;
+mod lists_and_roots;
 mod lowering;
 mod malformed;
 mod map;

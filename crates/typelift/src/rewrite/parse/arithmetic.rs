@@ -6,7 +6,9 @@ use typelift_promote::ElementType;
 
 use super::{Mode, Parser};
 use crate::notation::{Literal, NotationError, element_type};
-use crate::rewrite::term::{Chain, ChainKind, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind};
+use crate::rewrite::term::{
+    Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind, Times,
+};
 
 /// A part of a chain that is being read.
 struct Part {
@@ -230,7 +232,14 @@ impl Parser<'_> {
         ];
         self.cursor.skip_space();
         let start = self.cursor.at;
+        if let Some(term) = self.name_like(start)? {
+            return Ok(term);
+        }
         let left = self.sum()?;
+        if self.cursor.eat_word("like") {
+            let parts = self.dims_like(left)?;
+            return self.put(start..self.cursor.at, TermKind::DimsLike(left, parts));
+        }
         if self.cursor.eat_word("in") {
             let mut of = vec![left, self.sum()?];
             while self.cursor.eat("|") {
@@ -245,6 +254,86 @@ impl Parser<'_> {
             }
         }
         Ok(left)
+    }
+
+    /// `name(x) like "*/attn/*"`, if it comes here.
+    fn name_like(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
+        let mut ahead = self.cursor.clone();
+        if ahead.word() != "name" || !ahead.eat_here("(") {
+            return Ok(None);
+        }
+        ahead.skip_space();
+        let (at, text) = (ahead.at, ahead.word().to_owned());
+        self.cursor = ahead;
+        let tensor = self.bound(at, &text)?;
+        self.cursor.expect(")")?;
+        if !self.cursor.eat_word("like") {
+            return Err(self.cursor.expected("`like` and a name in quotes: `name(x) like \"*/attn/*\"`"));
+        }
+        self.cursor.skip_space();
+        let glob = self.cursor.quoted()?.ok_or_else(|| self.cursor.expected("a name in quotes: `\"*/attn/*\"`"))?;
+        self.put(start..self.cursor.at, TermKind::NameLike(tensor, glob)).map(Some)
+    }
+
+    /// `[1?, C, 1...]`, which a list is compared with.
+    fn dims_like(&mut self, list: usize) -> Result<Vec<DimsPart>, NotationError> {
+        self.cursor.expect("[")?;
+        let certain = self.is_certain(list);
+        let mut parts = Vec::new();
+        while !self.cursor.eat("]") {
+            if !parts.is_empty() {
+                self.cursor.expect(",")?;
+            }
+            self.cursor.skip_space();
+            let start = self.cursor.at;
+            let dim = if self.cursor.sees("...") {
+                DimPattern::Any
+            } else if self.cursor.eat("?") {
+                parts.push(DimsPart { dim: DimPattern::Any, times: Times::Once });
+                continue;
+            } else {
+                let text = self.cursor.word();
+                match text.parse() {
+                    Ok(number) => DimPattern::Number(number),
+                    Err(_) if text.starts_with(char::is_alphabetic) => self.dim_named(start, text, certain)?,
+                    Err(_) => return Err(self.cursor.expected("a number, a name, `?` for any dim, or `...`")),
+                }
+            };
+            let times = match () {
+                () if self.cursor.eat_here("...") => Times::Any,
+                () if self.cursor.eat_here("?") => Times::AtMostOnce,
+                () => Times::Once,
+            };
+            if times != Times::Once && matches!(dim, DimPattern::Name(_)) {
+                return Err(self.cursor.error(start..self.cursor.at, "a name stands for one dim"));
+            }
+            parts.push(DimsPart { dim, times });
+        }
+        if parts.iter().filter(|part| part.times != Times::Once).count() > MOST_OPEN {
+            let message = format!("at most {MOST_OPEN} parts can be there more or less than once");
+            return Err(self.cursor.error(self.cursor.at - 1..self.cursor.at, message));
+        }
+        Ok(parts)
+    }
+
+    fn dim_named(&mut self, start: usize, text: &str, certain: bool) -> Result<DimPattern, NotationError> {
+        let known = self.parsed.names.iter().position(|name| name.text == text);
+        if let Some(name) = known.filter(|&name| self.parsed.names[name].definition.is_some()) {
+            let text = &self.parsed.names[name].text;
+            return Err(self.cursor.error(start..self.cursor.at, format!("`{text}` is a tensor, not a dim")));
+        }
+        let name = self.bind(text.to_owned(), true);
+        self.parsed.names[name].certain |= certain && known.is_none();
+        Ok(DimPattern::Name(name))
+    }
+
+    /// Whether every match has what a term speaks of.
+    fn is_certain(&self, term: usize) -> bool {
+        match &self.side.terms[term].kind {
+            TermKind::Name { name, .. } | TermKind::List(name) => self.parsed.names[*name].certain,
+            TermKind::Compute(_, of) => of.iter().all(|&term| self.is_certain(term)),
+            _ => true,
+        }
     }
 
     /// Whether the values of a term of an expression can be known.
@@ -333,7 +422,11 @@ impl Parser<'_> {
         name: &str,
         mut function: Function,
     ) -> Result<usize, NotationError> {
-        let operand = if self.mode == Mode::Condition { Self::comparison } else { Self::sum };
+        let operand = match self.mode {
+            _ if function == Function::Count => Self::counted,
+            Mode::Condition => Self::comparison,
+            _ => Self::sum,
+        };
         let mut of = vec![operand(self)?];
         while self.cursor.eat(",") {
             if function == Function::Convert(None) {
@@ -366,6 +459,9 @@ impl Parser<'_> {
         }
     }
 }
+
+/// Limit on the parts of a list of dims that may be there more or less than once: each place of each is tried.
+const MOST_OPEN: usize = 4;
 
 /// Limit on the parts of a chain: each is tried in the place of each other.
 const MOST_FACTORS: usize = 8;

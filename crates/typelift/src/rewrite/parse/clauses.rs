@@ -73,8 +73,13 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
     Ok(clauses)
 }
 
-/// The names of a definition, and where its pattern is.
-pub(super) type Item = (Vec<String>, Range<usize>);
+/// The names of a definition, whether the only one is a list, and where its pattern is.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    names: Vec<String>,
+    is_list: bool,
+    body: Range<usize>,
+}
 
 /// `a = P, (b, c) = Q`: each begins at the start, after a comma, or on a line of its own.
 fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
@@ -90,20 +95,20 @@ fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     for (at, &(_, start)) in starts.iter().enumerate() {
         let end = starts.get(at + 1).map_or(range.end, |&(end, _)| end);
         let mut cursor = Cursor::within(text, start..end);
-        let names = head(&mut cursor).ok_or_else(|| cursor.expected("`NAME = PATTERN`"))?;
-        found.push((names, cursor.at..end));
+        let (names, is_list) = head(&mut cursor).ok_or_else(|| cursor.expected("`NAME = PATTERN`"))?;
+        found.push(Item { names, is_list, body: cursor.at..end });
     }
     Ok(found)
 }
 
-/// `a =` or `(a, b) =` or `(a...) =`
-fn head(cursor: &mut Cursor) -> Option<Vec<String>> {
-    let mut names = Vec::new();
+/// `a =` or `(a, b) =` or `(a...) =`: the names, and whether the only one is a list.
+pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
+    let (mut names, mut is_list) = (Vec::new(), false);
     if cursor.eat("(") {
         loop {
             names.push(cursor.word().to_owned());
-            cursor.eat_here("...");
-            if !cursor.eat(",") {
+            is_list = names.len() == 1 && cursor.eat_here("...");
+            if is_list || !cursor.eat(",") {
                 break;
             }
         }
@@ -114,7 +119,7 @@ fn head(cursor: &mut Cursor) -> Option<Vec<String>> {
         names.push(cursor.word().to_owned());
     }
     let fits = !names.iter().any(String::is_empty) && !cursor.sees("=>") && !cursor.sees("==") && cursor.eat("=");
-    fits.then_some(names)
+    fits.then_some((names, is_list))
 }
 
 /// Goes through a text outside of brackets, quotes and comments.
@@ -211,15 +216,13 @@ impl Definitions {
 impl<'a> Parser<'a> {
     /// Makes the names of `where` known, so that any pattern can use them.
     pub(super) fn declare(&mut self, clauses: &Clauses) -> Result<(), NotationError> {
-        for (names, body) in &clauses.definitions {
+        for Item { names, is_list, body } in &clauses.definitions {
             for name in names {
                 if self.parsed.names.iter().any(|known| known.text == *name) {
                     let error = self.cursor.error(body.clone(), format!("`{name}` is defined twice"));
                     return Err(error);
                 }
-                let name =
-                    Name { certain: false, constant: false, text: name.clone(), neutral: None, definition: None };
-                self.parsed.names.push(name);
+                self.parsed.names.push(Name { is_list: *is_list, ..Name::new(name.clone()) });
             }
         }
         Ok(())
@@ -228,16 +231,14 @@ impl<'a> Parser<'a> {
     /// Reads what `where` says.
     pub(super) fn define(&mut self, text: &'a str, clauses: &Clauses) -> Result<(), NotationError> {
         self.mode = Mode::Pattern;
-        for (names, body) in &clauses.definitions {
+        for Item { names, is_list, body } in &clauses.definitions {
             self.cursor = Cursor::within(text, body.clone());
             let term = self.alternatives()?;
             if !self.cursor.is_done() {
                 return Err(self.cursor.expected("`,` or the end of the definition"));
             }
             let own: Vec<_> = names.iter().map(|name| self.bind(name.clone(), false)).collect();
-            let text = &text[..body.start];
-            let is_list = text.trim_end().trim_end_matches('=').trim_end().ends_with("...)");
-            let outputs = if own.len() > 1 || is_list { own.clone() } else { Vec::new() };
+            let outputs = if own.len() > 1 || *is_list { own.clone() } else { Vec::new() };
             for &name in &own {
                 self.parsed.names[name].definition = Some(Definition { term, outputs: outputs.clone() });
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::notation::{NotationError, attribute_value, closest, word};
 use crate::ops::{self, AttrKind};
-use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Rest, TermKind};
+use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind};
 
 /// An operation as it is written, with the marks after it.
 struct Head {
@@ -200,12 +200,9 @@ impl Parser<'_> {
                 self.cursor.expect(")")?;
                 break;
             }
-            if let Some(name) = self.list_ahead() {
-                layer.more_inputs = Rest::Outputs(name);
-                self.cursor.expect(")")?;
-                break;
-            }
-            if self.mode == Mode::Pattern {
+            if let Some(list) = self.list()? {
+                layer.inputs.push(list);
+            } else if self.mode == Mode::Pattern {
                 let input = self.alternatives()?;
                 self.input(&mut layer, input)?;
             } else {
@@ -236,16 +233,28 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// `parts...`, all outputs of a layer that `where` describes.
-    fn list_ahead(&mut self) -> Option<usize> {
+    /// `xs...`, if it comes here: any number of tensors.
+    pub(super) fn list(&mut self) -> Result<Option<usize>, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
         let mut ahead = self.cursor.clone();
-        let name = ahead.word();
-        let known = self.parsed.names.iter().position(|known| known.text == name)?;
-        let is_list = self.mode == Mode::Pattern && ahead.eat_here("...");
-        is_list.then(|| {
-            self.cursor = ahead;
-            known
-        })
+        let text = ahead.word().to_owned();
+        if text.is_empty() || !ahead.eat_here("...") {
+            return Ok(None);
+        }
+        self.cursor = ahead;
+        let span = start..self.cursor.at;
+        let known = self.parsed.names.iter().position(|known| known.text == text);
+        let name = match known {
+            Some(name) if self.parsed.names[name].is_list => name,
+            Some(_) => return Err(self.cursor.error(span, format!("`{text}` is one tensor elsewhere in the rule"))),
+            None if self.mode == Mode::Pattern => {
+                self.parsed.names.push(Name { is_list: true, ..Name::new(text) });
+                self.parsed.names.len() - 1
+            }
+            None => return Err(self.unknown_name(span, &text)),
+        };
+        self.put(span, TermKind::List(name)).map(Some)
     }
 
     /// Adds an input of a pattern; one with `?` may be missing.
@@ -297,9 +306,18 @@ impl Parser<'_> {
 
     fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
         let rows = rows_of(layer);
-        let count = layer.inputs.len();
+        let is_list = |input: &&usize| matches!(self.side.terms[**input].kind, TermKind::List(_));
+        let lists = layer.inputs.iter().filter(is_list).count();
+        let is_open = layer.optional_inputs > 0 || layer.more_inputs != Rest::None;
+        if lists > 0 && is_open && self.mode == Mode::Pattern {
+            let message = "beside a list, no input can be missing, and `...` says no more";
+            return Err(self.cursor.error(layer.head.clone(), message));
+        }
+        let count = layer.inputs.len() - lists;
         let takes = |row: &&ops::Operation| match layer.more_inputs {
-            Rest::None => (count - layer.optional_inputs..=count).any(|count| row.input_counts().contains(&count)),
+            Rest::None if lists == 0 => {
+                (count - layer.optional_inputs..=count).any(|count| row.input_counts().contains(&count))
+            }
             _ => *row.input_counts().end() >= count,
         };
         if rows.is_empty() || rows.iter().any(takes) {

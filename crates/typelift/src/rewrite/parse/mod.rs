@@ -33,6 +33,7 @@ pub(super) fn rule(
     parser.pattern()?;
     parser.define(text, &clauses)?;
     parser.find_certain()?;
+    parser.find_links()?;
     if let Some(condition) = clauses.condition {
         parser.cursor = Cursor::within(text, condition);
         parser.conditions()?;
@@ -64,13 +65,7 @@ pub(super) fn right_side(text: &str, pattern: &Pattern) -> Result<Side, Notation
 pub(super) fn expression(text: &str, range: Range<usize>) -> Result<Side, NotationError> {
     let definitions = Definitions::default();
     let mut parser = Parser::new(Cursor::within(text, range), &definitions);
-    parser.parsed.names.push(Name {
-        text: "_".to_owned(),
-        constant: false,
-        certain: true,
-        neutral: None,
-        definition: None,
-    });
+    parser.parsed.names.push(Name { certain: true, ..Name::new("_".to_owned()) });
     parser.replacement()
 }
 
@@ -106,6 +101,8 @@ struct Parser<'a> {
     depth: usize,
     most_terms: usize,
     definitions: &'a Definitions,
+    /// Whether the roots of the pattern are read; what `where` says is read after them.
+    has_roots: bool,
     /// The terms that the parameters of a definition stand for, while it is read.
     parameters: Vec<(String, usize)>,
     /// Where the rule uses the definition that is being read.
@@ -126,6 +123,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             most_terms: MOST_TERMS,
             definitions,
+            has_roots: false,
             parameters: Vec::new(),
             used_at: None,
             may_lack: false,
@@ -133,21 +131,35 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// `P`, `(x, y) = P`, `(xs...) = P`, or `x = P, y = Q`.
     fn pattern(&mut self) -> Result<(), NotationError> {
-        let outputs = self.outputs()?;
-        for (at, (name, span)) in outputs.iter().enumerate() {
-            if outputs[..at].iter().any(|(other, _)| other == name) {
-                return Err(self.cursor.error(span.clone(), format!("`{name}` appears twice")));
+        loop {
+            self.cursor.skip_space();
+            let start = self.cursor.at;
+            let (names, is_list) = self.outputs().unwrap_or_default();
+            let head = start..self.cursor.at;
+            for name in &names {
+                if self.parsed.names.iter().any(|known| known.text == *name) {
+                    return Err(self.cursor.error(head, format!("`{name}` has a meaning already")));
+                }
+                self.side.outputs.push(self.parsed.names.len());
+                self.parsed.names.push(Name { is_list, ..Name::new(name.clone()) });
             }
-            let name = self.bind(name.clone(), false);
-            self.side.outputs.push(name);
+            let root = self.alternatives()?;
+            self.check_root(root)?;
+            self.side.roots.push(root);
+            let is_one = names.len() == 1 && !is_list;
+            if self.side.roots.len() > 1 && !is_one {
+                return Err(self.cursor.error(self.span(root), "each of several roots is `NAME = PATTERN`"));
+            }
+            if !(is_one && self.cursor.eat(",")) {
+                break;
+            }
         }
-        let root = self.alternatives()?;
         if !self.cursor.is_done() {
             return Err(self.cursor.expected("`=>`").with_help("a rule is `PATTERN => REPLACEMENT`"));
         }
-        self.check_root(root)?;
-        self.side.roots.push(root);
+        self.has_roots = true;
         Ok(())
     }
 
@@ -179,29 +191,31 @@ impl<'a> Parser<'a> {
         self.mode = Mode::Replacement;
         self.cursor.skip_space();
         let start = self.cursor.at;
-        let outputs = self.outputs()?;
-        let wanted = self.parsed.side.outputs.len().max(1);
-        if !outputs.is_empty() {
-            let names: Vec<_> =
-                self.parsed.side.outputs.iter().map(|&at| self.parsed.names[at].text.as_str()).collect();
-            if outputs.iter().map(|(name, _)| name.as_str()).ne(names.iter().copied()) {
-                let message = format!("the outputs must be those of the pattern: ({})", names.join(", "));
+        let outputs = self.parsed.side.outputs.clone();
+        let names: Vec<_> = outputs.iter().map(|&at| self.parsed.names[at].text.clone()).collect();
+        let is_list = outputs.iter().any(|&at| self.parsed.names[at].is_list);
+        if let Some(heads) = self.outputs() {
+            if heads != (names, is_list) {
+                let names = self.list_names(&outputs);
+                let message = format!("the outputs must be those of the pattern: ({names})");
                 return Err(self.cursor.error(start..self.cursor.at, message));
             }
             let root = self.sum()?;
             self.side.roots.push(root);
-        } else if wanted > 1 {
+            self.side.outputs = outputs;
+        } else if outputs.len() > 1 || is_list {
             self.cursor.expect("(")?;
             loop {
-                let root = self.sum()?;
+                let root = if let Some(list) = self.list()? { list } else { self.sum()? };
                 self.side.roots.push(root);
                 if !self.cursor.eat(",") {
                     break;
                 }
             }
             self.cursor.expect(")")?;
-            if self.side.roots.len() != wanted {
-                let found = self.side.roots.len();
+            let has_list = self.side.terms.iter().any(|term| matches!(term.kind, TermKind::List(_)));
+            if !is_list && !has_list && self.side.roots.len() != outputs.len() {
+                let (wanted, found) = (outputs.len(), self.side.roots.len());
                 let message = format!("the pattern has {wanted} outputs, and {found} take their place");
                 return Err(self.cursor.error(start..self.cursor.at, message));
             }
@@ -212,30 +226,23 @@ impl<'a> Parser<'a> {
         if !self.cursor.is_done() {
             return Err(self.cursor.expected("the end of the rule"));
         }
-        self.side.outputs = if outputs.is_empty() { Vec::new() } else { self.parsed.side.outputs.clone() };
         Ok(std::mem::take(&mut self.side))
     }
 
-    /// `(a, b) =`, if it comes here.
-    fn outputs(&mut self) -> Result<Vec<(String, Range<usize>)>, NotationError> {
+    fn list_names(&self, names: &[usize]) -> String {
+        let names = names.iter().map(|&at| &self.parsed.names[at]);
+        let texts = names.map(|name| if name.is_list { format!("{}...", name.text) } else { name.text.clone() });
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `(a, b) =`, `(a...) =` or `a =`, if it comes here: the names, and whether the only one is a list.
+    fn outputs(&mut self) -> Option<(Vec<String>, bool)> {
         let mut ahead = self.cursor.clone();
-        let mut names = Vec::new();
-        if !ahead.eat("(") {
-            return Ok(names);
-        }
-        loop {
-            let name = ahead.word();
-            names.push((name.to_owned(), ahead.at - name.len()..ahead.at));
-            if name.is_empty() || !ahead.eat(",") {
-                break;
-            }
-        }
-        if ahead.eat(")") && ahead.sees("=") && !ahead.sees("=>") {
-            ahead.eat("=");
+        let heads = clauses::head(&mut ahead);
+        if heads.is_some() {
             self.cursor = ahead;
-            return Ok(names);
         }
-        Ok(Vec::new())
+        heads
     }
 
     fn put(&mut self, span: Range<usize>, kind: TermKind) -> Result<usize, NotationError> {

@@ -5,7 +5,11 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::notation::{NotationError, closest, element_type, shape};
 use crate::ops;
-use crate::rewrite::term::{Name, Rest, Source, TermKind};
+use crate::rewrite::apply::operations_of;
+use crate::rewrite::term::{Link, Name, Source, TermKind};
+
+/// The layers of a chain between one of its parts and its end, with Square roots and Negatives among them.
+const MOST_IN_CHAIN: usize = 16;
 
 /// Names as a set of positions.
 type Names = std::collections::BTreeSet<usize>;
@@ -18,7 +22,7 @@ impl Parser<'_> {
                 at
             }
             None => {
-                self.parsed.names.push(Name { text, constant, certain: false, neutral: None, definition: None });
+                self.parsed.names.push(Name { constant, ..Name::new(text) });
                 self.parsed.names.len() - 1
             }
         }
@@ -37,7 +41,8 @@ impl Parser<'_> {
             return Ok((term, optional));
         }
         let name = self.bind(text, false);
-        if self.side.roots.is_empty() && self.side.outputs.contains(&name) {
+        self.check_no_list(&span, name)?;
+        if !self.has_roots && self.side.outputs.contains(&name) {
             return Err(self.cursor.error(span, "an output of the pattern cannot be one of its inputs"));
         }
         let term = self.put(span, TermKind::Name { name, constant: false })?;
@@ -91,6 +96,7 @@ impl Parser<'_> {
         let outputs = self.parsed.side.outputs.clone();
         let found = self.parsed.names.iter().position(|name| name.text == text).filter(|at| !outputs.contains(at));
         let Some(name) = found else { return Err(self.unknown_name(span, text)) };
+        self.check_no_list(&span, name)?;
         let known = &self.parsed.names[name];
         let (certain, constant) = (known.certain || known.neutral.is_some(), known.constant);
         if self.mode == Mode::Replacement && self.cursor.eat_word("else") {
@@ -105,6 +111,26 @@ impl Parser<'_> {
                 .with_help(format!("say what is there otherwise: `{text} else 0`")));
         }
         self.put(span, TermKind::Name { name, constant })
+    }
+
+    /// The list that `count` is about.
+    pub(super) fn counted(&mut self) -> Result<usize, NotationError> {
+        self.cursor.skip_space();
+        let start = self.cursor.at;
+        let text = self.cursor.word().to_owned();
+        let span = start..self.cursor.at;
+        let known = self.parsed.names.iter().position(|known| known.text == text);
+        match known {
+            Some(name) if self.parsed.names[name].is_list => self.put(span, TermKind::List(name)),
+            Some(_) => Err(self.cursor.error(span, format!("`{text}` is one tensor, not a list"))),
+            None => Err(self.unknown_name(span, &text)),
+        }
+    }
+
+    fn check_no_list(&self, span: &Range<usize>, name: usize) -> Result<(), NotationError> {
+        let Name { text, is_list: true, .. } = &self.parsed.names[name] else { return Ok(()) };
+        let error = self.cursor.error(span.clone(), format!("`{text}` is a list"));
+        Err(error.with_help(format!("write `{text}...` among the inputs of a layer, or `count({text})`")))
     }
 
     /// A constant or a file in an expression over constants; `None` for the name of a function.
@@ -135,12 +161,12 @@ impl Parser<'_> {
         if name == sources.len() {
             sources.push(source);
             let text = self.cursor.text[start..self.cursor.at].to_owned();
-            self.parsed.names.push(Name { text, constant: true, certain: true, neutral: None, definition: None });
+            self.parsed.names.push(Name { constant: true, certain: true, ..Name::new(text) });
         }
         self.put(start..self.cursor.at, TermKind::Name { name, constant: true }).map(Some)
     }
 
-    fn unknown_name(&self, span: Range<usize>, text: &str) -> NotationError {
+    pub(super) fn unknown_name(&self, span: Range<usize>, text: &str) -> NotationError {
         let outputs = &self.parsed.side.outputs;
         let names = self.parsed.names.iter().enumerate().filter(|(at, _)| !outputs.contains(at));
         let names: Vec<_> = names.map(|(_, name)| name.text.as_str()).collect();
@@ -192,6 +218,46 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Finds what joins each root to those before it.
+    pub(super) fn find_links(&mut self) -> Result<(), NotationError> {
+        let roots = self.side.roots.clone();
+        let mut known = Names::new();
+        for (at, &root) in roots.iter().enumerate() {
+            let names = self.names_of(root, &mut Vec::new())?;
+            let is_link = |name: &&usize| !self.parsed.names[**name].constant && !self.parsed.names[**name].is_list;
+            let shared: Vec<_> = known.intersection(&names).filter(is_link).copied().collect();
+            if at > 0 {
+                if shared.is_empty() {
+                    let name = &self.parsed.names[self.side.outputs[at]].text;
+                    let error =
+                        self.cursor.error(self.span(root), format!("nothing joins `{name}` to what is before it"));
+                    return Err(error.with_help("give a tensor that both are computed from the same name in both"));
+                }
+                let depth = self.depth_of(root);
+                let operations = operations_of(&self.side, &self.parsed.names, root);
+                let operations = operations.into_iter().map(str::to_owned).collect();
+                self.parsed.links.push(Link { names: shared, operations, depth });
+            }
+            known.extend(names);
+        }
+        Ok(())
+    }
+
+    /// By how many layers a term is at most behind what it is computed from.
+    fn depth_of(&self, term: usize) -> usize {
+        let deepest = |terms: &mut dyn Iterator<Item = usize>| terms.map(|term| self.depth_of(term)).max().unwrap_or(0);
+        match &self.side.terms[term].kind {
+            TermKind::Layer(layer) => 1 + deepest(&mut layer.inputs.iter().copied()),
+            TermKind::Chain(chain) => MOST_IN_CHAIN + deepest(&mut chain.factors.iter().map(|factor| factor.term)),
+            TermKind::Either(branches) => deepest(&mut branches.iter().map(|branch| branch.term)),
+            TermKind::Name { name, .. } | TermKind::List(name) => {
+                let definition = self.parsed.names[*name].definition.iter();
+                deepest(&mut definition.map(|definition| definition.term))
+            }
+            _ => 0,
+        }
+    }
+
     /// The names that each match of a term has. `open` are those whose definitions the term is part of.
     fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
         let union = |terms: &[usize], open: &mut Vec<usize>| {
@@ -201,7 +267,7 @@ impl Parser<'_> {
             })
         };
         match &self.side.terms[term].kind {
-            TermKind::Name { name, .. } => {
+            TermKind::Name { name, .. } | TermKind::List(name) => {
                 let mut names = self.names_defined_by(*name, open)?;
                 names.insert(*name);
                 Ok(names)
@@ -209,10 +275,6 @@ impl Parser<'_> {
             TermKind::Layer(layer) => {
                 let certain = if layer.optional { 1 } else { layer.inputs.len() - layer.optional_inputs };
                 let mut names = union(&layer.inputs[..certain.min(layer.inputs.len())], open)?;
-                if let Rest::Outputs(name) = layer.more_inputs {
-                    names.insert(name);
-                    names.extend(self.names_defined_by(name, open)?);
-                }
                 let values =
                     layer.attributes.iter().filter(|_| !layer.optional).filter_map(|attribute| match attribute.value {
                         crate::rewrite::term::AttributeValue::Term(term) => Some(term),

@@ -397,7 +397,7 @@ fn redirect(edit: &mut crate::edit::Edit<'_>, uses: Vec<Input>, new: Output) -> 
 /// Puts an expression of one tensor into the graph.
 fn compute(edit: &mut crate::edit::Edit<'_>, side: &Side, of: Output) -> Result<Output, EditError> {
     let tensors = [Some(Bound::Tensor(of))];
-    let names = [Name { text: "_".to_owned(), constant: false, certain: true, neutral: None, definition: None }];
+    let names = [Name { certain: true, ..Name::new("_".to_owned()) }];
     let (variables, matched, mut constants) = (&[], &[], Added::default());
     let (names, bound, constants) = (&names, &tensors, &mut constants);
     let mut build = Build {

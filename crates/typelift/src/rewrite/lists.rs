@@ -1,0 +1,88 @@
+//! Lists in patterns: any number of tensors.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use super::matching::{Bound, MOST_STEPS, Search};
+use super::term::TermKind;
+use crate::graph::Output;
+
+/// Some of the inputs of a layer, or of its outputs.
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    /// Those of the whole layer, which all places of a list that are tried share.
+    all: Arc<[Output]>,
+    own: Range<usize>,
+}
+
+impl Deref for List {
+    type Target = [Output];
+
+    fn deref(&self) -> &[Output] {
+        &self.all[self.own.clone()]
+    }
+}
+
+impl FromIterator<Output> for List {
+    fn from_iter<T: IntoIterator<Item = Output>>(tensors: T) -> Self {
+        let all: Arc<[Output]> = tensors.into_iter().collect();
+        Self { own: 0..all.len(), all }
+    }
+}
+
+impl Search<'_> {
+    /// The name of a list of inputs.
+    pub(super) fn list_of(&self, term: usize) -> Option<usize> {
+        match self.side().terms[term].kind {
+            TermKind::List(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Inputs, from one of them on, among which there are lists, each of any length.
+    pub(super) fn match_lists(&mut self, terms: &[usize], feeds: &Arc<[Output]>, at: usize) -> bool {
+        let Some((&first, terms)) = terms.split_first() else { return self.solve() };
+        // Where this fails, whoever took the list before puts the goals back.
+        let Some(name) = self.list_of(first) else {
+            let Some(&feed) = feeds.get(at) else { return false };
+            self.goals.push((first, feed));
+            return self.match_lists(terms, feeds, at + 1);
+        };
+        let others = terms.iter().filter(|&&term| self.list_of(term).is_none()).count();
+        let Some(last) = feeds.len().checked_sub(others).filter(|&last| last >= at) else { return false };
+        let first_end = if others == terms.len() { last } else { at };
+        let fits = (first_end..=last).any(|end| {
+            let next = terms.first().zip(feeds.get(end));
+            if !self.explains && next.is_some_and(|(&term, &feed)| !self.may_fit(term, feed)) {
+                return false;
+            }
+            self.steps += 1;
+            self.steps < MOST_STEPS
+                && self.attempt(|search| {
+                    let list = List { all: feeds.clone(), own: at..end };
+                    search.match_list(first, name, list) && search.match_lists(terms, feeds, end)
+                })
+        });
+        let span = self.side().terms[first].span.clone();
+        fits || self.refuse(span, || "no inputs fit".to_owned())
+    }
+
+    /// Binds a list. One that `where` describes must be all outputs of one layer in their order.
+    fn match_list(&mut self, term: usize, name: usize, tensors: List) -> bool {
+        let is_known = self.bound.names[name].is_some();
+        if !self.binds(name, Bound::List(tensors.clone())) {
+            return false;
+        }
+        let Some(definition) = self.name(name).definition.as_ref().filter(|_| !is_known) else { return true };
+        let Some(&first) = tensors.first() else { return false };
+        let count = self.subject.graph.layer(first.layer).map_or(0, |layer| layer.outputs().len());
+        let in_order = tensors.iter().enumerate().all(|(port, tensor)| *tensor == first.layer.output(port));
+        if !in_order || tensors.len() != count {
+            let span = self.side().terms[term].span.clone();
+            let text = &self.name(name).text;
+            return self.refuse(span, || format!("its inputs are not all of `{text}` in their order"));
+        }
+        self.goals.push((definition.term, first));
+        true
+    }
+}
