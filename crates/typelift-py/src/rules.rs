@@ -93,10 +93,11 @@ pub(crate) fn explain_rule(
     })
 }
 
-/// What a pattern found: the layer, the tensors by name, the values of variables.
+/// What a pattern found: the layer, the tensors by name, the lists of them, the values of variables.
 type Record = (
     (u64, String, String, String, Vec<(String, String)>),
     Vec<(String, Option<Tensor>, Option<(&'static str, String)>, Option<Vec<f64>>)>,
+    Vec<(String, Vec<Tensor>)>,
     Vec<(String, String)>,
 );
 
@@ -109,7 +110,8 @@ fn record(matched: &Match) -> Record {
         (name.to_owned(), matched.tensor(name).ok().map(tensor), ty, matched.constant(name).map(<[f64]>::to_vec))
     });
     let variables = matched.attributes().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    (root, names.collect(), variables.collect())
+    let lists = matched.lists().map(|(name, tensors)| (name.to_owned(), tensors.iter().copied().map(tensor).collect()));
+    (root, names.collect(), lists.collect(), variables.collect())
 }
 
 /// The first exception of what is Python's in rules. After it nothing of Python's is called.

@@ -68,6 +68,28 @@ def test_a_condition_is_a_function_and_says_why_not() -> None:
     assert [model[name].type for name in "yz"] == ["Divide", "Multiply"]
 
 
+def test_a_function_is_given_lists_and_several_roots() -> None:
+    model = typelift.from_text("""
+        x = Parameter : f32[2]
+        a = Relu(x)
+        b = Tanh(x)
+        c = Concat(a, b, x) {axis=0}
+        r = Result(c)
+    """)
+
+    def backwards(match: Match, graph: Graph) -> GraphTensor:
+        return graph.add("Concat", *reversed(match.lists["xs"]), axis=0).output
+
+    model.rewrite(typelift.Rule("Concat(xs...)", backwards, once=True))
+    assert [source.layer.name for source in model["c"].inputs] == ["x", "b", "a"]
+
+    def swapped(match: Match, graph: Graph) -> list[GraphTensor]:
+        return [graph.add("Sigmoid", match["x"]).output, match["x"]]
+
+    model.rewrite(typelift.Rule("a = Relu(x), b = Tanh(x)", swapped))
+    assert [source.layer.type for source in model["c"].inputs] == ["Parameter", "Parameter", "Sigmoid"]
+
+
 def test_the_root_stays_where_a_function_returns_it() -> None:
     def clamp(match: Match, graph: Graph) -> object:
         graph.morph(match.root, "Clamp", match["x"], min=0, max=6)

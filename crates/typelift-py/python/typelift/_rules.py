@@ -85,22 +85,25 @@ class MatchTensor(GraphTensor):
 class Match:
     """A place where a pattern matches: ``match["x"]`` is the tensor that it calls ``x``."""
 
-    __slots__ = ("root", "tensors", "attributes")
+    __slots__ = ("root", "tensors", "lists", "attributes")
 
     root: GraphLayer
     """The layer at which it matches."""
     tensors: dict[str, MatchTensor]
     """Its tensors and constants by name."""
+    lists: dict[str, tuple[GraphTensor, ...]]
+    """Its lists of tensors, ``xs...``, by name."""
     attributes: dict[str, str]
     """The values of its variables, which are named without their ``$``."""
 
     def __init__(self, record: _typelift._Match, graph: Optional[Graph]) -> None:
         """For rules."""
-        root, names, variables = record
+        root, names, lists, variables = record
         known: Any = _Known(root)
         own = Graph(None, known) if graph is None else graph
         self.root = GraphLayer(own, root[0])
         self.tensors = {name: MatchTensor(own, name, of, type, values) for name, of, type, values in names}
+        self.lists = {name: tuple(GraphTensor(own, *of) for of in tensors) for name, tensors in lists}
         self.attributes = dict(variables)
 
     def __getitem__(self, name: str) -> MatchTensor:

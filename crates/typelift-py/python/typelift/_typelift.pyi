@@ -44,6 +44,7 @@ _Tensor = tuple[int, int]
 _Match = tuple[
     tuple[int, str, str, str, list[tuple[str, str]]],
     list[tuple[str, Optional[_Tensor], Optional[tuple[str, str]], Optional[list[float]]]],
+    list[tuple[str, list[_Tensor]]],
     list[tuple[str, str]],
 ]
 _Kind = tuple[str, Optional[str], Optional[str], list[tuple[str, str]]]
