@@ -45,6 +45,12 @@ const PIECES: &[&str] = &[
     "convert(",
     "transpose(",
     "model m\n",
+    "xs...",
+    "b = ",
+    " like [1?, C, 1...]",
+    "name(root) like \"*a*\"",
+    "count(xs)",
+    " if ",
     "é",
 ];
 

@@ -28,6 +28,13 @@ const RULES: &[&str] = &[
     "Divide(x, y) => x",
     "ConvertLike(x, y) => y",
     "Convert(x: f32) => x",
+    "a = Add(x, y), b = Multiply(x, z) => (Add(x, z), Multiply(x, y))",
+    "once a = Add(x, y), b = Maximum(x, z) => (Divide(x, y), Divide(x, z))",
+    "a = Subtract(x, y), b = Multiply(Maximum(x, z), y) => (y, x)",
+    "try a = Divide(x, y), b = Add(y, z) => (x, z)",
+    "Add(xs...) => Multiply(xs...) if count(xs) == 2",
+    "Maximum(xs..., Add(ys...)) => Maximum(xs..., Subtract(ys...))",
+    "Add(x, y) => Subtract(y, x) if shape(root) like [..., 3] && name(x) like \"*1*\"",
 ];
 
 /// What the outputs of a model are.
