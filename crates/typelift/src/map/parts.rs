@@ -303,24 +303,25 @@ impl Repeat {
         let same = same_until(tokens);
         let mut best: Option<Self> = None;
         for period in LEAST..=longest {
-            let (mut alike, mut at) = (0, 0);
-            while at <= tokens.len() - period {
+            let is_alike = |at: usize| tokens[at] == tokens[at + period];
+            // What is long enough has a place that is a multiple of the period.
+            let mut at = 0;
+            while at < tokens.len() - period {
+                if !is_alike(at) {
+                    at += period;
+                    continue;
+                }
+                let start = (0..at).rev().find(|&before| !is_alike(before)).map_or(0, |before| before + 1);
                 // Where one token goes on for longer than that, all is alike.
-                if same[at] > at + period {
-                    let next = same[at] - period;
-                    (alike, at) = (alike + next - at, next);
-                    continue;
+                while at < tokens.len() - period && is_alike(at) {
+                    at = same[at].saturating_sub(period).max(at + 1);
                 }
-                if tokens.get(at + period) == Some(&tokens[at]) {
-                    (alike, at) = (alike + 1, at + 1);
-                    continue;
-                }
-                let found = Self { start: at - alike, length: alike + period, period };
+                let found = Self { start, length: at - start + period, period };
                 let is_better = best.is_none_or(|best| found.covers() > best.covers());
-                if alike >= period && is_better && found.is_block(tokens) {
+                if at - start >= period && is_better && found.is_block(tokens) {
                     best = Some(found);
                 }
-                (alike, at) = (0, at + 1);
+                at = at.next_multiple_of(period);
             }
         }
         best
