@@ -4,50 +4,79 @@
 //! come again, whole or before their first space, are in one sorted list, `[0, "model.layers.0.q", 15, "k"]`: how many characters each has of
 //! the one before, and the rest. In their places is `~1`, the position in base 36, or `~1 f32[2]`. `page.js` undoes it.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 /// A shorter string is as short as what would stand for it.
 const LEAST: usize = 6;
 
+/// Strings, each once, with how often it counts.
+#[derive(Default)]
+struct Strings<'a> {
+    numbers: FxHashMap<&'a str, usize>,
+    counts: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Strings<'a> {
+    /// Counts a string; gives its number.
+    fn add(&mut self, text: &'a str, times: usize) -> usize {
+        let number = *self.numbers.entry(text).or_insert(self.counts.len());
+        if number == self.counts.len() {
+            self.counts.push((text, 0));
+        }
+        self.counts[number].1 += times;
+        number
+    }
+}
+
 /// `{"strings": […], "page": …}` of compact JSON.
 pub(crate) fn folded(json: &str) -> String {
-    let mut counts = HashMap::<&str, usize>::new();
-    for value in values(json).map(|range| &json[range]) {
+    let mut strings = Strings::default();
+    let mut found = Vec::new();
+    for range in values(json) {
+        let value = &json[range.clone()];
         // What looks like a position is in the list.
-        let least = if value.starts_with('~') { 2 } else { usize::from(value.len() >= LEAST) };
-        *counts.entry(value).or_default() += least;
+        let times = if value.starts_with('~') { 2 } else { usize::from(value.len() >= LEAST) };
+        if times > 0 {
+            found.push((range, strings.add(value, times)));
+        }
     }
-    let single = counts.iter().filter(|(_, count)| **count == 1).filter_map(|(value, _)| value.split_once(' '));
-    let heads: Vec<_> = single.map(|(head, _)| head).filter(|head| head.len() >= LEAST).collect();
-    for head in heads {
-        *counts.entry(head).or_default() += 1;
+    // What a string that stands once begins with.
+    let mut heads = vec![None; strings.counts.len()];
+    let single = strings.counts.iter().enumerate().filter(|(_, (_, count))| *count == 1);
+    let single = single.filter_map(|(number, (text, _))| Some((number, text.split_once(' ')?.0)));
+    let single: Vec<_> = single.filter(|(_, head)| head.len() >= LEAST).collect();
+    for (number, head) in single {
+        heads[number] = Some(strings.add(head, 1));
     }
-    let mut list: Vec<&str> = counts.into_iter().filter(|(_, count)| *count > 1).map(|(value, _)| value).collect();
-    list.sort_unstable();
+    let mut list: Vec<usize> = (0..strings.counts.len()).filter(|&number| strings.counts[number].1 > 1).collect();
+    list.sort_unstable_by_key(|&number| strings.counts[number].0);
+    let mut positions = vec![None; strings.counts.len()];
     let mut text = "{\"strings\":[".to_owned();
     let mut before = "";
-    for value in &list {
+    for (at, &number) in list.iter().enumerate() {
+        let value = strings.counts[number].0;
         let shared = shared(before, value);
-        text += &format!("{}{shared},\"{}\"", if before.is_empty() { "" } else { "," }, &value[shared..]);
+        text += &format!("{}{shared},\"{}\"", if at == 0 { "" } else { "," }, &value[shared..]);
+        positions[number] = Some(base_36(at));
         before = value;
     }
     text += "],\"page\":";
-    let positions: HashMap<&str, String> = list.iter().enumerate().map(|(at, &value)| (value, base_36(at))).collect();
     let mut end = 0;
-    for range in values(json) {
-        let value = &json[range.clone()];
-        let (position, rest) = match (positions.get(value), value.find(' ')) {
-            (Some(position), _) => (position, ""),
-            (None, Some(space)) => match positions.get(&value[..space]) {
-                Some(position) => (position, &value[space..]),
+    for (range, number) in found {
+        let (position, length) = match (&positions[number], heads[number]) {
+            (Some(position), _) => (position, range.len()),
+            (None, Some(head)) => match &positions[head] {
+                Some(position) => (position, strings.counts[head].0.len()),
                 None => continue,
             },
             (None, None) => continue,
         };
         text += &json[end..range.start];
-        text += &format!("~{position}{rest}");
-        end = range.end;
+        text.push('~');
+        text += position;
+        end = range.start + length;
     }
     text + &json[end..] + "}"
 }
