@@ -57,23 +57,23 @@ pub struct Before<'a> {
 
 /// All that the page shows.
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     title: String,
     file: String,
     /// The file that it is compared with.
     before: Option<String>,
     /// What the page beside this one shows of that file, unless both would be too large.
-    beside: Option<Box<Document>>,
+    beside: Option<Box<Document<'a>>>,
     layers: usize,
     /// Why the page shows an outline, if it does.
     outline: Option<String>,
-    scenes: Vec<scene::Scene>,
+    scenes: Vec<scene::Scene<'a>>,
     /// Where the model keeps which precision.
     map: Vec<MapRow>,
     /// The same of what it is compared with.
     map_before: Vec<Row>,
     /// Every tensor.
-    steps: Vec<scene::Step>,
+    steps: Vec<scene::Step<'a>>,
     findings: Vec<Finding>,
     /// How many more findings there are.
     more_findings: usize,
@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
         Ok(page(self.title, &folded::folded(&data)))
     }
 
-    fn document(&self) -> Document {
+    fn document(&self) -> Document<'a> {
         let (model, found) = (self.model, self.found);
         let changes = self.before.map_or(&[][..], |before| &before.diff.changes);
         let outline = outline::instead_of_drawing(model, self.most_bytes);
@@ -172,9 +172,12 @@ impl<'a> Page<'a> {
         let removed: Vec<_> = shown.iter().filter(|change| change.kind == ChangeKind::Removed).map(removed).collect();
         let name = if model.name().is_empty() { "model" } else { model.name() }.to_owned();
         let map = PrecisionMap::new(model, found);
-        let scenes = match outline {
-            Some(_) => vec![outline::scene(model.graph(), name)],
-            None => scene::scenes(model, &map, name, &removed),
+        let (scenes, steps) = match outline {
+            Some(_) => (vec![outline::scene(model.graph(), name)], Vec::new()),
+            None => {
+                let graphs = scene::graphs(model);
+                (scene::scenes(model, &graphs, &map, name, &removed), scene::steps(model, &graphs))
+            }
         };
         let before_map = self.before.map(|before| PrecisionMap::new(before.model, &[]).rows);
         Document {
@@ -184,7 +187,7 @@ impl<'a> Page<'a> {
             scenes,
             map: map.rows.into_iter().map(|row| map_row(model, row)).collect(),
             map_before: before_map.unwrap_or_default(),
-            steps: if outline.is_none() { scene::steps(model) } else { Vec::new() },
+            steps,
             outline,
             findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.advice)).collect(),
             more_findings: found.len().saturating_sub(MOST),
@@ -197,7 +200,7 @@ impl<'a> Page<'a> {
     }
 
     /// The model before, with what was removed from it or changed.
-    fn beside(&self, before: &Before<'_>) -> Option<Document> {
+    fn beside(&self, before: &Before<'a>) -> Option<Document<'a>> {
         let both = [self.model, before.model].map(|model| outline::size(model, self.most_bytes));
         if both.iter().sum::<usize>() > self.most_bytes {
             return None;

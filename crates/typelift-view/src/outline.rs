@@ -53,7 +53,7 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
 }
 
 /// The picture of a graph in runs of layers.
-pub(crate) fn scene(graph: &Graph, title: String) -> Scene {
+pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
     // Layers that form a circle have no order but that of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
     let length = order.len().div_ceil(RUNS).max(1);
@@ -72,7 +72,7 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene {
 }
 
 /// The box of a run of layers, the first of which has this place in the order.
-fn node(graph: &Graph, start: usize, run: &[LayerId]) -> Node {
+fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
     let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     for layer in run.iter().filter_map(|&id| graph.layer(id)) {
         *operations.entry(layer.ty()).or_default() += 1;
@@ -87,11 +87,9 @@ fn node(graph: &Graph, start: usize, run: &[LayerId]) -> Node {
     };
     Node {
         outputs: most_first(types).collect(),
-        attributes: attributes
-            .map(|(operation, count)| (scene::brief(operation).into_owned(), count.to_string()))
-            .collect(),
+        attributes: attributes.map(|(operation, count)| (scene::brief(operation), count.to_string().into())).collect(),
         opens: Vec::new(),
-        path: format!("layers {start} to {}", start + run.len() - 1),
+        path: format!("layers {start} to {}", start + run.len() - 1).into(),
         ..scene::of_block(&format!("{} … {}", name(run.first()), name(run.last())), run.len(), 0)
     }
 }

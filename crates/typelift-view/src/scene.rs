@@ -1,11 +1,11 @@
 //! The pictures of a model: one of its graph, one of each body, and one of each block that repeats.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use serde::{Serialize, Serializer};
 use typelift::diagnostic::LayerRef;
-use typelift::graph::Place;
+use typelift::graph::{LayerMap, Place};
 use typelift::map::{PrecisionMap, Role, Ways};
 use typelift::ops::{self, LayerKind};
 use typelift::promote::fidelity;
@@ -30,23 +30,23 @@ const FEW_VALUES: u64 = 6;
 
 /// One picture.
 #[derive(Serialize)]
-pub(crate) struct Scene {
+pub(crate) struct Scene<'a> {
     /// What it shows: the model, `loop/body`, or a block.
     pub(crate) title: String,
     /// The scene that it opens from.
     pub(crate) parent: Option<usize>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node<'a>>,
     pub(crate) edges: Vec<Edge>,
 }
 
 /// A box.
 #[derive(Default, Serialize)]
-pub(crate) struct Node {
+pub(crate) struct Node<'a> {
     /// `None` for a block.
     pub(crate) id: Option<LayerId>,
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) op: String,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) path: Cow<'a, str>,
+    pub(crate) op: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<usize>,
     #[serde(serialize_with = "whole")]
@@ -59,9 +59,9 @@ pub(crate) struct Node {
     pub(crate) h: f64,
     /// Element types and shapes of its outputs.
     pub(crate) outputs: Vec<(&'static str, String)>,
-    pub(crate) inputs: Vec<Entry>,
+    pub(crate) inputs: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) attributes: Vec<(String, String)>,
+    pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// From and to which type it converts, and what that can lose; empty where it loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) convert: Option<(String, &'static str, String)>,
@@ -90,19 +90,19 @@ fn whole<S: Serializer>(place: &f64, serializer: S) -> Result<S::Ok, S::Error> {
 
 /// What comes into a layer.
 #[derive(Clone, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct Entry<'a> {
     /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
-    from: Option<String>,
+    from: Option<Cow<'a, str>>,
     text: String,
     /// Whether the picture has no arrow for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stub: bool,
     /// The paths of the layers that compute a constant, which have no boxes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    held: Vec<String>,
+    held: Vec<Cow<'a, str>>,
     /// The paths of the layers of whose shapes it is computed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    of: Vec<String>,
+    of: Vec<Cow<'a, str>>,
 }
 
 /// A layer that was removed.
@@ -129,10 +129,10 @@ pub(crate) struct Edge {
 
 /// A tensor: why it has its type, and the way of its value.
 #[derive(Serialize)]
-pub(crate) struct Step {
+pub(crate) struct Step<'a> {
     id: LayerId,
-    path: String,
-    op: String,
+    path: Cow<'a, str>,
+    op: &'a str,
     output: usize,
     rule: String,
     #[serde(rename = "type")]
@@ -153,17 +153,17 @@ pub(crate) struct Step {
 }
 
 /// What boxes say of layers comes from here.
-struct Source<'a> {
+struct Source<'a, 'm> {
     model: &'a Model,
     lines: Lines,
-    removed: &'a [Removed],
+    removed: &'m [Removed],
     /// The names of the blocks that layers are in.
-    blocks: HashMap<&'a Place, HashMap<LayerId, &'a str>>,
+    blocks: HashMap<&'m Place, HashMap<LayerId, &'m str>>,
 }
 
 /// The blocks of the map, by the layers in them.
 fn blocks(map: &PrecisionMap) -> HashMap<&Place, HashMap<LayerId, &str>> {
-    let mut blocks = HashMap::<_, HashMap<_, _>>::new();
+    let mut blocks = HashMap::<_, HashMap<_, _>>::default();
     for row in &map.rows {
         for part in row.parts.iter().filter(|part| part.family.is_some()) {
             let layers = part.layers.iter().map(|&id| (id, part.name.as_str()));
@@ -173,9 +173,15 @@ fn blocks(map: &PrecisionMap) -> HashMap<&Place, HashMap<LayerId, &str>> {
     blocks
 }
 
+/// The graphs of a model with the ways of their values. The places have the names of what is around them.
+pub(crate) type Graphs<'a> = HashMap<Place, (&'a Graph, Ways<'a>)>;
+
+pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
+    model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect()
+}
+
 /// A graph that is yet to be drawn.
-struct Pending<'a> {
-    graph: &'a Graph,
+struct Pending {
     place: Place,
     title: String,
     /// The scene that it opens from, and the box there.
@@ -183,57 +189,61 @@ struct Pending<'a> {
 }
 
 /// The pictures of a model, that of its graph first.
-pub(crate) fn scenes(model: &Model, map: &PrecisionMap, title: String, removed: &[Removed]) -> Vec<Scene> {
+pub(crate) fn scenes<'a>(
+    model: &'a Model,
+    graphs: &Graphs<'a>,
+    map: &PrecisionMap,
+    title: String,
+    removed: &[Removed],
+) -> Vec<Scene<'a>> {
     let mut scenes: Vec<Scene> = Vec::new();
     let source = Source { model, lines: Lines::new(model.source().clone()), removed, blocks: blocks(map) };
-    // With the names of what is around them.
-    let places: HashMap<Place, Place> = model.walk().map(|(place, _)| (place.clone(), place)).collect();
-    let mut pending = vec![Pending { graph: model.graph(), place: Place::default(), title, parent: None }];
+    let mut pending = vec![Pending { place: Place::default(), title, parent: None }];
     while let Some(next) = pending.pop() {
-        let boxes = Boxes::new(&source, next.graph, &next.place);
+        let Some((place, (graph, ways))) = graphs.get_key_value(&next.place) else { continue };
+        let boxes = Boxes::new(&source, graph, ways, place);
         let first = scenes.len();
         scenes.extend(boxes.draw(next.title, next.parent.map(|(scene, _)| scene), first));
         if let Some((scene, node)) = next.parent {
             scenes[scene].nodes[node].opens.push(first);
         }
         let holders = holders(&scenes[first..], first);
-        let owners = next.graph.layers().filter(|layer| !layer.bodies().is_empty());
-        for layer in owners {
-            let path = next.place.path_to(layer.name());
+        for layer in graph.layers() {
             for (at, body) in layer.bodies().iter().enumerate() {
-                let title = format!("{path}/{}", body.name());
-                let parent = holders.get(&path).copied();
-                let Some(place) = places.get(&next.place.body(layer.id(), at)).cloned() else { continue };
-                pending.push(Pending { graph: body.graph(), place, title, parent });
+                let title = format!("{}/{}", place.path_to(layer.name()), body.name());
+                let parent = holders.get(&layer.id()).copied();
+                pending.push(Pending { place: place.body(layer.id(), at), title, parent });
             }
         }
     }
     scenes
 }
 
-/// The scene and the box of each layer that is drawn in these scenes, the first of which has the number `first`.
-fn holders(scenes: &[Scene], first: usize) -> HashMap<String, (usize, usize)> {
-    let mut holders = HashMap::new();
-    for (scene, drawn) in (first..).zip(scenes) {
-        for (at, node) in drawn.nodes.iter().enumerate() {
-            holders.entry(node.path.clone()).or_insert((scene, at));
-        }
-    }
-    holders
+/// The scene and the box of each layer of a graph, which these scenes draw. The first of them has the number `first`.
+fn holders(scenes: &[Scene<'_>], first: usize) -> HashMap<LayerId, (usize, usize)> {
+    let drawn = (first..).zip(scenes);
+    let boxes =
+        drawn.flat_map(|(scene, drawn)| drawn.nodes.iter().enumerate().map(move |(at, node)| (node, scene, at)));
+    boxes.filter_map(|(node, scene, at)| Some((node.id?, (scene, at)))).collect()
+}
+
+/// The path of a layer in a graph.
+fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
+    if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
 }
 
 /// The layers of a graph that get a box, and what is between them.
-struct Boxes {
-    nodes: Vec<Node>,
+struct Boxes<'a, 'm> {
+    nodes: Vec<Node<'a>>,
     arrows: Vec<Edge>,
     /// The name of the block that each box is in.
-    blocks: Vec<Option<String>>,
+    blocks: Vec<Option<&'m str>>,
     /// What comes before the names of blocks: the bodies around them.
     prefix: String,
 }
 
-impl Boxes {
-    fn new(source: &Source<'_>, graph: &Graph, place: &Place) -> Self {
+impl<'a, 'm> Boxes<'a, 'm> {
+    fn new(source: &Source<'a, 'm>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) -> Self {
         let prefix = place.path_to("");
         let mut folded = constants(graph);
         if graph.len() - folded.len() > MANY_BOXES {
@@ -241,10 +251,9 @@ impl Boxes {
             let ids = graph.layers().map(Layer::id);
             folded.extend(ids.filter(|&id| roles.get(id) == Some(&Role::Shape)));
         }
-        let ways = Ways::new(graph);
         let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new(), blocks: Vec::new(), prefix: prefix.clone() };
         let blocks = source.blocks.get(place).filter(|_| graph.len() - folded.len() >= MANY_BOXES);
-        let mut numbers = HashMap::<LayerId, usize>::new();
+        let mut numbers = HashMap::<LayerId, usize>::default();
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !folded.contains(&layer.id())).collect();
         numbers.extend(shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)));
         for layer in shown {
@@ -256,17 +265,16 @@ impl Boxes {
                 match numbers.get(&feed.layer) {
                     Some(&from) => {
                         let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
+                        let text = [producer.name(), " ", element_type, &shape].concat();
                         boxes.arrows.push(Edge { from, to: at, element_type, shape, input: inputs.len() });
-                        let from = Some(place.path_to(producer.name()));
-                        let text = format!("{} {port}", producer.name());
+                        let from = Some(path(place, producer));
                         inputs.push(Entry { from, text, stub: false, held: Vec::new(), of: Vec::new() });
                     }
                     None => {
-                        let stored = Stored::new(&ways, graph, *feed, &folded);
+                        let stored = Stored::new(ways, graph, *feed, &folded);
                         let text = constant(source.model, producer, port, &stored);
-                        let path = |layer: &&Layer| place.path_to(layer.name());
-                        let (held, of) =
-                            (stored.layers.iter().map(path).collect(), stored.shaped.iter().map(path).collect());
+                        let paths = |layers: &[&'a Layer]| layers.iter().map(|layer| path(place, layer)).collect();
+                        let (held, of) = (paths(&stored.layers), paths(&stored.shaped));
                         weights.push(stored.weights());
                         inputs.push(Entry { from: None, text, stub: false, held, of });
                     }
@@ -274,31 +282,33 @@ impl Boxes {
             }
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
             boxes.nodes.push(node(source, graph, layer, place, inputs, largest.map(|(_, text)| text)));
-            boxes.blocks.push(blocks.and_then(|blocks| blocks.get(&layer.id())).map(|&name| name.to_owned()));
+            boxes.blocks.push(blocks.and_then(|blocks| blocks.get(&layer.id())).copied());
         }
-        let mut sizes = HashMap::<String, usize>::new();
-        boxes.blocks.iter().flatten().for_each(|name| *sizes.entry(name.clone()).or_default() += 1);
+        let mut sizes = HashMap::<&str, usize>::default();
+        boxes.blocks.iter().flatten().for_each(|name| *sizes.entry(name).or_default() += 1);
         for block in &mut boxes.blocks {
             block.take_if(|name| sizes.get(name).is_none_or(|&size| size < LEAST));
         }
-        boxes.add_removed(source.removed, &prefix);
+        if !source.removed.is_empty() {
+            boxes.add_removed(source.removed, &prefix);
+        }
         boxes
     }
 
     /// Boxes for layers that were removed, between what they used and what used them.
     fn add_removed(&mut self, removed: &[Removed], prefix: &str) {
-        let places: HashMap<String, usize> =
+        let places: HashMap<Cow<'_, str>, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.path.clone(), at)).collect();
         // What computes a constant has no box, so its place is before the box that takes the constant.
-        let mut holders = HashMap::<String, usize>::new();
+        let mut holders = HashMap::<Cow<'_, str>, usize>::default();
         for (at, node) in self.nodes.iter().enumerate() {
             holders.extend(node.inputs.iter().flat_map(|input| &input.held).map(|path| (path.clone(), at)));
         }
         for gone in removed.iter().filter(|gone| gone.path.starts_with(prefix)) {
             let operands: Vec<String> = gone.operands.iter().map(|name| format!("{prefix}{name}")).collect();
-            let producers: Vec<usize> = operands.iter().filter_map(|path| places.get(path)).copied().collect();
-            let holder = || operands.iter().find_map(|path| holders.get(path)).filter(|_| producers.is_empty());
-            let user = places.get(&gone.user).or_else(|| holders.get(&gone.user)).or_else(holder).copied();
+            let producers: Vec<usize> = operands.iter().filter_map(|path| places.get(&**path)).copied().collect();
+            let holder = || operands.iter().find_map(|path| holders.get(&**path)).filter(|_| producers.is_empty());
+            let user = places.get(&*gone.user).or_else(|| holders.get(&*gone.user)).or_else(holder).copied();
             if producers.is_empty() && user.is_none() {
                 continue;
             }
@@ -308,22 +318,22 @@ impl Boxes {
             self.arrows.extend(pairs.map(arrow));
             let name = short(&gone.path).to_owned();
             let w = box_width(name.width().max(gone.operation.width() + 10));
-            let (op, path) = (gone.operation.clone(), gone.path.clone());
+            let (op, path, name) = (gone.operation.clone().into(), gone.path.clone().into(), name.into());
             // It is in the block of what used it, or of what it used.
             let beside = self.arrows.iter().filter(|arrow| arrow.from == at || arrow.to == at);
             let beside = beside.map(|arrow| arrow.from.min(arrow.to)).max();
-            let block = beside.and_then(|beside| self.blocks.get(beside)).cloned().flatten();
+            let block = beside.and_then(|beside| self.blocks.get(beside)).copied().flatten();
             self.nodes.push(Node { op, name, path, w, h: HEIGHT, gone: true, ..Node::default() });
             self.blocks.push(block);
         }
     }
 
     /// The scene, then one for each block in it.
-    fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene> {
+    fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene<'a>> {
         let blocks = self.blocks;
-        let mut order: Vec<&String> = Vec::new();
-        let mut scene_of = HashMap::<&String, usize>::new();
-        for block in blocks.iter().flatten() {
+        let mut order: Vec<&str> = Vec::new();
+        let mut scene_of = HashMap::<&str, usize>::default();
+        for block in blocks.iter().copied().flatten() {
             scene_of.entry(block).or_insert_with(|| {
                 order.push(block);
                 order.len()
@@ -333,7 +343,7 @@ impl Boxes {
         // Where each layer is drawn: its scene and its place there.
         let mut places = Vec::new();
         for (node, block) in self.nodes.into_iter().zip(&blocks) {
-            let scene = block.as_ref().map_or(0, |block| scene_of[block]);
+            let scene = block.map_or(0, |block| scene_of[block]);
             places.push((scene, parts[scene].0.len()));
             parts[scene].0.push(node);
         }
@@ -341,9 +351,9 @@ impl Boxes {
         for (at, name) in order.iter().enumerate() {
             let layers = parts[at + 1].0.len();
             let block = of_block(name, layers, first + at + 1);
-            parts[0].0.push(Node { path: format!("{}{name}", self.prefix), ..block });
+            parts[0].0.push(Node { path: format!("{}{name}", self.prefix).into(), ..block });
         }
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         for arrow in self.arrows {
             let ((scene, from), (other, to)) = (places[arrow.from], places[arrow.to]);
             if scene == other {
@@ -375,9 +385,9 @@ impl Boxes {
 
 /// The layers that compute from constants alone: they are part of what uses them.
 fn constants(graph: &Graph) -> HashSet<LayerId> {
-    let mut folded = HashSet::new();
+    let mut folded = HashSet::default();
     // How many inputs of a layer come from elsewhere.
-    let mut open = HashMap::<LayerId, usize>::new();
+    let mut open = HashMap::<LayerId, usize>::default();
     let mut waiting: Vec<LayerId> =
         graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
     while let Some(id) = waiting.pop() {
@@ -414,7 +424,7 @@ impl<'a> Stored<'a> {
         let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
         way.reverse();
         let (mut layers, mut shaped) = (Vec::from_iter(graph.layer(end.layer)), Vec::<&Layer>::new());
-        let mut seen = HashSet::from([end.layer]);
+        let mut seen = HashSet::from_iter([end.layer]);
         let mut next = 0;
         while let Some(&layer) = layers.get(next).filter(|_| next < MOST_STORED) {
             next += 1;
@@ -487,14 +497,14 @@ fn box_width(letters: usize) -> f64 {
     (letters as f64 * 7.6 + 30.0).clamp(96.0, 280.0)
 }
 
-fn node(
-    source: &Source<'_>,
+fn node<'a>(
+    source: &Source<'_, '_>,
     graph: &Graph,
-    layer: &Layer,
+    layer: &'a Layer,
     place: &Place,
-    inputs: Vec<Entry>,
+    inputs: Vec<Entry<'a>>,
     weights: Option<String>,
-) -> Node {
+) -> Node<'a> {
     let outputs: Vec<_> =
         layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
     let convert = ops::conversion(graph, layer).map(|found| {
@@ -511,15 +521,15 @@ fn node(
     let names = layer.outputs().iter().flat_map(|port| port.names());
     Node {
         id: Some(layer.id()),
-        name: layer.name().to_owned(),
-        path: place.path_to(layer.name()),
-        op: layer.ty().to_owned(),
+        name: layer.name().into(),
+        path: path(place, layer),
+        op: layer.ty().into(),
         line: layer.span().map(|span| source.lines.line_column(span.start).0),
         w: box_width(widest),
         h: if weights.is_some() { HEIGHT_WITH_WEIGHTS } else { HEIGHT },
         outputs,
         inputs,
-        attributes: layer.attributes().iter().map(|a| (a.name().to_owned(), brief(a.value()).into_owned())).collect(),
+        attributes: layer.attributes().iter().map(|a| (a.name().into(), brief(a.value()))).collect(),
         convert,
         tensors: names.filter(|name| name != layer.name()).collect(),
         weights,
@@ -541,11 +551,11 @@ fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-pub(crate) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
+pub(crate) fn of_block<'a>(name: &str, layers: usize, scene: usize) -> Node<'a> {
     Node {
-        name: name.to_owned(),
-        path: name.to_owned(),
-        op: "block".to_owned(),
+        name: name.to_owned().into(),
+        path: name.to_owned().into(),
+        op: "block".into(),
         w: (name.width() as f64 * 7.6 + 40.0).clamp(140.0, 300.0).ceil(),
         h: 70.0,
         opens: vec![scene],
@@ -555,7 +565,7 @@ pub(crate) fn of_block(name: &str, layers: usize, scene: usize) -> Node {
 }
 
 /// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
-pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>, edges: Vec<Edge>) -> Scene {
+pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node<'_>>, edges: Vec<Edge>) -> Scene<'_> {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);
     let mut users = vec![0; nodes.len()];
@@ -580,7 +590,7 @@ pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node>,
         }
     }
     // Tensors of one kind between two layers are one arrow.
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     edges.retain(|edge| seen.insert((edge.from, edge.to, edge.element_type, edge.shape.clone())));
     let mut arrows: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     arrows.sort_unstable();
@@ -614,36 +624,38 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// Why each tensor has its type, and the ways of values.
-pub(crate) fn steps(model: &Model) -> Vec<Step> {
+pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> {
     let derivation = typelift::why::why_all(model);
-    let number =
-        |(at, step): (usize, &typelift::why::Step)| ((step.layer.place.clone(), step.layer.id.output(step.output)), at);
-    let numbers: HashMap<(Place, Output), usize> = derivation.steps.iter().enumerate().map(number).collect();
-    let graphs: HashMap<Place, (&Graph, Ways<'_>)> =
-        model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect();
+    // The step of the first output of each layer; those of the others come right after it.
+    let mut firsts: HashMap<&Place, LayerMap<usize>> =
+        graphs.iter().map(|(place, (graph, _))| (place, LayerMap::new(graph))).collect();
+    for (at, step) in derivation.steps.iter().enumerate().filter(|(_, step)| step.output == 0) {
+        firsts.get_mut(&step.layer.place).and_then(|firsts| firsts.insert(step.layer.id, at));
+    }
     let premise = |premise: &typelift::why::Premise| (premise.input, premise.step);
-    let steps = derivation.steps.into_iter().map(|step| {
+    let steps = derivation.steps.iter().filter_map(|step| {
         let LayerRef { place, id, .. } = &step.layer;
+        let ((graph, ways), firsts) = (graphs.get(place)?, firsts.get(place)?);
+        let layer = graph.layer(*id)?;
         let tensor = id.output(step.output);
-        let known = graphs.get(place);
-        let number = |tensor: Output| numbers.get(&(place.clone(), tensor)).copied();
-        let before = known.and_then(|(_, ways)| ways.before(tensor));
-        let converts = known.and_then(|(graph, _)| ops::conversion(graph, graph.layer(*id)?));
-        let from = before.and_then(|before| Some(known?.0.output(before)?.element_type()));
+        let number = |tensor: Output| Some(firsts.get(tensor.layer)? + tensor.port);
+        let before = ways.before(tensor);
+        let from = before.and_then(|before| Some(graph.output(before)?.element_type()));
         let loses = || from.and_then(|from| fidelity(from, step.element_type));
-        Step {
+        let loses = || loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
+        Some(Step {
             id: *id,
-            path: step.layer.full_name(),
-            op: step.operation,
+            path: path(place, layer),
+            op: layer.ty(),
             output: step.output,
             rule: step.rule.to_string(),
             element_type: step.element_type.name(),
             from: step.from.iter().map(premise).collect(),
             before: before.and_then(number),
-            next: known.and_then(|(_, ways)| ways.next(tensor)).and_then(number),
-            stored: known.filter(|(_, ways)| ways.is_stored(tensor)).map(|_| step.shape.to_string()),
-            loses: converts.map(|_| loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string())),
-        }
+            next: ways.next(tensor).and_then(number),
+            stored: ways.is_stored(tensor).then(|| step.shape.to_string()),
+            loses: ops::conversion(graph, layer).map(|_| loses()),
+        })
     });
     steps.collect()
 }
@@ -666,7 +678,8 @@ mod tests {
         };
         let map = PrecisionMap::new(&model, &[]);
         for (removed, is_drawn) in [(gone(["c"], "n"), true), (gone(["?"], "d"), true), (gone(["?"], "?"), false)] {
-            let scenes = scenes(&model, &map, "m".to_owned(), &[removed]);
+            let removed = [removed];
+            let scenes = scenes(&model, &graphs(&model), &map, "m".to_owned(), &removed);
             let (nodes, edges) = (&scenes[0].nodes, &scenes[0].edges);
             let place = |name: &str| nodes.iter().position(|node| node.name == name);
             assert_eq!(place("n").is_some(), is_drawn);
