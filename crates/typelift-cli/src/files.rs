@@ -93,7 +93,7 @@ impl Files {
         }
         let weights = path.with_extension("bin");
         let id = FileId::of(&weights);
-        let own = input.weights().filter(|own| FileId::of(own) == id);
+        let own = input.weights().filter(|own| self.read.contains_key(&id) && FileId::of(own) == id);
         // Where constants come or go, other weights take the place of those that this model is read with. Another name of the file
         // keeps them.
         let is_place =

@@ -80,7 +80,7 @@ pub(crate) struct Destination {
     pub(crate) weights: WeightsMode,
     /// The weights of the input.
     bin: Option<PathBuf>,
-    /// The file of the input, and what it is like before it is read; `None` for standard input, and where nothing is read.
+    /// The file of the input, and what it is like before it is read; `None` for standard input, and where there is none.
     source: Option<(PathBuf, Stamp)>,
     /// Whether it is one of several models.
     is_member: bool,
@@ -136,19 +136,14 @@ fn is_directory(path: &Path) -> bool {
 impl Target {
     /// Where the model goes. One that is written over is completed first, where a killed run has left it half written.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
-        let mut target = Self::plan(args, input)?;
-        if let Some(Self::File(place)) = &target
-            && place.in_place
-            && !place.path.exists()
-        {
-            save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
-            target = Self::plan(args, input)?;
+        let target = Self::plan(args, input)?;
+        match &target {
+            Some(Self::File(place)) if place.in_place && !place.path.exists() => {
+                save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
+                Self::plan(args, input)
+            }
+            _ => Ok(target),
         }
-        if let Some(Self::File(place)) = &mut target {
-            let stamp = Stamp::at(&input.file).ok().filter(|_| !input.is_stdin());
-            place.source = stamp.map(|stamp| (input.file.clone(), stamp));
-        }
-        Ok(target)
     }
 
     /// Where the model will go.
@@ -173,16 +168,17 @@ impl Target {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
             return Err(refused(&path, "that is the name of weights").help("give the graph a name that ends in .xml"));
         }
+        let stamp = if input.is_stdin() { None } else { Stamp::at(&input.file).ok() };
         // Where neither is there, a killed run may have left the one file half written.
-        let is_lost = || path.file_name() == input.file.file_name() && !input.file.exists();
-        let may_be_one = !input.is_stdin() && (exists || is_lost());
+        let is_lost = path.file_name() == input.file.file_name() && stamp.is_none();
+        let may_be_one = !input.is_stdin() && (exists || is_lost);
         let in_place = args.in_place || may_be_one && same_file(&path, &input.file);
         Ok(Some(Self::File(Destination {
             path,
             in_place,
             weights: args.weights.into(),
             bin: input.weights(),
-            source: None,
+            source: stamp.map(|stamp| (input.file.clone(), stamp)),
             is_member: input.member.is_some(),
         })))
     }

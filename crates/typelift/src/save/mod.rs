@@ -275,7 +275,7 @@ impl Destination {
     /// beside old ones.
     fn refuse_to_part(&self) -> Result<(), SaveError> {
         let beside = self.xml.with_extension("bin");
-        if beside.exists() && FileId::of(&self.bin) != FileId::of(&beside) {
+        if self.bin != beside && beside.exists() && FileId::of(&self.bin) != FileId::of(&beside) {
             return Err(SaveError::LinkedGraph { link: self.given.clone(), graph: self.xml.clone() });
         }
         Ok(())
