@@ -104,7 +104,7 @@ impl Plan {
     pub(crate) fn with_lines(mut self, model: &Model) -> Self {
         let lines = typelift::span::Lines::new(model.source().clone());
         for Entry { change, line } in &mut self.converts {
-            *line = change.span().map(|span| lines.line_column(span.start).0);
+            *line = change.span().map(|span| lines.line_at(span.start));
         }
         self
     }

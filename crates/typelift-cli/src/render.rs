@@ -130,11 +130,11 @@ fn render(
     let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
     let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer), names)));
     let related = diagnostic.related.iter().map(|related| {
-        let (line, _) = lines.line_column(related.span.start);
+        let line = lines.line_at(related.span.start);
         Level::NOTE.message(told(&format!("{related} (line {line})"), names))
     });
     let long = diagnostic.labels.iter().filter(|label| is_long(label)).map(|label| {
-        let (line, _) = lines.line_column(label.span.start);
+        let line = lines.line_at(label.span.start);
         Level::NOTE.message(told(&format!("line {line}: {}", label.message), names))
     });
     let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names))));
@@ -158,7 +158,7 @@ fn told(text: &str, names: &ShortNames) -> String {
 /// Whether the line that is pointed at says which layer it is.
 fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
-    let line = lines.line(lines.line_column(label.span.start).0);
+    let line = lines.line(lines.line_at(label.span.start));
     let text = line.text(lines.source()).trim_start();
     let room = fit::width().saturating_sub(BEFORE_TEXT);
     text.width() <= room
@@ -201,7 +201,7 @@ impl<'a> Excerpt<'a> {
 
 /// The parts of the source that labels point at, that of the first one first; lines close together are one part.
 fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
-    let last = labels.iter().map(|label| lines.line_column(label.span.start).0).max().unwrap_or_default();
+    let last = labels.iter().map(|label| lines.line_at(label.span.start)).max().unwrap_or_default();
     let room = fit::columns().map_or(usize::MAX, |columns| columns - last.to_string().len() - BAR);
     let mut excerpts: Vec<Excerpt> = Vec::new();
     for (at, label) in labels.iter().enumerate() {

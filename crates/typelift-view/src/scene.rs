@@ -524,7 +524,7 @@ fn node<'a>(
         name: layer.name().into(),
         path: path(place, layer),
         op: layer.ty().into(),
-        line: layer.span().map(|span| source.lines.line_column(span.start).0),
+        line: layer.span().map(|span| source.lines.line_at(span.start)),
         w: box_width(widest),
         h: if weights.is_some() { HEIGHT_WITH_WEIGHTS } else { HEIGHT },
         outputs,

@@ -54,7 +54,7 @@ impl Span {
 /// let lines = Lines::new("<a>\n  <ä/><b/>\n</a>".to_owned().into());
 /// let span = Span { start: 11, end: 15 };
 /// assert_eq!(span.text(lines.source()), "<b/>");
-/// assert_eq!(lines.line_column(span.start), (2, 7));
+/// assert_eq!((lines.line_at(span.start), lines.line_column(span.start)), (2, (2, 7)));
 /// assert_eq!(lines.line(2).text(lines.source()), "  <ä/><b/>");
 /// ```
 #[derive(Clone, Debug)]
@@ -63,12 +63,13 @@ pub struct Lines {
     index: OnceLock<Index>,
 }
 
+/// What is before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
 #[derive(Clone, Debug)]
 struct Index {
-    /// The first byte of each line.
-    starts: Vec<u32>,
-    /// The number of characters before each block of bytes: a line can be as long as the text. Empty where each byte is one.
-    characters: Vec<u32>,
+    /// The number of ends of lines.
+    ends: Vec<usize>,
+    /// The number of characters. Empty where each byte is one.
+    characters: Vec<usize>,
 }
 
 impl Lines {
@@ -82,11 +83,15 @@ impl Lines {
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let bytes = self.source.as_bytes();
-            let ends = memchr::memchr_iter(b'\n', bytes).map(|at| Span::new(at + 1, at + 1).start);
-            let starts = std::iter::once(0).chain(ends).collect();
-            let blocks = if bytes.is_ascii() { &[] } else { bytes }.chunks(Self::BLOCK);
-            let characters = blocks.scan(0, |count, block| Some(std::mem::replace(count, *count + characters(block))));
-            Index { starts, characters: characters.collect() }
+            let before = |bytes: &[u8], count: fn(&[u8]) -> usize| {
+                let counts = bytes.chunks(Self::BLOCK).map(count);
+                let sums = counts.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count)));
+                sums.collect()
+            };
+            Index {
+                ends: before(bytes, ends),
+                characters: before(if bytes.is_ascii() { &[] } else { bytes }, characters),
+            }
         })
     }
 
@@ -97,37 +102,82 @@ impl Lines {
 
     /// Line and column of a byte, both from 1; columns count characters.
     pub fn line_column(&self, at: u32) -> (usize, usize) {
-        let starts = &self.index().starts;
-        let line = starts.partition_point(|&start| start <= at);
-        let start = starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
-        (line, (self.before(at) - self.before(start)) as usize + 1)
+        let line = self.line_at(at);
+        let start = self.start(line).unwrap_or_default();
+        (line, self.characters_before(at as usize) - self.characters_before(start) + 1)
+    }
+
+    /// The line of a byte, from 1, which is found faster than with its column.
+    pub fn line_at(&self, at: u32) -> usize {
+        self.before(at as usize, &self.index().ends, ends) + 1
     }
 
     /// The bytes of a line, its end left out; lines count from 1.
     pub fn line(&self, line: usize) -> Span {
-        let length = Span::new(self.source.len(), self.source.len()).start;
-        let start = |line: usize| self.index().starts.get(line).copied();
-        let begin = line.checked_sub(1).and_then(start).unwrap_or(length);
-        let text = Span { start: begin, end: start(line).unwrap_or(length) }.text(&self.source);
-        Span { start: begin, end: begin + text.trim_end_matches(['\r', '\n']).len() as u32 }
+        let length = self.source.len();
+        let begin = self.start(line).unwrap_or(length);
+        let text = self.source.get(begin..self.start(line + 1).unwrap_or(length)).unwrap_or_default();
+        Span::new(begin, begin + text.trim_end_matches(['\r', '\n']).len())
     }
 
-    /// The number of characters before a byte.
-    fn before(&self, at: u32) -> u32 {
-        let at = (at as usize).min(self.source.len());
-        let block = at / Self::BLOCK;
-        let characters_before = &self.index().characters;
-        if characters_before.is_empty() {
-            return at as u32;
+    /// The first byte of a line.
+    fn start(&self, line: usize) -> Option<usize> {
+        let Some(end) = line.checked_sub(2) else { return (line == 1).then_some(0) };
+        let before = &self.index().ends;
+        let block = before.partition_point(|&ends| ends <= end).checked_sub(1)?;
+        let start = block * Self::BLOCK;
+        let mut ends = memchr::memchr_iter(b'\n', &self.source.as_bytes()[start..]);
+        ends.nth(end - before[block]).map(|at| start + at + 1)
+    }
+
+    fn characters_before(&self, at: usize) -> usize {
+        match &self.index().characters[..] {
+            [] => at.min(self.source.len()),
+            before => self.before(at, before, characters),
         }
-        let counted = characters_before.get(block).copied();
-        let rest = self.source.as_bytes().get(block * Self::BLOCK..at).unwrap_or_default();
-        counted.or(characters_before.last().copied()).unwrap_or_default() + characters(rest)
+    }
+
+    /// How many there are before a byte of what is counted before each block.
+    fn before(&self, at: usize, before: &[usize], count: fn(&[u8]) -> usize) -> usize {
+        let at = at.min(self.source.len());
+        // The end of the text has no block of its own.
+        let block = (at / Self::BLOCK).min(before.len().saturating_sub(1));
+        before.get(block).copied().unwrap_or_default() + count(&self.source.as_bytes()[block * Self::BLOCK..at])
     }
 }
 
+/// The number of ends of lines among these bytes of a text.
+fn ends(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
+}
+
 /// The number of characters that begin among these bytes of a text.
-fn characters(bytes: &[u8]) -> u32 {
+fn characters(bytes: &[u8]) -> usize {
     // Bytes that go on with a character are 10xxxxxx.
-    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_as_by_going_through_the_text() {
+        let long = format!("{}\n\n{}\r\nx", "é".repeat(3000), "b".repeat(3000));
+        for text in [String::new(), "a\n".repeat(2048), "ä".repeat(2048), long] {
+            let lines = Lines::new(Arc::new(text.clone()));
+            for at in (0..=text.len()).step_by(16).chain([text.len()]) {
+                let span = Span::new(at, at);
+                let (line, column) = span.line_column(&text);
+                assert_eq!((lines.line_at(span.start), lines.line_column(span.start)), (line, (line, column)), "{at}");
+                let bytes = lines.line(line);
+                let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+                assert_eq!(
+                    (bytes.start as usize, bytes.text(&text)),
+                    (start, text[start..].lines().next().unwrap_or(""))
+                );
+            }
+            assert_eq!(lines.line(text.lines().count() + 2).text(&text), "");
+        }
+    }
 }

@@ -428,7 +428,7 @@ impl<'a> Search<'a> {
             operation: layer.ty().to_owned(),
             kind: kind(layer),
             output: tensor.port,
-            line: layer.span().map(|span| self.lines.line_column(span.start).0),
+            line: layer.span().map(|span| self.lines.line_at(span.start)),
             element_type: port.element_type(),
             shape: port.shape().clone(),
             rule,

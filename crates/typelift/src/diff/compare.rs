@@ -209,7 +209,7 @@ impl<'a> Comparison<'a> {
         (before, after): (Option<&Layer>, Option<&Layer>),
         difference: Difference,
     ) -> Cause {
-        let line = |layer: Option<&Layer>, lines: &Lines| Some(lines.line_column(layer?.span()?.start).0);
+        let line = |layer: Option<&Layer>, lines: &Lines| Some(lines.line_at(layer?.span()?.start));
         let (before_line, after_line) = (line(before, &self.lines[0]), line(after, &self.lines[1]));
         let Some(layer) = after.or(before) else { return self.changes.len() };
         let Difference { kind, subject, before, after, values, error } = difference;

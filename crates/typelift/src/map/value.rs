@@ -114,7 +114,7 @@ impl ValuePath {
                 layer: LayerRef::of(&place, layer),
                 operation: layer.ty().to_owned(),
                 output: tensor.port,
-                line: layer.span().map(|span| lines.line_column(span.start).0),
+                line: layer.span().map(|span| lines.line_at(span.start)),
                 element_type: port.element_type(),
                 shape: port.shape().clone(),
             });

@@ -65,7 +65,7 @@ impl fmt::Display for Count {
 pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, advice: &Advice) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
     let related = diagnostic.related.iter().map(|related| {
-        let line = lines.line_column(related.span.start).0;
+        let line = lines.line_at(related.span.start);
         format!("{related} (line {line})")
     });
     let help = advice.help.iter().map(|help| format!("help: {help}"));
