@@ -149,6 +149,12 @@ fn is_mendable(it: &Diagnostic) -> bool {
     it.severity > Severity::Note && !is_other
 }
 
+/// Whether remedies are named of which none is certain: where OpenVINO takes the file, what is merely possible is worth a word
+/// only if the file contradicts itself.
+fn is_worth_naming(it: &Diagnostic) -> bool {
+    it.is_error() || CONTRADICTIONS.contains(&it.code)
+}
+
 /// Puts what was found by trying before what was only thought of.
 fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
     match &mends[..] {
@@ -164,8 +170,7 @@ fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
                 }
             }
         }
-        // OpenVINO takes the file, so what is merely possible is worth a word only where the file contradicts itself.
-        _ if !it.is_error() && !CONTRADICTIONS.contains(&it.code) => {}
+        _ if !is_worth_naming(it) => {}
         _ => {
             // Values that were tried say more than the range of an attribute.
             let tells_values = matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
@@ -228,13 +233,19 @@ impl<'a> Mender<'a> {
             it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
         };
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
+        // How many of the best are shown if none is certain; two show that none is.
+        let most = if is_worth_naming(it) { NAMED } else { 2 };
         let mut seen = FxHashSet::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence }) in candidates.into_iter().enumerate() {
             // What is nearly so written, or used by nothing else, needs no comparison with what is merely possible.
             let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
-            if is_settled {
+            let whole = accepted.iter().filter(|it| it.evidence < Evidence::Part);
+            // What comes later is no likelier, and does no better where nothing is left to be mended.
+            let is_decided = whole.clone().filter(|it| it.faults == 0).count() >= most;
+            let is_outdone = evidence == Evidence::Part && whole.count() > 0;
+            if is_settled || is_decided || is_outdone {
                 break;
             }
             if trials >= TRIALS || *self.budget < source.len() {

@@ -377,6 +377,10 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
 
 /// Ids of layers and ports that edges do not name, changed to those that they name and nothing has.
 pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
+    let mut ends = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]);
+    if ends.all(|id| graph.layer(LayerId(id)).is_some()) {
+        return Vec::new();
+    }
     let layers = xml::tags(source, graph.layers_span.unwrap_or_default());
     let value = |tag: &Tag| tag.value(source, "id").map(|span| (span, span.text(source).trim().parse::<u64>().ok()));
     let tags: Vec<_> = layers.iter().filter(|tag| tag.parent == Some(0)).collect();
