@@ -68,9 +68,22 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
 /// warnings, then notes, each with causes before what may follow from them. Lints that only follow from an error are left
 /// out.
 #[must_use]
-pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut found = joined(model, found, true);
+    order::sort(model, &mut found);
+    found
+}
+
+/// As [`check_after`], but in no order and without notes of its own, for those who only count what is wrong.
+pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    joined(model, found, false)
+}
+
+/// What was found before with lints, and notes if they are asked for, those with one cause joined.
+fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
     let mut check = Check::new(model, &errors);
+    check.has_notes = has_notes;
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
     if found.iter().any(Diagnostic::is_error) {
@@ -94,7 +107,6 @@ pub fn check_after(model: &Model, mut found: Vec<Diagnostic>) -> Vec<Diagnostic>
     }
     found.append(&mut lints);
     causes::join(model, &mut found);
-    order::sort(model, &mut found);
     found
 }
 
@@ -147,6 +159,8 @@ struct Check<'a> {
     budget: u64,
     /// Whether inference had the values of constants, so that it found all that OpenVINO finds.
     has_values: bool,
+    /// Whether to look for what is worth knowing and not wrong.
+    has_notes: bool,
 }
 
 impl<'a> Check<'a> {
@@ -163,6 +177,7 @@ impl<'a> Check<'a> {
             weights: &model.weights,
             budget: lints::BUDGET,
             has_values: model.weights.len().is_some(),
+            has_notes: true,
         }
     }
 
@@ -171,9 +186,11 @@ impl<'a> Check<'a> {
         self.report_unknown_operations(Severity::Error);
         self.check_constants(model);
         self.find_bare_ampersands(model);
-        self.report_required_release(model);
-        self.find_legacy_types(model);
-        self.diagnostics.extend(precision::beyond_i32(model));
+        if self.has_notes {
+            self.report_required_release(model);
+            self.find_legacy_types(model);
+            self.diagnostics.extend(precision::beyond_i32(model));
+        }
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
         self.diagnostics.sort_by_key(start);
         self.diagnostics
@@ -191,7 +208,9 @@ impl<'a> Check<'a> {
             poll();
             match layer.operation() {
                 Some(operation) => {
-                    self.note_requirements(&requirements, layer);
+                    if self.has_notes {
+                        self.note_requirements(&requirements, layer);
+                    }
                     self.check_operation(layer, operation);
                     self.check_behavior(graph, layer, operation);
                 }
@@ -565,14 +584,18 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked:
 
 /// The values of each key that has several, in their order, the keys in the order of their first.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
+    let pairs: Vec<_> = pairs.collect();
+    let mut seen = FxHashSet::default();
+    // Nearly every key is there once.
+    let several: FxHashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
     let mut index = HashMap::<K, usize>::new();
     let mut groups = Vec::<Vec<V>>::new();
-    for (key, value) in pairs {
+    for (key, value) in pairs.into_iter().filter(|(key, _)| several.contains(key)) {
         let at = *index.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
             Some(group) => group.push(value),
             None => groups.push(vec![value]),
         }
     }
-    groups.into_iter().filter(|group| group.len() > 1)
+    groups.into_iter()
 }

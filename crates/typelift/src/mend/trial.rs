@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
-use crate::check::{Declared, check_after};
+use crate::check::{Declared, check_after, faults_after};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::graph::{Direction, Graph, Model, OutputPort};
 use crate::infer::infer;
@@ -107,7 +107,7 @@ impl Soundness {
             return None;
         }
         if let Some(model) = &model {
-            found = check_after(model, found);
+            found = faults_after(model, found);
         }
         let after = Self::of(&found, ports);
         let is_no_worse = after.findings.keys().all(|key| after.count(key) <= before.count(key));
