@@ -197,6 +197,8 @@ struct Fix {
     before: Arc<String>,
     /// What was wrong.
     mended: Vec<Diagnostic>,
+    /// Whether the effort of one run was spent.
+    is_unfinished: bool,
 }
 
 /// What was found in a file.
@@ -290,11 +292,11 @@ impl Args {
     fn mend(&self, loaded: &mut Loaded) -> Option<Fix> {
         let before = loaded.diagnostics.source.clone();
         let weights = loaded.model.take()?.weights().clone();
-        let Fixed { text, model, mended, left, .. } = typelift::mend::fix(&before, &weights);
+        let Fixed { text, model, mended, left, is_unfinished, .. } = typelift::mend::fix(&before, &weights);
         loaded.diagnostics.source = text;
         loaded.diagnostics.list = left;
         loaded.model = model;
-        Some(Fix { before, mended })
+        Some(Fix { before, mended, is_unfinished })
     }
 
     /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.
@@ -320,6 +322,9 @@ impl Args {
         }
         if fixed.mended.is_empty() {
             page.said += &format!("{name}: no edit is certain\n");
+        }
+        if fixed.is_unfinished {
+            page.said += &format!("{name}: not all was tried in one run: --fix of the result may mend more\n");
         }
         if let Some((model, target)) = written {
             target.write(model, self.output.text(input, false), page)?;

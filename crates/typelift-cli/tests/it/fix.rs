@@ -94,6 +94,42 @@ fn what_is_not_certain_stays_as_it_is() {
     assert_eq!(fs::read(path.join("model.xml")).unwrap(), before);
 }
 
+/// More slips in a long text than one run has the effort for: all of them are mended in two.
+#[test]
+fn a_run_that_has_no_more_effort_says_so() {
+    const SLIPS: usize = 14;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let port = |id| format!(r#"<port id="{id}" precision="FP32"><dim>4</dim></port>"#);
+    let [from, to] = [port(0), port(1)];
+    let parameter = format!(
+        r#"<layer id="0" name="x" type="Parameter" version="opset1"><data element_type="f32" shape="4"/><output>{from}</output></layer>"#
+    );
+    let slip = |id| {
+        format!(
+            r#"<layer id="{id}" name="n{id}" type="Rellu" version="opset1"><input>{from}</input><output>{to}</output></layer>"#
+        )
+    };
+    let result =
+        format!(r#"<layer id="{}" name="y" type="Result" version="opset1"><input>{from}</input></layer>"#, SLIPS + 1);
+    let edge = |id: usize| {
+        let port = usize::from(id > 0);
+        format!(r#"<edge from-layer="{id}" from-port="{port}" to-layer="{}" to-port="0"/>"#, id + 1)
+    };
+    let slips: String = (1..=SLIPS).map(slip).collect();
+    let edges: String = (0..=SLIPS).map(edge).collect();
+    let filler = " ".repeat(3 << 20);
+    let text = format!(
+        r#"<net name="n" version="11"><layers>{parameter}{slips}{result}</layers><edges>{edges}</edges></net><!--{filler}-->"#
+    );
+    fs::write(path.join("slip.xml"), text).unwrap();
+    let word = "--fix of the result may mend more";
+    let first = run(path, &["check", "--fix", "slip.xml", "-o", "once.xml"]);
+    assert!(first.status == 1 && first.stderr.contains(word), "{}{}", first.stdout, first.stderr);
+    let second = run(path, &["check", "--fix", "once.xml", "-o", "twice.xml"]);
+    assert!(second.status == 0 && !second.stderr.contains(word), "{}{}", second.stdout, second.stderr);
+}
+
 #[test]
 fn a_format_that_cannot_be_read_keeps_its_version() {
     let folder = slipped("version=\"11\"", "version=\"7\"");

@@ -79,18 +79,21 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize>
 /// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
 /// mended, and those that are left.
 pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
-    let mut fixed = Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new() };
+    let mut fixed =
+        Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new(), is_unfinished: false };
     let mut rest = LOOKS * effort(source);
     // Each look leaves fewer findings than the one before, or is the last.
     loop {
         // It tries what it tries where nothing is to be written.
         let mut budget = rest.min(effort(source));
+        let is_short = budget < effort(source);
         rest -= budget;
         let (model, mut found) = examine(&fixed.text, weights);
         fixed.model = model;
         let mut mender = fixed.model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
         if let Some(mender) = &mut mender {
             mender.mend(&mut found);
+            fixed.is_unfinished = is_short && mender.is_spent;
         }
         let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
@@ -125,6 +128,8 @@ pub struct Fixed {
     pub mended: Vec<Diagnostic>,
     /// What is left.
     pub left: Vec<Diagnostic>,
+    /// Whether the effort was spent before all was tried that is tried of a text, so that fixing this text may go on.
+    pub is_unfinished: bool,
 }
 
 /// Lints of what a file says in two ways.
@@ -187,6 +192,8 @@ struct Mender<'a> {
     before: Soundness,
     /// How many more bytes may be read.
     budget: &'a mut usize,
+    /// Whether something was not tried because there were no more.
+    is_spent: bool,
     /// What the texts that are tried have unchanged.
     original: Original,
 }
@@ -206,7 +213,7 @@ impl<'a> Mender<'a> {
         let mendable = found.iter().filter(|it| is_mendable(it)).count();
         let is_few = (1..=MOST_FINDINGS).contains(&mendable);
         let original = Original::new(&model.source);
-        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, original })
+        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false, original })
     }
 
     /// Adds remedies until the budget is spent.
@@ -255,6 +262,7 @@ impl<'a> Mender<'a> {
                 break;
             }
             if trials >= TRIALS || *self.budget < source.len() {
+                self.is_spent |= trials < TRIALS;
                 complete = false;
                 break;
             }
