@@ -159,6 +159,13 @@ impl<'a> Causes<'a> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
         let (graph, layer) = self.find(reference)?;
+        // A value that cannot be read is wrong whatever the layer takes.
+        if let About::Refusal { attribute: Some(name), .. } = *found.about
+            && let (Some(text), Some(row)) = (layer.attribute(name), layer.operation())
+            && row.attribute(name).is_some_and(|attribute| !attribute.takes(text))
+        {
+            return None;
+        }
         let related: HashSet<LayerId> = found.related.iter().map(|it| it.layer.id).collect();
         let is_any = found.code == Code::UnknownPort || related.is_empty();
         let is_related = |tensor: &&Output| is_any || related.contains(&tensor.layer);

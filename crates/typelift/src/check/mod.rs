@@ -330,10 +330,12 @@ impl<'a> Check<'a> {
             let around = |layer: &&Layer| layer.span().is_some_and(|it| it.start <= place.start && place.end <= it.end);
             let layer = model.graph.layers().find(around).map(|layer| self.reference(layer));
             let lint = Diagnostic { layer, ..Diagnostic::new(Code::BareAmpersand, message) };
-            let meant = if word == "nbsp" { "a space" } else { "`&amp;`" };
-            self.diagnostics.push(
-                lint.at(place, "other programs refuse the file for it").help(format!("write {meant} if that is meant")),
-            );
+            let help = match &*word {
+                "nbsp" => "write `&#160;` for a space that does not break, or `&amp;nbsp;` for this text".to_owned(),
+                _ if is_named => format!("write the character itself, or `&amp;{word};` for this text"),
+                _ => "write `&amp;` if that is meant".to_owned(),
+            };
+            self.diagnostics.push(lint.at(place, "other programs refuse the file for it").help(help));
         }
     }
 

@@ -76,6 +76,11 @@ impl Attr {
         self
     }
 
+    /// Whether OpenVINO's reader takes a text as the value.
+    pub(crate) fn takes(&self, text: &str) -> bool {
+        self.read(text, &mut Lists::default()).is_ok()
+    }
+
     /// Reads what `text` says, lists into `lists`, and gives it with whether OpenVINO's reader silently ignores some of it.
     ///
     /// # Errors

@@ -39,9 +39,10 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
-    let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, cx.bool("transpose_a")?)?;
+    let transposed = (cx.bool("transpose_a")?, cx.bool("transpose_b")?);
+    let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, transposed.0)?;
     // The second operand taken transposed is as the first one: rows, then the inner dim.
-    let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !cx.bool("transpose_b")?)?;
+    let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !transposed.1)?;
     let unfit = |what: &str, a: Dim, b: Dim| {
         let message = format!("the {what} dims {a} and {b} of `MatMul` differ, in {left} x {right}");
         Fault::shapes(&[0, 1], message)
@@ -49,7 +50,12 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     // OpenVINO accepts dims that are not a single length, whatever they may be.
     let open = |a: Dim, b: Dim| !a.is_fixed() || !b.is_fixed();
     if !a_inner.is_compatible(b_inner) && !open(a_inner, b_inner) {
-        return Err(unfit("inner", a_inner, b_inner).rule("the columns of the one are the rows of the other"));
+        return Err(unfit("inner", a_inner, b_inner).rule(match transposed {
+            (false, false) => "the columns of the one are the rows of the other",
+            (false, true) => "`transpose_b` is true: both have the same columns",
+            (true, false) => "`transpose_a` is true: both have the same rows",
+            (true, true) => "both are transposed: the rows of the one are the columns of the other",
+        }));
     }
     let rank = a_batch.len().max(b_batch.len());
     let batch_dim = |batch: &[Dim], axis: usize| match (axis + batch.len()).checked_sub(rank) {

@@ -81,7 +81,9 @@ fn check_updates<'a>(
     }
     let (expected, updates): (Shape, Shape) = (expected.copied().collect(), updates.iter().copied().collect());
     let message = format!("the updates of `{}` have the shape {updates}, not {expected}", cx.layer.ty());
-    Err(Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the places that they replace"))
+    let fault =
+        Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the places that they replace");
+    Err(fault.help(format!("give it updates of {expected}")))
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {

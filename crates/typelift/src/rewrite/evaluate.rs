@@ -49,7 +49,7 @@ struct Known {
 }
 
 impl Evaluator<'_> {
-    /// Whether a condition holds, and what names stand for then that stood for nothing.
+    /// Whether a condition holds; gives what it says of names that meant nothing before.
     pub(super) fn holds(&self, term: usize) -> Result<Vec<(usize, f64)>, Lack> {
         if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {
             return self.dims_like(*list, parts);
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("{} is of no layer", self.text(term))))
     }
 
-    /// What names stand for where a list is like these parts.
+    /// What names mean where a list is like these parts.
     fn dims_like(&self, list: usize, parts: &[DimsPart]) -> Result<Vec<(usize, f64)>, Lack> {
         let (dims, text) = match self.shape_of(list) {
             Some(shape) => {

@@ -72,7 +72,7 @@ pub(crate) struct DimsPart {
 pub(crate) enum DimPattern {
     Any,
     Number(i64),
-    /// The number that this name stands for, or stands for from here on.
+    /// The number that this name means, from here on if it meant none.
     Name(usize),
 }
 
@@ -413,7 +413,7 @@ pub(crate) struct Predicate {
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) constant: bool,
-    /// Whether it stands for any number of tensors.
+    /// Whether it means any number of tensors.
     pub(crate) is_list: bool,
     /// Whether every match has it: not one that is only in what may be absent.
     pub(crate) certain: bool,

@@ -305,7 +305,7 @@ impl Parser<'_> {
                 () => Times::Once,
             };
             if times != Times::Once && matches!(dim, DimPattern::Name(_)) {
-                return Err(self.cursor.error(start..self.cursor.at, "a name stands for one dim"));
+                return Err(self.cursor.error(start..self.cursor.at, "a name is one dim"));
             }
             parts.push(DimsPart { dim, times });
         }
