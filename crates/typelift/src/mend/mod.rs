@@ -22,7 +22,6 @@ use crate::diagnostic::{About, Code, Diagnostic, Help, Label, Mend, Severity, Te
 use crate::graph::{Direction, Model};
 use crate::span::Span;
 use crate::weights::Weights;
-use crate::xml::{self, Original};
 
 /// How many findings of a model are looked at, and how many candidates of each are tried.
 const FINDINGS: usize = 8;
@@ -105,8 +104,7 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         let mut text = apply(&certain);
         // Each was tried alone: together they may do worse.
         let targets: HashSet<Key> = certain.iter().map(key).collect();
-        let trial = |text| Soundness::without(&targets, &mender.before, xml::parse(text), weights);
-        if certain.len() > 1 && trial(text.clone()).is_none() {
+        if certain.len() > 1 && Soundness::without(&targets, &mender.before, &text, weights).is_none() {
             certain.truncate(1);
             text = apply(&certain);
         }
@@ -194,8 +192,6 @@ struct Mender<'a> {
     budget: &'a mut usize,
     /// Whether something was not tried because there were no more.
     is_spent: bool,
-    /// What the texts that are tried have unchanged.
-    original: Original,
 }
 
 /// A candidate that does what it should.
@@ -212,8 +208,7 @@ impl<'a> Mender<'a> {
     fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
         let mendable = found.iter().filter(|it| is_mendable(it)).count();
         let is_few = (1..=MOST_FINDINGS).contains(&mendable);
-        let original = Original::new(&model.source);
-        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false, original })
+        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false })
     }
 
     /// Adds remedies until the budget is spent.
@@ -271,11 +266,7 @@ impl<'a> Mender<'a> {
                 continue;
             }
             *self.budget -= source.len();
-            let starts = edits.iter().map(|edit| edit.span.start);
-            let ends = edits.iter().map(|edit| edit.span.end);
-            let changed = Span { start: starts.min().unwrap_or_default(), end: ends.max().unwrap_or_default() };
-            let reading = self.original.parse_copy(text, changed);
-            if let Some(after) = Soundness::without(&targets, &self.before, reading, &self.model.weights) {
+            if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::graph::{Direction, Graph, Model, OutputPort};
 use crate::infer::infer;
 use crate::weights::Weights;
-use crate::xml::{self, Reading};
+use crate::xml;
 
 /// What a finding is, but for its words and places: its code and its layer, by path and name.
 pub(super) type Key = (Code, String);
@@ -41,7 +41,7 @@ struct Ports {
 
 /// What reading, inference and checks find in a text.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
-    let (model, found) = inferred(xml::parse(source.clone()), weights, |_| false).unwrap_or_default();
+    let (model, found) = read(source, weights, |_| false).unwrap_or_default();
     let found = match &model {
         Some(model) => check_after(model, found),
         None => found,
@@ -49,12 +49,13 @@ pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>
     (model, found)
 }
 
-/// Infers what was read; nothing, and no more work, where the errors of reading or of inference are `enough`.
-fn inferred(
-    reading: Reading,
+/// Reads and infers a text; nothing, and no more work, where the errors of one or the other are `enough`.
+fn read(
+    source: &Arc<String>,
     weights: &Weights,
     enough: impl Fn(&[Diagnostic]) -> bool,
 ) -> Option<(Option<Model>, Vec<Diagnostic>)> {
+    let reading = xml::parse(source.clone());
     let mut found = reading.diagnostics;
     if enough(&found) {
         return None;
@@ -89,12 +90,17 @@ impl Soundness {
 
     /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
     /// one, or where something is wrong that was not before, as far as that was known.
-    pub(super) fn without(targets: &HashSet<Key>, before: &Self, reading: Reading, weights: &Weights) -> Option<Self> {
+    pub(super) fn without(
+        targets: &HashSet<Key>,
+        before: &Self,
+        source: &Arc<String>,
+        weights: &Weights,
+    ) -> Option<Self> {
         let as_many = |found: &[Diagnostic]| {
             let counts = counts(found);
             targets.iter().any(|target| counts.get(target).copied().unwrap_or_default() >= before.count(target))
         };
-        let (model, mut found) = inferred(reading, weights, as_many)?;
+        let (model, mut found) = read(source, weights, as_many)?;
         let ports = model.as_ref().map(Ports::new).unwrap_or_default();
         // The checks take longer than a look at the ports.
         if !ports.are_no_worse(&before.ports) {

@@ -25,7 +25,7 @@ pub(crate) use locate::{
 pub(crate) use metadata::{
     Entry, entries, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
 };
-pub(crate) use read::{Original, metadata_attribute};
+pub(crate) use read::metadata_attribute;
 pub use read::{Reading, parse};
 
 use thiserror::Error;

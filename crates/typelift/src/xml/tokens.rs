@@ -162,12 +162,6 @@ impl<'a> Tokens<'a> {
         found.is_some()
     }
 
-    /// Passes over whole elements, up to this position in the source.
-    pub(super) fn pass_to(&mut self, position: usize) {
-        let length = position.saturating_sub(self.position());
-        self.reader.stream().consume(length);
-    }
-
     /// Reads the next child of `parent`, if it is an edge with plain numbers, written as OpenVINO does.
     pub(super) fn plain_edge(&mut self, parent: &Element) -> Option<([u64; 4], Span)> {
         let ahead = self.ahead(parent);

@@ -3,7 +3,6 @@
 mod edges;
 mod layer;
 mod metadata;
-mod original;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,8 +14,6 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 pub(crate) use self::metadata::metadata_attribute;
-pub(crate) use self::original::Original;
-use self::original::Shared;
 use super::locate::locate;
 use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
 use crate::diagnostic::{About, Code, Diagnostic, Help, LayerRef, Owner};
@@ -52,22 +49,15 @@ pub struct Reading {
 /// until [`infer`](crate::infer()) has run.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
-    read(source, Shared::default()).0
-}
-
-/// Reads a text of which something may be known; gives that back with what was kept.
-fn read(source: Arc<String>, shared: Shared) -> (Reading, Shared) {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
         let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
-        return (Reading { model: None, diagnostics: vec![refusal] }, shared);
+        return Reading { model: None, diagnostics: vec![refusal] };
     }
     let mut read = Read::new(&source, whole);
-    read.shared = shared;
     let model = read.model();
-    let shared = take(&mut read.shared);
     let mut diagnostics = read.finish();
-    let reading = match model {
+    match model {
         Ok(model) => Reading { model: model.map(|model| Model { source, ..model }), diagnostics },
         Err(fatal) => {
             // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
@@ -75,16 +65,13 @@ fn read(source: Arc<String>, shared: Shared) -> (Reading, Shared) {
             diagnostics.push(*fatal);
             Reading { model: None, diagnostics }
         }
-    };
-    (reading, shared)
+    }
 }
 
 struct Read<'a> {
     source: &'a Arc<String>,
     stage: Stage,
     tokens: Tokens<'a>,
-    /// What is known of the text, or to be kept of it.
-    shared: Shared,
     diagnostics: Vec<Diagnostic>,
     /// How often each code was reported.
     counts: FxHashMap<Code, usize>,
@@ -182,7 +169,6 @@ impl<'a> Read<'a> {
             source,
             stage: Stage::new("read", source.len() as u64),
             tokens: Tokens::new(source, span),
-            shared: Shared::default(),
             diagnostics: Vec::new(),
             counts: FxHashMap::default(),
             place: Place::default(),
@@ -323,21 +309,10 @@ impl<'a> Read<'a> {
         while let Some(child) = self.tokens.child(Some(parent))? {
             match child.name() {
                 "layers" if graph.layers_span.is_none() => {
-                    let keeps = self.keeps_layers();
-                    loop {
-                        self.pass_known_layers(&child, graph);
-                        let Some(element) = self.tokens.child(Some(&child))? else { break };
+                    while let Some(element) = self.tokens.child(Some(&child))? {
                         self.stage.at(self.tokens.position() as u64);
                         if element.name() == "layer" {
-                            let (reported, unnamed) = (self.diagnostics.len(), self.unnamed.len());
-                            let mut kept = None;
-                            self.layer(&element, |layer| {
-                                kept = keeps.then(|| layer.clone());
-                                graph.append(layer);
-                            })?;
-                            if (reported, unnamed) == (self.diagnostics.len(), self.unnamed.len()) {
-                                self.keep(kept);
-                            }
+                            self.layer(&element, |layer| graph.append(layer))?;
                         } else {
                             self.unknown_element(&element, None)?;
                         }
