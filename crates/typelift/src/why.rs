@@ -1,8 +1,9 @@
 //! How the element type of a tensor came to be.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
+use rustc_hash::FxHashMap as HashMap;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
@@ -327,8 +328,8 @@ impl<'a> Search<'a> {
                 door: None,
                 probe: Probe::new(&model.weights),
             }],
-            doors: HashMap::new(),
-            indices: HashMap::new(),
+            doors: HashMap::default(),
+            indices: HashMap::default(),
             waiting: VecDeque::new(),
             model,
             lines: Lines::new(model.source().clone()),
@@ -551,10 +552,11 @@ struct Trial<'a, 'p> {
 
 impl Trial<'_, '_> {
     fn answers(mut self) -> Answers {
+        let values = AttributeValues::of(self.layer, self.operation);
         Answers {
-            as_it_is: self.types(self.layer, self.ports),
+            as_it_is: self.types(self.layer, &values, self.ports),
             by_attribute: self.by_attribute(),
-            by_inputs: self.by_inputs(),
+            by_inputs: self.by_inputs(&values),
         }
     }
 
@@ -562,10 +564,9 @@ impl Trial<'_, '_> {
     ///
     /// # Errors
     /// Why the operation refuses the layer.
-    fn types(&mut self, layer: &Layer, ports: &[&OutputPort]) -> Result<Types, String> {
+    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
         let Self { graph, operation, .. } = *self;
-        let values = AttributeValues::of(layer, operation);
-        let subject = Subject { graph, layer, operation, values: &values, given: None };
+        let subject = Subject { graph, layer, operation, values, given: None };
         let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
         Ok(outputs.iter().map(|output| output.element_type).collect())
     }
@@ -577,14 +578,15 @@ impl Trial<'_, '_> {
             let other = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
                 let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
                 other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
-                self.types(&other.with_attribute(attribute.name, ty.name()), self.ports).ok()
+                let other = other.with_attribute(attribute.name, ty.name());
+                self.types(&other, &AttributeValues::of(&other, self.operation), self.ports).ok()
             });
             (setting, other)
         };
         attributes.map(with_another).collect()
     }
 
-    fn by_inputs(&mut self) -> Vec<(Vec<usize>, Option<Types>)> {
+    fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
         let groups = self.operation.input_groups(&types);
@@ -597,7 +599,7 @@ impl Trial<'_, '_> {
                 for (input, port) in &others {
                     ports[*input] = port;
                 }
-                self.types(self.layer, &ports).ok()
+                self.types(self.layer, values, &ports).ok()
             });
             (group, other)
         };
