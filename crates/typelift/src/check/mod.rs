@@ -14,10 +14,10 @@ pub use precision::check_precision;
 pub use target::check_target;
 pub(crate) use target::{repeated_names, unread};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use self::constants::Constant;
@@ -269,7 +269,7 @@ impl<'a> Check<'a> {
 
     fn find_duplicate_tensor_names(&mut self, graph: &Graph) {
         let mut names = Vec::new();
-        let mut given = HashMap::<_, Vec<String>>::new();
+        let mut given = FxHashMap::<_, Vec<String>>::default();
         for layer in graph.layers() {
             let Some(names) = &layer.output_names else { continue };
             let producer = graph.producers(layer.id()).into_iter().next().flatten();
@@ -590,7 +590,7 @@ fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl
     let mut seen = FxHashSet::default();
     // Nearly every key is there once.
     let several: FxHashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
-    let mut index = HashMap::<K, usize>::new();
+    let mut index = FxHashMap::<K, usize>::default();
     let mut groups = Vec::<Vec<V>>::new();
     for (key, value) in pairs.into_iter().filter(|(key, _)| several.contains(key)) {
         let at = *index.entry(key).or_insert(groups.len());

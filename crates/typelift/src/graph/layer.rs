@@ -459,17 +459,11 @@ impl fmt::Display for OutputPort {
 
 /// The names in a `names` attribute: separated by commas, of which `\,` is one inside a name; empty ones do not count.
 pub(crate) fn split_names(text: &str) -> Vec<String> {
-    let mut names = vec![String::new()];
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match (c, names.last_mut()) {
-            ('\\', Some(name)) if rest.peek() == Some(&',') => {
-                rest.next();
-                name.push(',');
-            }
-            (',', _) => names.push(String::new()),
-            (c, Some(name)) => name.push(c),
-            (_, None) => {}
+    let mut names = Vec::<String>::new();
+    for piece in text.split(',') {
+        match names.last_mut() {
+            Some(name) if name.ends_with('\\') => name.replace_range(name.len() - 1.., &[",", piece].concat()),
+            _ => names.push(piece.to_owned()),
         }
     }
     names.retain(|name| !name.is_empty());
