@@ -255,8 +255,10 @@ impl fmt::Display for Attribute<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(dims) = self.0.dims() else { return f.write_str("...") };
         for (axis, dim) in dims.iter().enumerate() {
-            let comma = if axis > 0 { "," } else { "" };
-            write!(f, "{comma}{dim}")?;
+            if axis > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{dim}")?;
         }
         Ok(())
     }
@@ -294,7 +296,9 @@ impl FromIterator<Dim> for Shape {
 /// As OpenVINO prints a partial shape: `[1,?,3..5]`, `[]`, `[...]`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]", self.to_attribute())
+        f.write_str("[")?;
+        Attribute(self).fmt(f)?;
+        f.write_str("]")
     }
 }
 
