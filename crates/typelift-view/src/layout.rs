@@ -205,7 +205,7 @@ impl<'a> Rows<'a> {
 
     /// Puts each row in the order of what it is joined to, so that few arrows cross.
     fn untangle(&mut self) {
-        let mut position = vec![0.0; self.above.len()];
+        let (mut position, mut means) = (vec![0.0; self.above.len()], vec![0.0; self.above.len()]);
         let place = |position: &mut Vec<f64>, row: &[usize]| {
             row.iter().enumerate().for_each(|(at, &item)| position[item] = at as f64);
         };
@@ -219,14 +219,12 @@ impl<'a> Rows<'a> {
             let count = self.rows.len();
             for at in 0..count {
                 let row = &mut self.rows[if round % 2 == 0 { at } else { count - 1 - at }];
-                let mean = |item: usize| {
+                for &item in &*row {
                     let others = &joined[item];
                     let sum: f64 = others.iter().map(|&other| position[other]).sum();
-                    if others.is_empty() { position[item] } else { sum / others.len() as f64 }
-                };
-                let mut keyed: Vec<_> = row.iter().map(|&item| (mean(item), item)).collect();
-                keyed.sort_by(|one, other| one.0.total_cmp(&other.0));
-                *row = keyed.into_iter().map(|(_, item)| item).collect();
+                    means[item] = if others.is_empty() { position[item] } else { sum / others.len() as f64 };
+                }
+                row.sort_by(|&one, &other| means[one].total_cmp(&means[other]));
                 place(&mut position, row);
             }
             let crossings = self.crossings(&position);
@@ -239,13 +237,15 @@ impl<'a> Rows<'a> {
 
     /// How many pairs of arrows cross.
     fn crossings(&self, position: &[f64]) -> u64 {
-        let mut crossings = 0;
+        let (mut crossings, mut counts, mut places) = (0, Vec::<u64>::new(), Vec::new());
         for (row, next) in self.rows.iter().zip(self.rows.iter().skip(1)) {
             // A tree of counts: how many arrows so far end at or left of a place.
-            let mut counts = vec![0_u64; next.len() + 1];
+            counts.clear();
+            counts.resize(next.len() + 1, 0);
             let mut ends = 0;
             for &item in row {
-                let mut places: Vec<usize> = self.below[item].iter().map(|&to| position[to] as usize).collect();
+                places.clear();
+                places.extend(self.below[item].iter().map(|&to| position[to] as usize));
                 places.sort_unstable();
                 for &place in &places {
                     let mut at = place + 1;
@@ -257,7 +257,7 @@ impl<'a> Rows<'a> {
                     crossings += ends - left;
                 }
                 ends += places.len() as u64;
-                for place in places {
+                for &place in &places {
                     let mut at = place + 1;
                     while at < counts.len() {
                         counts[at] += 1;
@@ -299,13 +299,11 @@ impl<'a> Rows<'a> {
     fn settle(&self, row: &[usize], sides: &[&Vec<Vec<usize>>], across: &mut [f64]) {
         // Groups of items that touch, as the place where they would best begin, their weight and their count.
         let mut groups: Vec<(f64, f64, usize)> = Vec::new();
-        let mut offsets = Vec::with_capacity(row.len());
+        let apart = |one, other| (self.width(one) + self.width(other)) / 2.0 + GAP;
+        let step = |at: usize| if at > 0 { apart(row[at - 1], row[at]) } else { 0.0 };
         let mut offset = 0.0;
         for (at, &item) in row.iter().enumerate() {
-            if at > 0 {
-                offset += (self.width(row[at - 1]) + self.width(item)) / 2.0 + GAP;
-            }
-            offsets.push(offset);
+            offset += step(at);
             let (mut sum, mut weight) = (0.0, 0.0);
             for &other in sides.iter().flat_map(|side| &side[item]) {
                 // Long arrows are straight before anything else is.
@@ -324,7 +322,9 @@ impl<'a> Rows<'a> {
             groups.push(group);
         }
         let starts = groups.iter().flat_map(|&(start, _, count)| std::iter::repeat_n(start, count));
-        for ((&item, offset), start) in row.iter().zip(offsets).zip(starts) {
+        offset = 0.0;
+        for ((at, &item), start) in row.iter().enumerate().zip(starts) {
+            offset += step(at);
             across[item] = start + offset;
         }
     }
