@@ -92,7 +92,7 @@ pub(super) struct Subject<'a> {
     /// The layers of matches that were found before.
     pub(super) taken: RefCell<FxHashSet<LayerId>>,
     /// The layers that a link leads to from a tensor, the nearest first.
-    pub(super) behind: RefCell<FxHashMap<(Link, Output), VecDeque<LayerId>>>,
+    pub(super) downstream: RefCell<FxHashMap<(Link, Output), VecDeque<LayerId>>>,
 }
 
 impl<'a> Subject<'a> {
@@ -107,7 +107,7 @@ impl<'a> Subject<'a> {
             derived: OnceCell::new(),
             constants: RefCell::default(),
             taken: RefCell::default(),
-            behind: RefCell::default(),
+            downstream: RefCell::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::term::Link;
 use crate::graph::{Layer, LayerId, Output};
 
 /// Limit on the layers that one attempt tries as a further root.
-const MOST_BEHIND: usize = 1 << 7;
+const MOST_TRIED: usize = 1 << 7;
 
 impl Subject<'_> {
     /// Of the tensors that a link names, one that few layers use.
@@ -20,16 +20,16 @@ impl Subject<'_> {
     }
 
     /// The layers that a link leads to from a tensor and that no match has, in the order in which they are tried.
-    fn behind(&self, link: &Link, tensor: Output) -> Vec<LayerId> {
-        let mut behind = self.behind.borrow_mut();
-        let layers = behind.entry((link.clone(), tensor)).or_insert_with(|| self.find_behind(link, tensor));
+    fn downstream(&self, link: &Link, tensor: Output) -> Vec<LayerId> {
+        let mut known = self.downstream.borrow_mut();
+        let layers = known.entry((link.clone(), tensor)).or_insert_with(|| self.find_downstream(link, tensor));
         while layers.front().is_some_and(|&layer| self.is_taken(layer)) {
             layers.pop_front();
         }
-        layers.iter().copied().filter(|&layer| !self.is_taken(layer)).take(MOST_BEHIND).collect()
+        layers.iter().copied().filter(|&layer| !self.is_taken(layer)).take(MOST_TRIED).collect()
     }
 
-    fn find_behind(&self, link: &Link, tensor: Output) -> VecDeque<LayerId> {
+    fn find_downstream(&self, link: &Link, tensor: Output) -> VecDeque<LayerId> {
         let mut found = Vec::new();
         let mut seen = FxHashSet::default();
         found.extend(self.graph.consumers(tensor).map(|input| input.layer).filter(|&layer| seen.insert(layer)));
@@ -47,7 +47,7 @@ impl Subject<'_> {
 }
 
 impl Search<'_> {
-    /// Fits the first root that is not found yet, at a layer behind what it shares with those that are.
+    /// Fits the first root that is not found yet, at a layer downstream of what it shares with those that are.
     pub(super) fn match_next_root(&mut self) -> bool {
         let side = self.side();
         let mut others = side.roots.iter().zip(&side.outputs).skip(1).zip(&self.pattern.links);
@@ -55,7 +55,7 @@ impl Search<'_> {
         let Some(((&root, &name), link)) = open else { return self.finish() };
         let (graph, port) = (self.subject.graph, self.port_of(root));
         let Some(from) = self.subject.leads_to(link, &self.bound) else { return false };
-        for layer in self.subject.behind(link, from) {
+        for layer in self.subject.downstream(link, from) {
             let tensor = layer.output(port);
             let is_inside = self.bound.layers.iter().any(|(inside, _)| *inside == layer);
             self.steps += 1;

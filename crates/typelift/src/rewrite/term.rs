@@ -436,7 +436,7 @@ pub(crate) struct Link {
     pub(crate) names: Vec<usize>,
     /// The operations that the root can have.
     pub(crate) operations: Vec<String>,
-    /// By how many layers the root is at most behind them.
+    /// By how many layers the root is at most downstream of them.
     pub(crate) depth: usize,
 }
 

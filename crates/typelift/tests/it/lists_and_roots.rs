@@ -188,7 +188,7 @@ fn explain_says_which_root_or_list_is_not_there() {
 }
 
 #[test]
-fn a_root_is_found_behind_other_layers() {
+fn a_root_is_found_downstream_of_other_layers() {
     let text = "\
 x = Parameter : f32[2]
 c = Const(2) : f32[]

@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// By how many layers a term is at most behind what it is computed from.
+    /// By how many layers a term is at most downstream of what it is computed from.
     fn depth_of(&self, term: usize) -> usize {
         let deepest = |terms: &mut dyn Iterator<Item = usize>| terms.map(|term| self.depth_of(term)).max().unwrap_or(0);
         match &self.side.terms[term].kind {
