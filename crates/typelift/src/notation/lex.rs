@@ -162,11 +162,12 @@ impl<'a> Cursor<'a> {
         let found = self.rest();
         let word = found.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(found.len());
         let length = word.max(found.chars().next().map_or(0, char::len_utf8));
-        let message = match &found[..length] {
-            "" => format!("expected {what}, and the text ends here"),
-            found => format!("expected {what}, found `{found}`"),
-        };
-        self.error(self.at..self.at + length, message)
+        if found.is_empty() {
+            // At the last line that says something.
+            let end = self.text[..self.at].trim_end().len();
+            return self.error(end..end, format!("expected {what}, and the text ends here"));
+        }
+        self.error(self.at..self.at + length, format!("expected {what}, found `{}`", &found[..length]))
     }
 }
 
