@@ -304,15 +304,21 @@ impl<'a> Search<'a> {
         let Some(&root) = self.side().roots.first() else { return false };
         let span = self.head_of(root);
         let port = self.port_of(root);
-        // Of several roots each names its one output.
-        let own = if self.pattern.links.is_empty() { usize::MAX } else { 1 };
-        let (outputs, count) = (&self.side().outputs, layer.outputs().len());
-        let outputs = &outputs[..outputs.len().min(own)];
+        let count = layer.outputs().len();
         let tensors = (0..count).map(|port| layer.id().output(port));
-        match outputs[..] {
-            [] => {}
+        // Of several roots each names its one output.
+        let outputs = match &self.side().outputs[..] {
+            [first, ..] if !self.pattern.links.is_empty() => std::slice::from_ref(first),
+            outputs => outputs,
+        };
+        let mut takes_one = false;
+        match *outputs {
             [name] if self.name(name).is_list => self.bound.names[name] = Some(Bound::List(tensors.collect())),
-            [name] => self.bound.names[name] = Some(Bound::Tensor(layer.id().output(port))),
+            [] | [_] => {
+                let tensor = Bound::Tensor(layer.id().output(port));
+                outputs.iter().for_each(|&name| self.bound.names[name] = Some(tensor.clone()));
+                takes_one = true;
+            }
             _ if outputs.len() != count => return self.refuse(span, || format!("has {count} outputs")),
             _ => {
                 for (&name, tensor) in outputs.iter().zip(tensors) {
@@ -320,8 +326,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let names_one = outputs.iter().all(|&name| !self.name(name).is_list) && outputs.len() <= 1;
-        if names_one && count > 1 {
+        if takes_one && count > 1 {
             let mut others = (0..count).filter(|&other| other != port);
             let used = others.find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
             if let Some(other) = used {

@@ -318,9 +318,9 @@ impl Parser<'_> {
 
     fn dim_named(&mut self, start: usize, text: &str, certain: bool) -> Result<DimPattern, NotationError> {
         let known = self.parsed.names.iter().position(|name| name.text == text);
-        if let Some(name) = known.filter(|&name| self.parsed.names[name].definition.is_some()) {
-            let text = &self.parsed.names[name].text;
-            return Err(self.cursor.error(start..self.cursor.at, format!("`{text}` is a tensor, not a dim")));
+        if text == "root" || known.is_some_and(|name| !self.parsed.names[name].constant) {
+            let error = self.cursor.error(start..self.cursor.at, format!("`{text}` is not a dim"));
+            return Err(error.with_help("give the dim a name that the pattern does not have, or that of a constant"));
         }
         let name = self.bind(text.to_owned(), true);
         self.parsed.names[name].certain |= certain && known.is_none();

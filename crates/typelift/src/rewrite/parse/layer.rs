@@ -244,10 +244,15 @@ impl Parser<'_> {
         }
         self.cursor = ahead;
         let span = start..self.cursor.at;
-        let known = self.parsed.names.iter().position(|known| known.text == text);
+        // What has no name is the same nowhere.
+        let known = self.parsed.names.iter().position(|known| known.text == text && text != "_");
         let name = match known {
             Some(name) if self.parsed.names[name].is_list => name,
             Some(_) => return Err(self.cursor.error(span, format!("`{text}` is one tensor elsewhere in the rule"))),
+            None if self.mode != Mode::Pattern && text == "_" => {
+                let error = self.cursor.error(span, "`_...` is any tensors");
+                return Err(error.with_help("give them a name in the pattern: `xs...`"));
+            }
             None if self.mode == Mode::Pattern => {
                 self.parsed.names.push(Name { is_list: true, ..Name::new(text) });
                 self.parsed.names.len() - 1

@@ -204,7 +204,13 @@ impl<'a> Parser<'a> {
             self.side.roots.push(root);
             self.side.outputs = outputs;
         } else if outputs.len() > 1 || is_list {
-            self.cursor.expect("(")?;
+            if !self.cursor.eat("(") {
+                let names = self.list_names(&outputs);
+                let error = self.cursor.expected("what takes the place of each output");
+                return Err(
+                    error.with_help(format!("write `({names}) = …` for one layer, or a tensor for each: `(…)`"))
+                );
+            }
             loop {
                 let root = if let Some(list) = self.list()? { list } else { self.sum()? };
                 self.side.roots.push(root);
