@@ -1,5 +1,6 @@
 //! What a misspelt or foreign word most likely means.
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 /// What other programs call element types, in lower case.
@@ -358,12 +359,16 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("size", &["kernel"]),
 ];
 
+/// The letters of a name, all of them lower case.
+fn plain(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|letter| !['_', '-', ' '].contains(letter)).map(|letter| letter.to_ascii_lowercase())
+}
+
 /// The one of an operation's attributes that a name of none most likely means: misspelt, or as other programs call it.
 pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
-    let plain = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
-    let word = plain(text);
+    let word: String = plain(text).collect();
     let meant = ATTRIBUTES.iter().find(|(name, _)| *name == word).map_or(&[][..], |(_, meant)| meant);
-    let same = known.clone().find(|name| plain(name) == word);
+    let same = known.clone().find(|name| plain(name).eq(word.chars()));
     let foreign = || meant.iter().find_map(|meant| known.clone().find(|name| name == meant));
     same.or_else(foreign).or_else(|| nearest(text, known))
 }
@@ -413,14 +418,13 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
     // `torch.nn.Conv2d`, `aten::add_`.
     let word = text.rsplit([':', '.', '/']).next().unwrap_or_default().trim_matches('_');
-    let plain = |text: &str| text.replace(['_', '-', ' '], "").to_ascii_lowercase();
     let foreign = |word: &str| {
         let row = OPERATIONS.iter().find(|(name, ..)| *name == word)?;
         Some((row.1, row.2))
     };
-    let same = |word: &str| names.iter().find(|name| plain(name) == word).map(|name| (*name, ""));
+    let same = |word: &str| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, ""));
     let find = |word: &str| foreign(word).or_else(|| same(word));
-    let word = plain(word);
+    let word: String = plain(word).collect();
     // `DepthwiseConv2dNative`, `dropout_2`, `FusedBatchNormV3`.
     let bare = ["1d", "2d", "3d"].iter().fold(word.clone(), |word, dims| word.replace(dims, ""));
     let bare = bare.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -595,7 +599,7 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
     if longer > FAR {
         return longer;
     }
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    let mut row: SmallVec<[usize; 64]> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut diagonal = i;
         let mut left = i + 1;

@@ -116,6 +116,31 @@ fn misshapen_models_are_looked_at_in_proportion_to_their_size() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// No other edge, port or attribute makes an operation of an extension one of OpenVINO's own.
+#[test]
+fn operations_of_extensions_take_no_trials() {
+    let layer = |id: usize| {
+        let operation = match id {
+            0 => r#"type="Parameter" version="opset1"><data element_type="f32" shape="?"/>"#.to_owned(),
+            _ if id.is_multiple_of(2) => r#"type="Softmax" version="opset8"><data axis="0"/>"#.to_owned(),
+            _ => format!(r#"type="Tokenize{id}" version="extension">"#),
+        };
+        let input = if id == 0 { "" } else { r#"<input><port id="0"/></input>"# };
+        format!(
+            r#"<layer id="{id}" name="n{id}" {operation}{input}
+            <output><port id="1" precision="FP32"><dim>-1</dim></port></output></layer>"#
+        )
+    };
+    let text = model((0..16).map(layer), (1..16).map(|id| (id - 1, id)));
+    let mut model = Model::from_xml(text.as_str()).unwrap();
+    let found = infer(&mut model);
+    let mut found = check_after(&model, found);
+    let checked = measure(|| assert!(look(&text) > 0));
+    let mended = measure(|| typelift::mend::mend(&model, &mut found));
+    let [checked, mended] = [checked, mended].map(|info| info.count_total);
+    assert!(mended < checked, "{mended} allocations beside {checked}");
+}
+
 /// Values of tensors are worked out within a budget, however many a file asks for.
 #[test]
 fn values_take_no_more_memory_than_their_budget() {

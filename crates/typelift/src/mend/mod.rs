@@ -301,6 +301,11 @@ impl<'a> Mender<'a> {
         let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
         let mut found = Vec::new();
         let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
+        // That a layer names no operation changes with that name and its version alone.
+        if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
+            let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
+            return site.map_or(found, |site| site.operations());
+        }
         let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
         let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();
         if let Some(graph) = graph {

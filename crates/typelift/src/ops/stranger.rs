@@ -83,21 +83,15 @@ fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
         Some(_) => format!("OpenVINO does not have an operation `{ty}`"),
         None => format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
     };
-    let names: Vec<_> = all().map(Operation::name).collect();
-    match spelling::operation(ty, &names).filter(|_| is_own) {
-        Some((meant, difference)) => Stranger {
-            code: Code::MisnamedOperation,
-            attribute: "type",
-            message,
-            help: what_to_write(meant, difference),
-        },
-        None => Stranger {
-            code: Code::UnknownOperation,
-            attribute: "type",
-            message,
-            help: if is_own { OWN_SET } else { EXTENSION }.to_owned(),
-        },
+    if !is_own {
+        return Stranger { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.to_owned() };
     }
+    let names: Vec<_> = all().map(Operation::name).collect();
+    let (code, help) = match spelling::operation(ty, &names) {
+        Some((meant, difference)) => (Code::MisnamedOperation, what_to_write(meant, difference)),
+        None => (Code::UnknownOperation, OWN_SET.to_owned()),
+    };
+    Stranger { code, attribute: "type", message, help }
 }
 
 /// How to write an operation under its name here, which is empty where nothing is written in its place.
