@@ -553,11 +553,19 @@ struct Trial<'a, 'p> {
 impl Trial<'_, '_> {
     fn answers(mut self) -> Answers {
         let values = AttributeValues::of(self.layer, self.operation);
-        Answers {
-            as_it_is: self.types(self.layer, &values, self.ports),
-            by_attribute: self.by_attribute(),
-            by_inputs: self.by_inputs(&values),
+        let as_it_is = self.types(self.layer, &values, self.ports);
+        match self.sole_attribute(&as_it_is) {
+            Some(setting) => Answers { as_it_is, by_attribute: vec![(setting, None)], by_inputs: Vec::new() },
+            None => Answers { as_it_is, by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) },
         }
+    }
+
+    /// The attribute that says the one type that the rule gives, so that there is nothing to try. Not that of a ReadValue: what
+    /// is tried of one stays with its variable, and tells other rules its type.
+    fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
+        let Ok([given]) = given.as_deref() else { return None };
+        let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
+        attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
     }
 
     /// The types that the rule gives.
@@ -589,11 +597,14 @@ impl Trial<'_, '_> {
     fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
-        let groups = self.operation.input_groups(&types);
+        // What says a shape has no part in the type.
+        let shaping = self.operation.shaping_inputs();
+        let groups = self.operation.input_groups(&types).into_iter();
+        let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));
         let with_another = |group: Vec<usize>| {
             let mut others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
             let other = others.find_map(|&element_type| {
-                let other = |&input: &usize| (input, OutputPort { element_type, ..ports[input].clone() });
+                let other = |&input: &usize| (input, OutputPort::new(element_type, ports[input].shape().clone()));
                 let others: Vec<_> = group.iter().map(other).collect();
                 let mut ports = ports.to_vec();
                 for (input, port) in &others {
@@ -603,6 +614,6 @@ impl Trial<'_, '_> {
             });
             (group, other)
         };
-        groups.into_iter().map(with_another).collect()
+        groups.map(with_another).collect()
     }
 }
