@@ -16,7 +16,7 @@ use crate::weights::Weights;
 /// Rules that look at more than their layer are not answered: bodies are not inferred, and there are no variables.
 pub(crate) struct Probe {
     evaluator: Evaluator,
-    values: Values,
+    pub(crate) values: Values,
     variables: HashMap<String, TensorType>,
     iterations: Option<i64>,
 }

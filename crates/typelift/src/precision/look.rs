@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet as HashSet;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
-use crate::graph::{Graph, IrVersion, Layer, LayerId, Model};
+use crate::graph::{Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::kernel::Stored;
 use crate::ops::{self, LayerKind, Spread};
 use crate::passes;
@@ -23,6 +23,33 @@ pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     match passes::run_with(&mut copy, passes::LOWER_WITHOUT_NOOPS, false) {
         Ok(_) => Cow::Owned(copy),
         Err(_) => Cow::Borrowed(model),
+    }
+}
+
+/// A graph in which nothing takes integers that a promotion passes on as they are: what does takes what is promoted, as it
+/// does where promotions are lowered.
+pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
+    let promotions = graph.unordered().filter(|layer| ops::is_promotion(layer)).map(Layer::id).collect();
+    let (mut stand_ins, mut wires) = (HashMap::default(), Vec::new());
+    for id in graph.producers_first(promotions) {
+        for port in 0..2 {
+            let made = id.output(port);
+            let Some(operand) = graph.producer(id.input(port)) else { continue };
+            let [from, to] = [operand, made].map(|it| graph.output(it).map(OutputPort::element_type));
+            if from == to && to.is_some_and(ElementType::is_integer) {
+                let stand_in = *stand_ins.get(&operand).unwrap_or(&operand);
+                stand_ins.insert(made, stand_in);
+                wires.extend(graph.consumers(made).map(|to| (stand_in, to)));
+            }
+        }
+    }
+    if wires.is_empty() {
+        return Cow::Borrowed(graph);
+    }
+    let mut copy = graph.clone();
+    match copy.feed_all(wires) {
+        Ok(()) => Cow::Owned(copy),
+        Err(_) => Cow::Borrowed(graph),
     }
 }
 

@@ -103,10 +103,12 @@ impl Serialize for Risk {
 /// ```
 #[must_use]
 pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
+    if to == ElementType::I32 && !can_be_beyond_i32(model) {
+        return Vec::new();
+    }
     let (mut risks, lowered) = (Vec::new(), look::lowered(model));
     for (place, graph) in lowered.walk() {
-        let mut search =
-            Search { look: Look::new(&lowered, graph), probe: Probe::new(model.weights()), to, found: Vec::new() };
+        let mut search = Search::new(&lowered, graph, to);
         match to {
             ElementType::F16 => search.in_f16(),
             ElementType::Bf16 => search.in_short_floats(),
@@ -123,6 +125,18 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
         }));
     }
     risks
+}
+
+/// Whether an integer beyond i32 is in a model, or can be once it is lowered, which takes far longer than to look: lowering
+/// tells no values but of what is computed from a promotion. A graph with a cycle is not looked through.
+fn can_be_beyond_i32(model: &Model) -> bool {
+    model.walk().any(|(_, graph)| {
+        let graph = look::past_idle_promotions(graph);
+        let mut search = Search::new(model, &graph, ElementType::I32);
+        let order = search.look.order.clone();
+        let is_beyond = order.iter().any(|&id| search.beyond_i32(id).is_some());
+        is_beyond || search.probe.values.lacks_promoted || order.len() < graph.len()
+    })
 }
 
 /// A risk in the graph that is looked at.
@@ -145,7 +159,11 @@ const SCALING: &[&str] = &["Divide", "Sqrt", "Power", "Log", "Softmax", "LogSoft
 /// What makes numbers of a fixed range of any numbers.
 const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoftmax"];
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(model: &'a Model, graph: &'a Graph, to: ElementType) -> Self {
+        Self { look: Look::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() }
+    }
+
     fn in_f16(&mut self) {
         for id in self.look.order.clone() {
             self.epsilon(id);
@@ -411,7 +429,9 @@ impl Search<'_> {
     fn beyond_i32(&mut self, id: LayerId) -> Option<i64> {
         let tensor = id.output(0);
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
-        let layer = self.look.layer(id).filter(|layer| layer.outputs().first().is_some_and(is_long))?;
+        // A promotion has no values.
+        let holds = |layer: &&Layer| !ops::is_promotion(layer) && layer.outputs().first().is_some_and(is_long);
+        let layer = self.look.layer(id).filter(holds)?;
         let is_beyond = |value: &i64| i32::try_from(*value).is_err() && !ENDS.contains(value);
         if ops::is_constant(layer) {
             return self.look.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);

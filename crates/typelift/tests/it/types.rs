@@ -141,3 +141,20 @@ fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
         assert!(!keep.is_empty() && Kept::find(model, &keep).is_ok(), "{rule}");
     }
 }
+
+#[test]
+fn integers_beyond_i32_are_found_past_promotions() {
+    // Of these, only the second promotion converts anything.
+    for ty in ["i64", "i32"] {
+        for (factor, beyond) in [(100_000, &["y"][..]), (2, &[])] {
+            let text = format!(
+                "a = Const([100000]) : i64[1]\nb = Const([{factor}]) : {ty}[1]\np = ConvertPromoteTypes(a, b)\n\
+                 y = Multiply(p, p.1)\nr = Result(y)\n"
+            );
+            let mut model = Model::from_text(&text).unwrap();
+            assert_eq!(typelift::infer(&mut model), []);
+            let found = risks(&model, ElementType::I32);
+            assert_eq!(found.iter().map(|risk| risk.layer.name.as_str()).collect::<Vec<_>>(), beyond, "{text}");
+        }
+    }
+}
