@@ -1,120 +1,107 @@
 //! JSON in which a long string stands once.
 //!
-//! Most of what a page says is names: that of a layer is the name of a box, of a step and of what comes into other boxes. Strings that
-//! come again, whole or before their first space, are in one sorted list, `[0, "model.layers.0.q", 15, "k"]`: how many characters each has of
-//! the one before, and the rest. In their places is `~1`, the position in base 36, or `~1 f32[2]`. `page.js` undoes it.
+//! Most of what a page says is names: that of a layer is the name of a box, of a step and of what comes into other boxes. Each
+//! is in a list where it first comes, `[0, "model.layers.0.q", 15, "k"]`: how many characters it has of the one before, and the rest.
+//! In its places is `~1`, its position. `page.js` undoes it.
 
-use std::ops::Range;
+use std::io;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde::ser::Error as _;
+use serde_json::Error;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
 /// A shorter string is as short as what would stand for it.
 const LEAST: usize = 6;
 
-/// Strings, each once, with how often it counts.
+/// Writes compact JSON with what stands for long strings, and keeps these. All of them have their quotes.
 #[derive(Default)]
-struct Strings<'a> {
-    numbers: FxHashMap<&'a str, usize>,
-    counts: Vec<(&'a str, usize)>,
+struct Folding {
+    /// The number of each string.
+    numbers: FxHashMap<String, usize>,
+    /// What stands for each.
+    places: Vec<String>,
+    /// The items of the list.
+    list: String,
+    /// The last string of it.
+    last: String,
+    /// What is being written.
+    text: String,
+    is_key: bool,
 }
 
-impl<'a> Strings<'a> {
-    /// Counts a string; gives its number.
-    fn add(&mut self, text: &'a str, times: usize) -> usize {
-        let number = *self.numbers.entry(text).or_insert(self.counts.len());
-        if number == self.counts.len() {
-            self.counts.push((text, 0));
-        }
-        self.counts[number].1 += times;
+impl Folding {
+    /// What stands for the text that was written.
+    fn place(&mut self) -> &str {
+        let number = self.numbers.get(&self.text).copied().unwrap_or_else(|| self.add());
+        &self.places[number]
+    }
+
+    /// Adds the text that was written to the list; gives its number.
+    fn add(&mut self) -> usize {
+        let (number, shared) = (self.places.len(), shared(&self.last, &self.text));
+        let comma = if number == 0 { "" } else { "," };
+        self.list.extend([comma, &shared.to_string(), ",\"", &self.text[1 + shared..]]);
+        self.last.clone_from(&self.text);
+        self.places.push(format!("\"~{number}\""));
+        self.numbers.insert(self.text.clone(), number);
         number
     }
 }
 
-/// `{"strings": […], "page": …}` of compact JSON.
-pub(crate) fn folded(json: &str) -> String {
-    let mut strings = Strings::default();
-    let mut found = Vec::new();
-    for range in values(json) {
-        let value = &json[range.clone()];
-        // What looks like a position is in the list.
-        let times = if value.starts_with('~') { 2 } else { usize::from(value.len() >= LEAST) };
-        if times > 0 {
-            found.push((range, strings.add(value, times)));
-        }
+impl Formatter for &mut Folding {
+    fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.is_key = true;
+        CompactFormatter.begin_object_key(writer, first)
     }
-    // What a string that stands once begins with.
-    let mut heads = vec![None; strings.counts.len()];
-    let single = strings.counts.iter().enumerate().filter(|(_, (_, count))| *count == 1);
-    let single = single.filter_map(|(number, (text, _))| Some((number, text.split_once(' ')?.0)));
-    let single: Vec<_> = single.filter(|(_, head)| head.len() >= LEAST).collect();
-    for (number, head) in single {
-        heads[number] = Some(strings.add(head, 1));
+
+    fn end_object_key<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.is_key = false;
+        Ok(())
     }
-    let mut list: Vec<usize> = (0..strings.counts.len()).filter(|&number| strings.counts[number].1 > 1).collect();
-    list.sort_unstable_by_key(|&number| strings.counts[number].0);
-    let mut positions = vec![None; strings.counts.len()];
-    let mut text = "{\"strings\":[".to_owned();
-    let mut before = "";
-    for (at, &number) in list.iter().enumerate() {
-        let value = strings.counts[number].0;
-        let shared = shared(before, value);
-        text += &format!("{}{shared},\"{}\"", if at == 0 { "" } else { "," }, &value[shared..]);
-        positions[number] = Some(base_36(at));
-        before = value;
+
+    fn begin_string<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.text.clear();
+        self.text.push('"');
+        Ok(())
     }
-    text += "],\"page\":";
-    let mut end = 0;
-    for (range, number) in found {
-        let (position, length) = match (&positions[number], heads[number]) {
-            (Some(position), _) => (position, range.len()),
-            (None, Some(head)) => match &positions[head] {
-                Some(position) => (position, strings.counts[head].0.len()),
-                None => continue,
-            },
-            (None, None) => continue,
-        };
-        text += &json[end..range.start];
-        text.push('~');
-        text += position;
-        end = range.start + length;
+
+    fn write_string_fragment<W: io::Write + ?Sized>(&mut self, _: &mut W, fragment: &str) -> io::Result<()> {
+        self.text.push_str(fragment);
+        Ok(())
     }
-    text + &json[end..] + "}"
+
+    fn write_char_escape<W: io::Write + ?Sized>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
+        let mut escaped = Vec::new();
+        CompactFormatter.write_char_escape(&mut escaped, escape)?;
+        self.text.extend(escaped.into_iter().map(char::from));
+        Ok(())
+    }
+
+    fn end_string<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.text.push('"');
+        // What looks like a place has one.
+        let is_folded = !self.is_key && (self.text.len() >= LEAST + 2 || self.text.starts_with("\"~"));
+        writer.write_all(if is_folded { self.place() } else { &self.text }.as_bytes())
+    }
 }
 
-/// Where the strings are that are no names of members, as they are written.
-fn values(json: &str) -> impl Iterator<Item = Range<usize>> {
-    let bytes = json.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let start = at + bytes[at..].iter().position(|&byte| byte == b'"')? + 1;
-            let mut end = start;
-            while *bytes.get(end)? != b'"' {
-                end += if bytes[end] == b'\\' { 2 } else { 1 };
-            }
-            at = end + 1;
-            if bytes.get(at) != Some(&b':') {
-                return Some(start..end);
-            }
-        }
-    })
+/// `{"page": …, "strings": […]}` of a page as compact JSON.
+///
+/// # Errors
+/// Where it cannot be written as JSON.
+pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
+    let (mut json, mut folding) = (b"{\"page\":".to_vec(), Folding::default());
+    page.serialize(&mut serde_json::Serializer::with_formatter(&mut json, &mut folding))?;
+    json.extend([b",\"strings\":[", folding.list.as_bytes(), b"]}"].concat());
+    String::from_utf8(json).map_err(Error::custom)
 }
 
-/// How many characters two strings begin with alike, of those that are one to a byte and to a script.
+/// How many characters two strings begin with alike after the quote, of those that are one to a byte and to a script.
 fn shared(a: &str, b: &str) -> usize {
-    let is_plain = |byte: u8| byte.is_ascii() && byte != b'\\';
-    a.bytes().zip(b.bytes()).take_while(|&(a, b)| a == b && is_plain(a)).count()
-}
-
-fn base_36(mut number: usize) -> String {
-    let mut digits = Vec::new();
-    loop {
-        digits.push(char::from_digit((number % 36) as u32, 36).unwrap_or_default());
-        number /= 36;
-        if number == 0 {
-            return digits.into_iter().rev().collect();
-        }
-    }
+    let is_plain = |byte: u8| byte.is_ascii() && byte != b'\\' && byte != b'"';
+    a.bytes().zip(b.bytes()).skip(1).take_while(|&(a, b)| a == b && is_plain(a)).count()
 }
 
 #[cfg(test)]
@@ -136,10 +123,7 @@ mod tests {
         fn whole(value: &Value, strings: &[String]) -> Value {
             match value {
                 Value::String(text) => match text.strip_prefix('~') {
-                    Some(place) => {
-                        let (at, rest) = place.split_at(place.find(' ').unwrap_or(place.len()));
-                        Value::String(format!("{}{rest}", strings[usize::from_str_radix(at, 36).unwrap()]))
-                    }
+                    Some(place) => strings[place.parse::<usize>().unwrap()].as_str().into(),
                     None => value.clone(),
                 },
                 Value::Array(list) => list.iter().map(|item| whole(item, strings)).collect(),
@@ -154,14 +138,13 @@ mod tests {
     fn what_is_folded_is_all_there() {
         let names: Vec<_> = (0..100).map(|at| format!("model.layers.{at}/self_attn/Add")).collect();
         let document = json!({
-            "names": names, "again": names, "typed": names.iter().map(|name| format!("{name} f32[2]")).collect::<Vec<_>>(),
-            "odd": ["a name with spaces f32[2]", "a name with spaces f32[2]", "names twice", "names 2", "~", "~0", "~zz 1", "\u{e9}\\\"t\u{e9} \u{1f600}", "\u{e9}\\\"t\u{e9} \u{1f600}", "\\\\\\\\\\\\", "\\\\\\\\\\\\\u{1}", "\\\\\\\\\\\\", ""],
+            "names": names, "again": [names, names], "odd": ["a name with spaces", "a name with spaces", "names twice", "names 2", "~", "~0", "~9 1", "\u{e9}\\\"t\u{e9} \u{1f600}", "\u{e9}\\\"t\u{e9} \u{1f600}", "\\\\\\\\\\\\", "\\\\\\\\\\\\\u{1}", "\\\\\\\\\\\\", ""],
             "~key of an object": [1.5, null, true, "~key of an object"],
         });
         let text = serde_json::to_string(&document).unwrap();
-        let short = folded(&text);
+        let short = folded(&document).unwrap();
         assert_eq!(unfolded(&short), document);
         assert!(short.len() * 2 < text.len(), "{short}");
-        assert_eq!(unfolded(&folded("{}")), json!({}));
+        assert_eq!(unfolded(&folded(&json!({})).unwrap()), json!({}));
     }
 }

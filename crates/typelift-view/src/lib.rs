@@ -156,8 +156,7 @@ impl<'a> Page<'a> {
     /// # Errors
     /// Where what it shows cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
-        let data = serde_json::to_string(&self.document())?;
-        Ok(page(self.title, &folded::folded(&data)))
+        Ok(page(self.title, &folded::folded(&self.document())?))
     }
 
     fn document(&self) -> Document<'a> {
@@ -259,7 +258,7 @@ fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> F
 
 /// The page with everything in it. Nothing that a model says can end the script that it is in.
 fn page(title: &str, data: &str) -> String {
-    let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let data = data.replace('<', "\\u003c");
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];
     let mut page = PAGE.to_owned();

@@ -6,18 +6,13 @@ const by = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 const canvas = by("canvas"), world = by("world");
 
-// The strings of the page in their places: `~1` is the second of the list, and `~1 f32[2]` that with a rest. Each begins as the one before.
+// The strings of the page in their places: `~1` is the second of the list. Each begins as the one before.
 function unfolded({ strings, page }) {
   if (!strings) return page;
   const list = [];
   for (let at = 0; at < strings.length; at += 2) list.push((list.at(-1) ?? "").slice(0, strings[at]) + strings[at + 1]);
-  const string = (text) => {
-    if (text[0] !== "~") return text;
-    const end = text.indexOf(" ");
-    return end < 0 ? list[parseInt(text.slice(1), 36)] : list[parseInt(text.slice(1, end), 36)] + text.slice(end);
-  };
   const whole = (value) => {
-    if (typeof value === "string") return string(value);
+    if (typeof value === "string") return value[0] === "~" ? list[value.slice(1)] : value;
     if (value !== null && typeof value === "object") for (const key of Object.keys(value)) value[key] = whole(value[key]);
     return value;
   };
@@ -48,6 +43,11 @@ const COLORS = {
   boolean: "#038276", string: "#f5d8fa",
 };
 const color = (type) => COLORS[type] ?? "#08415e";
+
+// Steps and arrows are rows.
+const named = (rows, ...names) => rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? undefined])));
+data.steps = named(data.steps, "id", "path", "op", "output", "rule", "type", "from", "before", "next", "stored", "loses");
+for (const scene of data.scenes) scene.edges = named(scene.edges, "from", "to", "type", "shape");
 
 // Layers by path, findings and changes by path, reasons by path and output.
 const places = new Map(), marks = new Map(), reasons = new Map();
@@ -117,7 +117,7 @@ const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room 
 const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
 
 // The type that gives a box its colour: of what it makes, else of what it takes.
-const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/ ([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
+const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
 
 function box(node) {
   const group = draw("g", { class: "node", transform: `translate(${node.x - node.w / 2} ${node.y - node.h / 2})`, "data-path": node.path });
@@ -156,7 +156,7 @@ function box(node) {
   }
   if (hidden.changed) group.classList.add("changed");
   const stubs = node.inputs.filter((input) => input.stub);
-  if (stubs.length && !badges.length) group.append(draw("text", { class: "stub", x: w / 2 + 8, y: -5 }, cut("↥ " + (stubs.length === 1 ? last(stubs[0].text.split(" ")[0]) : stubs.length + " from elsewhere"), 22)));
+  if (stubs.length && !badges.length) group.append(draw("text", { class: "stub", x: w / 2 + 8, y: -5 }, cut("↥ " + (stubs.length === 1 ? last(stubs[0].from ?? stubs[0].text.split(" ")[0]) : stubs.length + " from elsewhere"), 22)));
   group.setAttribute("aria-label", `${node.op} ${node.name} ${types(node)}`);
   if (selected === node) group.classList.add("selected");
   return group;
@@ -462,7 +462,7 @@ function details(node) {
   panel.hidden = !node;
   if (!node) return;
   const where = [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
-  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant"), ...(input.held && !input.of ? [" ", ...pathLink(stepsAt.get(input.held[0]), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.from ? input.text.slice(input.text.lastIndexOf(" ") + 1) : input.text)));
+  const inputs = node.inputs.map((input) => make("li", {}, input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant"), ...(input.held && !input.of ? [" ", ...pathLink(stepsAt.get(input.held[0]), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text)));
   const outputs = node.outputs.map(([type, shape], port) => make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path")));
   const findings = (marks.get(node.path) || []).map((finding) => make("li", {}, make("b", { class: finding.severity }, `${finding.severity}[${finding.code}] `), finding.message, ...finding.help.map((help) => make("div", { class: "faint" }, "help: " + help))));
   const changes = data.changes.filter((change) => change.at === node.path || change.path === node.path).map(changeItem);

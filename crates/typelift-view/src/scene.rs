@@ -93,6 +93,7 @@ fn whole<S: Serializer>(place: &f64, serializer: S) -> Result<S::Ok, S::Error> {
 pub(crate) struct Entry<'a> {
     /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
     from: Option<Cow<'a, str>>,
+    /// `f32[2]`, and of a constant the name and what else is known.
     text: String,
     /// Whether the picture has no arrow for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -115,41 +116,47 @@ pub(crate) struct Removed {
     pub(crate) user: String,
 }
 
-#[derive(Serialize)]
 pub(crate) struct Edge {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    #[serde(rename = "type")]
     pub(crate) element_type: &'static str,
     pub(crate) shape: String,
     /// The input of the layer that it leads to.
-    #[serde(skip)]
     pub(crate) input: usize,
 }
 
+/// A row, whose columns `page.js` names.
+impl Serialize for Edge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.from, self.to, self.element_type, &self.shape).serialize(serializer)
+    }
+}
+
 /// A tensor: why it has its type, and the way of its value.
-#[derive(Serialize)]
 pub(crate) struct Step<'a> {
     id: LayerId,
     path: Cow<'a, str>,
     op: &'a str,
     output: usize,
     rule: String,
-    #[serde(rename = "type")]
     element_type: &'static str,
     /// The inputs that affect it, each with its step.
     from: Vec<(Option<usize>, usize)>,
     /// The step that its value comes from, and the one that uses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
     /// The shape of what is stored, or computed from constants alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<String>,
     /// What a Convert loses.
-    #[serde(skip_serializing_if = "Option::is_none")]
     loses: Option<String>,
+}
+
+/// A row, whose columns `page.js` names.
+impl Serialize for Step<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, path, op, output, rule, element_type, from, before, next, stored, loses } = self;
+        (id, path, op, output, rule, element_type, from, before, next, stored, loses).serialize(serializer)
+    }
 }
 
 /// What boxes say of layers comes from here.
@@ -265,7 +272,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
                 match numbers.get(&feed.layer) {
                     Some(&from) => {
                         let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
-                        let text = [producer.name(), " ", element_type, &shape].concat();
+                        let text = [element_type, &shape].concat();
                         boxes.arrows.push(Edge { from, to: at, element_type, shape, input: inputs.len() });
                         let from = Some(path(place, producer));
                         inputs.push(Entry { from, text, stub: false, held: Vec::new(), of: Vec::new() });
@@ -574,8 +581,7 @@ pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node<'
     let is_far = |edge: &Edge| ranks[edge.to].saturating_sub(ranks[edge.from]) > reach(edge) && nodes.len() > 4 * FAR;
     let (far, mut edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
     for edge in &far {
-        let (source, text) =
-            (nodes[edge.from].path.clone(), format!("{} {}{}", nodes[edge.from].name, edge.element_type, edge.shape));
+        let (source, text) = (nodes[edge.from].path.clone(), [edge.element_type, &edge.shape].concat());
         // A block has no inputs of its own.
         if nodes[edge.to].layers.is_some() {
             nodes[edge.to].inputs.push(Entry {

@@ -23,13 +23,12 @@ fn data(page: &str) -> Value {
     page
 }
 
-/// Puts strings in their places: `~1` is the second of them, `~1 f32[2]` that with a rest.
+/// Puts strings in their places: `~1` is the second of them.
 fn unfold(value: &mut Value, strings: &[String]) {
     match value {
         Value::String(text) => {
             if let Some(place) = text.strip_prefix('~') {
-                let (at, rest) = place.split_at(place.find(' ').unwrap_or(place.len()));
-                *text = format!("{}{rest}", strings[usize::from_str_radix(at, 36).unwrap()]);
+                text.clone_from(&strings[place.parse::<usize>().unwrap()]);
             }
         }
         Value::Array(list) => list.iter_mut().for_each(|item| unfold(item, strings)),
