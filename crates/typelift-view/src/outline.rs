@@ -68,7 +68,7 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), input: 0 })
     });
-    scene::placed(title, None, nodes, edges.collect())
+    scene::placed(title, None, nodes, edges.collect(), &mut scene::Known::default())
 }
 
 /// The box of a run of layers, the first of which has this place in the order.

@@ -254,9 +254,8 @@ impl<'a, 'm> Boxes<'a, 'm> {
         let prefix = place.path_to("");
         let mut folded = constants(graph);
         if graph.len() - folded.len() > MANY_BOXES {
-            let roles = typelift::map::roles(graph);
             let ids = graph.layers().map(Layer::id);
-            folded.extend(ids.filter(|&id| roles.get(id) == Some(&Role::Shape)));
+            folded.extend(ids.filter(|&id| ways.role(id) == Some(Role::Shape)));
         }
         let mut boxes = Self { nodes: Vec::new(), arrows: Vec::new(), blocks: Vec::new(), prefix: prefix.clone() };
         let blocks = source.blocks.get(place).filter(|_| graph.len() - folded.len() >= MANY_BOXES);
@@ -377,14 +376,14 @@ impl<'a, 'm> Boxes<'a, 'm> {
                 parts[0].1.push(Edge { from, to, ..arrow });
             }
         }
-        let mut scenes = Vec::new();
+        let (mut scenes, mut known) = (Vec::new(), Known::default());
         for (at, (nodes, edges)) in parts.into_iter().enumerate() {
             let (title, parent) = if at == 0 {
                 (title.clone(), parent)
             } else {
                 (format!("{}{}", self.prefix, order[at - 1]), Some(first))
             };
-            scenes.push(placed(title, parent, nodes, edges));
+            scenes.push(placed(title, parent, nodes, edges, &mut known));
         }
         scenes
     }
@@ -571,8 +570,17 @@ pub(crate) fn of_block<'a>(name: &str, layers: usize, scene: usize) -> Node<'a> 
     }
 }
 
+/// Sizes of boxes, bit by bit, and arrows between them, with the places of the boxes: blocks that repeat look alike.
+pub(crate) type Known = HashMap<(Vec<[u64; 2]>, Vec<(usize, usize)>), Vec<(f64, f64)>>;
+
 /// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
-pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node<'_>>, edges: Vec<Edge>) -> Scene<'_> {
+pub(crate) fn placed<'a>(
+    title: String,
+    parent: Option<usize>,
+    mut nodes: Vec<Node<'a>>,
+    edges: Vec<Edge>,
+    known: &mut Known,
+) -> Scene<'a> {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);
     let mut users = vec![0; nodes.len()];
@@ -602,7 +610,10 @@ pub(crate) fn placed(title: String, parent: Option<usize>, mut nodes: Vec<Node<'
     arrows.sort_unstable();
     arrows.dedup();
     let sizes: Vec<(f64, f64)> = nodes.iter().map(|node| (node.w, node.h)).collect();
-    for (node, (x, y)) in nodes.iter_mut().zip(layout::places(&Picture { sizes: &sizes, arrows: &arrows })) {
+    let looks = (sizes.iter().map(|&(w, h)| [w.to_bits(), h.to_bits()]).collect(), arrows);
+    let places =
+        known.entry(looks).or_insert_with_key(|(_, arrows)| layout::places(&Picture { sizes: &sizes, arrows }));
+    for (node, (x, y)) in nodes.iter_mut().zip(places) {
         (node.x, node.y) = (x.round(), y.round());
     }
     Scene { title, parent, nodes, edges }

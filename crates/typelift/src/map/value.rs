@@ -203,7 +203,9 @@ impl<'a> Ways<'a> {
         ways
     }
 
-    fn role(&self, layer: LayerId) -> Option<Role> {
+    /// What a layer does in the graph.
+    #[must_use]
+    pub fn role(&self, layer: LayerId) -> Option<Role> {
         self.roles.get(layer).copied()
     }
 
