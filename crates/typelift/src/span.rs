@@ -73,7 +73,7 @@ struct Index {
 }
 
 impl Lines {
-    const BLOCK: usize = 4096;
+    const BLOCK: usize = 1024;
 
     /// Goes through the text once, when a line is asked for.
     pub fn new(source: Arc<String>) -> Self {

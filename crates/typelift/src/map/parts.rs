@@ -248,9 +248,9 @@ impl<'a> Flow<'a> {
 /// Layers that are not stored, each after those that feed it, as far as these ends lead upwards, one after the other.
 fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
     let mut seen = LayerMap::new(graph);
-    let mut order = Vec::new();
+    let (mut order, mut pending) = (Vec::new(), Vec::new());
     for end in ends {
-        let mut pending = vec![(*end, false)];
+        pending.push((*end, false));
         while let Some((layer, is_done)) = pending.pop() {
             if is_done {
                 order.push(layer);

@@ -126,8 +126,8 @@ impl Release {
     #[must_use]
     pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
         let late = LATE_VALUES.iter().find(|row| {
-            row.operations.contains(&operation.name())
-                && row.attribute == attribute
+            row.attribute == attribute
+                && row.operations.contains(&operation.name())
                 && row.value.eq_ignore_ascii_case(value)
         });
         late.map_or(Self::OLDEST, |row| row.release)
@@ -361,6 +361,6 @@ fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
 fn of_attribute(operation: &Operation, attribute: &Attribute) -> Option<Release> {
     let (name, value) = (attribute.name(), attribute.value());
     let is_type = operation.type_attributes().any(|row| row.name == name);
-    let ty = ElementType::from_name(value).filter(|ty| is_type && *ty != ElementType::Dynamic);
+    let ty = is_type.then(|| ElementType::from_name(value)).flatten().filter(|ty| *ty != ElementType::Dynamic);
     ty.map(Release::of_element_type).max(Some(Release::of_attribute(operation, name, value)))
 }
