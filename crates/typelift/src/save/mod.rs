@@ -137,11 +137,11 @@ impl Model {
         let destination = Destination::new(path)?;
         stage::recover(&destination.xml, &destination.bin).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;
-        // A file that stays as it is keeps its time.
+        // A file that stays as it is keeps its time. Only one as long as the source is worth printing the model for.
         let source = self.source().as_bytes();
-        let unchanged =
-            || xml::is_source(self, options.text) && fs::read(&destination.xml).is_ok_and(|old| old == source);
-        if !weights && destination.xml.exists() && unchanged() {
+        let is_as_long = || fs::metadata(&destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
+        let is_source = || fs::read(&destination.xml).is_ok_and(|old| old == source);
+        if !weights && is_as_long() && xml::is_source(self, options.text) && is_source() {
             return Ok(());
         }
         let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
