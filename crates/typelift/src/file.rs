@@ -47,7 +47,7 @@ impl FileId {
     pub(crate) fn is_at(file: &File, path: &Path) -> bool {
         #[cfg(unix)]
         {
-            file.metadata().is_ok_and(|open| fs::metadata(path).is_ok_and(|found| inode(&open) == inode(&found)))
+            fs::metadata(path).is_ok_and(|found| file.metadata().is_ok_and(|open| inode(&open) == inode(&found)))
         }
         #[cfg(not(unix))]
         {
