@@ -20,7 +20,7 @@ use crate::listing::{Clean, MOST_LINES};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
-use crate::terminal::{self, Format, Page, Terminal};
+use crate::terminal::{Format, Page, Terminal};
 
 /// How many renamed layers are listed.
 const NAMES_LISTED: usize = 8;
@@ -91,17 +91,17 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let mut diff = typelift::diff(first, second);
     diff.changes.retain(|change| !args.ignore.contains(&change.kind));
-    let printed = match args.format {
+    match args.format {
         Format::Json => {
             let files = [&before.diagnostics.file, &after.diagnostics.file];
-            terminal::json(&Document { files, diff: &diff })?
+            terminal.print_document(&Document { files, diff: &diff })?;
         }
         Format::Text => {
             let names = ShortNames::of([first, second]);
-            names.fit(&text(&diff, &args.before, &args.after, args.all, &names))
+            let printed = names.fit(&text(&diff, &args.before, &args.after, args.all, &names));
+            terminal.show(&Page { said: String::new(), printed, styled: true })?;
         }
-    };
-    terminal.show(&Page { said: String::new(), printed, styled: args.format == Format::Text })?;
+    }
     Ok(Status::of(!diff.is_same()))
 }
 

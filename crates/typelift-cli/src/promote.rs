@@ -400,7 +400,7 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
     let question = args.question(rules, texts)?;
     if args.format == Format::Json {
         let record = args.record(rules, texts, &question);
-        terminal.print(&crate::terminal::json(&record)?)?;
+        terminal.print_document(&record)?;
         return Ok(if record.code.is_some() { Status::Faulty } else { Status::Done });
     }
     let mut steps = Vec::new();

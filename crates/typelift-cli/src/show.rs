@@ -16,7 +16,7 @@ use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
 use crate::status::Status;
-use crate::terminal::{self, Page, Terminal};
+use crate::terminal::{Page, Terminal};
 use crate::{dot, listing};
 
 /// Columns are at most this wide; what is longer pushes the rest of its line. Where a line goes to a terminal that is narrower
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         (None, Format::Json) => terminal.print(&findings::refused(diagnostics)?)?,
         (None, _) => {}
         (Some((model, selection)), Format::Json) => {
-            terminal.print(&terminal::json(&listing::model(&diagnostics.file, model, selection))?)?;
+            terminal.print_document(&listing::model(&diagnostics.file, model, selection))?;
         }
         (Some((model, selection)), Format::Dot) => terminal.print(&dot::print(model, selection))?,
         (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() => {

@@ -7,7 +7,7 @@ use anstream::AutoStream;
 use clap::ColorChoice;
 use serde::Serialize;
 
-use crate::document;
+use crate::document::{self, Versioned};
 use crate::failure::Failure;
 use crate::fit;
 use crate::interrupt::expect_to_wait;
@@ -99,6 +99,11 @@ impl Terminal {
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
+    }
+
+    /// Prints a result as a JSON document, piece by piece: it can be longer than the model.
+    pub(crate) fn print_document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        self.print_json(&Versioned::new(document))
     }
 }
 
