@@ -118,7 +118,7 @@ impl<'a> Comparison<'a> {
         }
         for (b, consequence) in std::mem::take(&mut scope.deferred) {
             match scope.first {
-                Some(cause) => self.changes[cause].1.follows.push(consequence),
+                Some(cause) => self.follow(cause, consequence),
                 None => {
                     let Consequence { kind, subject, before, after, .. } = consequence;
                     self.add(&mut scope, b, Difference { kind, subject, before, after, values: None, error: None });
@@ -177,11 +177,11 @@ impl<'a> Comparison<'a> {
         at: usize,
         kind: ChangeKind,
     ) -> Option<Cause> {
-        if let Some(change) = cause.and_then(|cause| self.changes.get_mut(cause)) {
+        if let Some(cause) = cause {
             let text = Some(expression(side, at));
             let path = scope.place.path_to(side.layers[at].name());
             let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
-            change.1.follows.push(Consequence { kind, path, subject: None, before, after });
+            self.follow(cause, Consequence { kind, path, subject: None, before, after });
         }
         cause
     }
@@ -244,12 +244,21 @@ impl<'a> Comparison<'a> {
         cause
     }
 
+    /// Lists what follows from a change. From most follows one thing, which needs no room for more.
+    fn follow(&mut self, cause: Cause, consequence: Consequence) {
+        let follows = &mut self.changes[cause].1.follows;
+        if follows.is_empty() {
+            follows.reserve_exact(1);
+        }
+        follows.push(consequence);
+    }
+
     /// Records a difference that follows from a change, or is one itself.
     fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
         match cause {
             Some(cause) => {
                 let path = scope.place.path_to(scope.after.layers[b].name());
-                self.changes[cause].1.follows.push(difference.follows(path));
+                self.follow(cause, difference.follows(path));
                 cause
             }
             None => self.add(scope, b, difference),

@@ -18,11 +18,18 @@ pub(super) struct Pairs {
 pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
     let pairs = Pairs { of_before: vec![None; before.len()], of_after: vec![None; after.len()] };
     let mut matching = Matching { before, after, labels: None, pairs };
-    matching.by_name(true);
+    let named = by_name(before, after);
+    for &(a, b) in named.iter().filter(|&&(a, b)| before.operation(a) == after.operation(b)) {
+        matching.put(a, b);
+    }
     if !matching.is_complete() {
         matching.by_structure();
+        for (a, b) in named {
+            if matching.is_free(a, b) {
+                matching.put(a, b);
+            }
+        }
     }
-    matching.by_name(false);
     matching.pairs
 }
 
@@ -59,17 +66,6 @@ impl Matching<'_, '_> {
     fn put(&mut self, a: usize, b: usize) {
         self.pairs.of_before[a] = Some(b);
         self.pairs.of_after[b] = Some(a);
-    }
-
-    fn by_name(&mut self, same_operation: bool) {
-        let (before, after) = (self.before, self.after);
-        let (names, others) = (unique(before), unique(after));
-        let pairs: Vec<_> = names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect();
-        for (a, b) in pairs {
-            if self.is_free(a, b) && (!same_operation || before.operation(a) == after.operation(b)) {
-                self.put(a, b);
-            }
-        }
     }
 
     fn by_structure(&mut self) {
@@ -207,6 +203,12 @@ impl Matching<'_, '_> {
             _ => hash_of(&self.after.operation(at)),
         }
     }
+}
+
+/// The layers that have one name, which nobody else has.
+fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
+    let (names, others) = (unique(before), unique(after));
+    names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect()
 }
 
 /// The layers whose name nobody else has.

@@ -18,9 +18,9 @@ pub(super) type Feed = Option<(usize, usize)>;
 /// An input of a layer that uses an output.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
-    pub(super) output: usize,
     pub(super) layer: usize,
-    pub(super) input: usize,
+    pub(super) output: u32,
+    pub(super) input: u32,
 }
 
 /// A graph whose layers are numbered so that each comes after those that feed it.
@@ -29,7 +29,8 @@ pub(super) struct Side<'a> {
     pub(super) layers: Vec<&'a Layer>,
     pub(super) operations: Vec<Option<&'static Operation>>,
     pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
-    pub(super) uses: Vec<Vec<Use>>,
+    /// Most layers have one use, which lies in the vector then.
+    pub(super) uses: Vec<SmallVec<[Use; 1]>>,
     /// Whether a layer leads to a Result or an Assign.
     pub(super) alive: Vec<bool>,
     /// What ties the Parameters and Results of a body to the layer around it; of a model, their order.
@@ -55,11 +56,11 @@ impl<'a> Side<'a> {
             None => graph.feeds(id).into_iter().map(feed).collect(),
         };
         let feeds: Vec<SmallVec<[Feed; 3]>> = order.iter().map(feeds_of).collect();
-        let mut uses = vec![Vec::new(); layers.len()];
+        let mut uses = vec![SmallVec::new(); layers.len()];
         for (layer, feeds) in feeds.iter().enumerate() {
             for (input, feed) in feeds.iter().enumerate() {
                 if let &Some((source, output)) = feed {
-                    uses[source].push(Use { output, layer, input });
+                    uses[source].push(Use { layer, output: output as u32, input: input as u32 });
                 }
             }
         }
