@@ -42,7 +42,7 @@ fn run(out: &Path, count: usize, seed: u64, models: &[PathBuf]) -> Vec<String> {
     }));
     let weighted = models.iter().map(|model| {
         let size = fs::metadata(model).unwrap().len();
-        ((SHORT * 100 / size.max(SHORT)) as u32, Just(model.clone()))
+        ((SHORT * 100 / size.max(SHORT)).max(1) as u32, Just(model.clone()))
     });
     let strategy =
         (prop::strategy::Union::new_weighted(weighted.collect()), prop::collection::vec(damage::damage(), 1..6));
