@@ -18,10 +18,8 @@ const LEAST: usize = 6;
 /// Writes compact JSON with what stands for long strings, and keeps these. All of them have their quotes.
 #[derive(Default)]
 struct Folding {
-    /// The number of each string.
-    numbers: FxHashMap<String, usize>,
-    /// What stands for each.
-    places: Vec<String>,
+    /// What stands for each string.
+    places: FxHashMap<String, String>,
     /// The items of the list.
     list: String,
     /// The last string of it.
@@ -32,21 +30,15 @@ struct Folding {
 }
 
 impl Folding {
-    /// What stands for the text that was written.
-    fn place(&mut self) -> &str {
-        let number = self.numbers.get(&self.text).copied().unwrap_or_else(|| self.add());
-        &self.places[number]
-    }
-
-    /// Adds the text that was written to the list; gives its number.
-    fn add(&mut self) -> usize {
+    /// Adds the text that was written to the list; gives what stands for it.
+    fn add(&mut self) -> String {
         let (number, shared) = (self.places.len(), shared(&self.last, &self.text));
         let comma = if number == 0 { "" } else { "," };
         self.list.extend([comma, &shared.to_string(), ",\"", &self.text[1 + shared..]]);
         self.last.clone_from(&self.text);
-        self.places.push(format!("\"~{number}\""));
-        self.numbers.insert(self.text.clone(), number);
-        number
+        let place = format!("\"~{number}\"");
+        self.places.insert(self.text.clone(), place.clone());
+        place
     }
 }
 
@@ -83,7 +75,13 @@ impl Formatter for &mut Folding {
         self.text.push('"');
         // What looks like a place has one.
         let is_folded = !self.is_key && (self.text.len() >= LEAST + 2 || self.text.starts_with("\"~"));
-        writer.write_all(if is_folded { self.place() } else { &self.text }.as_bytes())
+        if !is_folded {
+            return writer.write_all(self.text.as_bytes());
+        }
+        match self.places.get(&self.text) {
+            Some(place) => writer.write_all(place.as_bytes()),
+            None => writer.write_all(self.add().as_bytes()),
+        }
     }
 }
 
