@@ -1,40 +1,40 @@
-//! How element-wise operations bring shapes together, dim by dim.
+//! Broadcasting of shapes in element-wise operations, one dimension at a time.
 //!
-//! Nothing here allocates: the result is collected into what the caller names, an array list or a shape of its own.
+//! Nothing in this module allocates. The caller chooses the collection that holds the result, such as an `ArrayVec`.
 
 use core::fmt;
 
 use crate::Dim;
 
-/// Why shapes do not broadcast.
+/// Reason why shapes do not broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clash {
-    /// Two dims neither have a length in common, nor may the one be stretched that is 1.
+    /// Two dimensions have no length in common, and the one that differs may not be stretched from 1.
     Dims {
         /// The axis of the result, counted from 0.
         axis: usize,
-        /// The dim of the shapes before.
+        /// The dimension of the shapes before it.
         left: Dim,
-        /// The dim of the shape that does not fit.
+        /// The dimension of the shape that does not fit.
         right: Dim,
     },
-    /// Two dims that must be equal are not.
+    /// Two dimensions differ although they must be equal.
     Differ {
         /// The axis, counted from 0.
         axis: usize,
-        /// The dim of the shapes before.
+        /// The dimension of the shapes before it.
         left: Dim,
-        /// The dim of the shape that differs.
+        /// The dimension of the shape that differs.
         right: Dim,
     },
-    /// The ranks differ, and must not.
+    /// The ranks differ although they must be equal.
     Ranks {
         /// The rank of the first shape.
         left: usize,
         /// The rank of the shape that differs.
         right: usize,
     },
-    /// The second shape cannot be laid over the first from an axis on.
+    /// The second shape does not fit onto the first from an axis on.
     Placement {
         /// The rank of the first shape.
         left: usize,
@@ -43,11 +43,11 @@ pub enum Clash {
         /// The first axis; -1 aligns the last axes.
         axis: i64,
     },
-    /// The result does not have the shape of the first operand, which is to take it.
+    /// The result does not have the shape of the first operand, in which it is to be stored.
     Grows {
         /// The axis of the result, counted from 0.
         axis: usize,
-        /// The dim of the first operand; 1 where it has none.
+        /// The dimension of the first operand; 1 if the operand has no such axis.
         left: Dim,
         /// The dim of the result.
         right: Dim,
@@ -76,10 +76,10 @@ impl fmt::Display for Clash {
 
 impl core::error::Error for Clash {}
 
-/// The shape of operands that must have one shape.
+/// Returns the shape of operands that must all have one shape.
 ///
 /// # Errors
-/// [`Clash::Ranks`], or [`Clash::Differ`] with the first axis on which they do.
+/// [`Clash::Ranks`] if the ranks differ, or [`Clash::Differ`] with the first axis on which the shapes differ.
 pub fn equal<'a, C: FromIterator<Dim>>(mut shapes: impl Iterator<Item = &'a [Dim]> + Clone) -> Result<C, Clash> {
     let first = shapes.next().unwrap_or_default();
     if let Some(other) = shapes.clone().find(|other| other.len() != first.len()) {
@@ -92,8 +92,8 @@ pub fn equal<'a, C: FromIterator<Dim>>(mut shapes: impl Iterator<Item = &'a [Dim
     first.iter().enumerate().map(dim).collect()
 }
 
-/// The shape of any number of operands by the rule of NumPy, which PyTorch, JAX and Paddle share: aligned at the last
-/// axis; a length of 1, or a missing axis, takes the length of the others.
+/// Returns the shape of any number of operands by NumPy's rule, which PyTorch, JAX and Paddle share. Shapes are aligned
+/// at the last axis. A length of 1 or a missing axis takes the length of the other operands.
 ///
 /// ```
 /// use typelift_promote::{Dim, broadcast};
@@ -106,7 +106,7 @@ pub fn equal<'a, C: FromIterator<Dim>>(mut shapes: impl Iterator<Item = &'a [Dim
 /// ```
 ///
 /// # Errors
-/// [`Clash::Dims`] with the first axis of the result that cannot be.
+/// [`Clash::Dims`] with the first axis on which the shapes do not broadcast.
 pub fn numpy<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]> + Clone) -> Result<C, Clash> {
     let rank = shapes.clone().map(<[Dim]>::len).max().unwrap_or(0);
     let dim = |axis: usize| {
@@ -117,11 +117,12 @@ pub fn numpy<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]> +
     (0..rank).map(dim).collect()
 }
 
-/// The shape of two operands by PaddlePaddle's former rule, `pdpd` in OpenVINO: the second shape is laid over the first
-/// from `axis` on (-1 aligns the last axes), and only it is stretched.
+/// Returns the shape of two operands by PaddlePaddle's former rule, `pdpd` in OpenVINO. The second shape is aligned
+/// with the first from `axis` on, where -1 aligns the last axes. Only the second shape is stretched.
 ///
 /// # Errors
-/// [`Clash::Placement`] if it does not fit; [`Clash::Dims`] with the first axis of the result that cannot be.
+/// [`Clash::Placement`] if the second shape does not fit; [`Clash::Dims`] with the first axis on which the shapes do
+/// not broadcast.
 pub fn pdpd<C: FromIterator<Dim>>(left: &[Dim], right: &[Dim], axis: i64) -> Result<C, Clash> {
     let room = left.len().checked_sub(right.len());
     let start = if axis == -1 { room } else { usize::try_from(axis).ok() };
@@ -139,15 +140,16 @@ pub fn pdpd<C: FromIterator<Dim>>(left: &[Dim], right: &[Dim], axis: i64) -> Res
     left.iter().enumerate().map(stretch).collect()
 }
 
-/// The shape of the first operand, which takes the result of an operation in place; the others must broadcast to it.
+/// Returns the shape of the first operand, in which the result of an in-place operation is stored. The other operands
+/// must broadcast to it.
 ///
 /// # Errors
-/// As [`numpy`]; [`Clash::Grows`] where the result would be larger than the first operand.
+/// The errors of [`numpy`], and [`Clash::Grows`] if the result would be larger than the first operand.
 pub fn in_place<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]> + Clone) -> Result<C, Clash> {
     let first = shapes.clone().next().unwrap_or_default();
     let others = shapes.clone().skip(1);
     let rank = shapes.clone().map(<[Dim]>::len).max().unwrap_or(0);
-    // Where the shapes do not broadcast at all, that is what is wrong.
+    // Shapes that do not broadcast at all are reported first.
     numpy::<Nothing>(shapes)?;
     let dim = |axis: usize| {
         let at = |shape: &[Dim]| (axis + shape.len()).checked_sub(rank).and_then(|axis| shape.get(axis).copied());
@@ -162,7 +164,7 @@ pub fn in_place<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]
     (0..rank).map(dim).collect()
 }
 
-/// Collects nothing.
+/// A collection that discards its items.
 struct Nothing;
 
 impl FromIterator<Dim> for Nothing {

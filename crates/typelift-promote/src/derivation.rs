@@ -1,26 +1,26 @@
-//! How a common type came to be, step by step.
+//! Derivation of a common type, step by step.
 
 use core::fmt;
 
 use crate::{ElementType, Spelling};
 
-/// One step of a derivation: an operand's type is changed, or two types meet.
+/// One step of a derivation: the type of an operand changes, or two types are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Step {
-    /// The type at hand.
+    /// The type before the step.
     pub from: ElementType,
-    /// The type it meets, if the step has two sides.
+    /// The type that it is combined with, if the step has two sides.
     pub with: Option<ElementType>,
-    /// What comes of it.
+    /// The resulting type.
     pub to: ElementType,
-    /// Why, as a clause.
+    /// The reason, as a clause.
     pub rule: &'static str,
 }
 
 impl Step {
-    /// `i32 with f16 gives f16: …`, types spelled as a system does.
+    /// Formats the step as `i32 with f16 gives f16: …`, with types in the spelling of a system.
     pub fn spelled(self, spelling: Spelling) -> impl fmt::Display {
         Spelled { step: self, spelling }
     }
@@ -43,17 +43,17 @@ impl fmt::Display for Spelled {
     }
 }
 
-/// As [`Step::spelled`], types as OpenVINO spells them.
+/// Formats the step with types in OpenVINO's spelling.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spelled(Spelling::OpenVino).fmt(f)
     }
 }
 
-/// Takes the steps of a derivation as they are made.
+/// Receives the steps of a derivation in their order.
 pub(crate) type Trace<'a> = &'a mut dyn FnMut(Step);
 
-/// Records that two types meet, and returns what they give.
+/// Records that two types are combined, and returns the result.
 pub(crate) fn meet(
     (to, rule): (ElementType, &'static str),
     from: ElementType,
@@ -64,7 +64,7 @@ pub(crate) fn meet(
     to
 }
 
-/// Records that a type becomes another, unless it is that already.
+/// Records that a type becomes another, unless both are the same.
 pub(crate) fn change(from: ElementType, to: ElementType, rule: &'static str, trace: Trace) -> ElementType {
     if from != to {
         trace(Step { from, with: None, to, rule });

@@ -3,14 +3,15 @@
 use core::fmt;
 use core::ops::{Add, BitAnd, Mul, Sub};
 
-/// The upper end of an interval without one. OpenVINO uses the same value, so a length of `i64::MAX` is taken for it.
+/// The upper end of an interval without one. OpenVINO uses the same value, so a length of `i64::MAX` means "no upper
+/// end".
 const INFINITE: i64 = i64::MAX;
 
-/// What is known of one dimension: the interval of the lengths it may have.
+/// The interval of lengths that one dimension may have.
 ///
-/// The arithmetic is that of OpenVINO's `Dimension`: lengths are never negative, results saturate at 0 and at "no upper
-/// end", and an interval without any length (`5..2` in a file, or a division that leaves a remainder) is a value as
-/// well. That [empty](Dim::is_empty) interval prints as `?`, yet is compatible with nothing.
+/// The arithmetic is that of OpenVINO's `Dimension`. Lengths are never negative, and results saturate at 0 and at "no
+/// upper end". An interval without any length is a value as well: a file may contain `5..2`, and a division may leave a
+/// remainder. Such an [empty](Dim::is_empty) interval prints as `?`, but is compatible with nothing.
 ///
 /// ```
 /// use typelift_promote::Dim;
@@ -32,14 +33,14 @@ impl Dim {
 
     const EMPTY: Self = Self { lower: INFINITE, upper: INFINITE };
 
-    /// Exactly `length`; a negative length counts as 0. (`-1` for "any" is the [`From<i64>`] conversion.)
+    /// Returns exactly `length`; a negative length counts as 0. The [`From<i64>`] conversion reads `-1` as any length.
     #[must_use]
     pub const fn fixed(length: i64) -> Self {
         Self::between(length, length)
     }
 
-    /// From `lower` to `upper`, both included; [empty](Dim::is_empty) if `upper` is the smaller one. Negative ends count
-    /// as 0, and `i64::MAX` as no upper end.
+    /// Returns the interval from `lower` to `upper`, both included. The interval is [empty](Dim::is_empty) if `upper`
+    /// is smaller. Negative ends count as 0, and `i64::MAX` means no upper end.
     #[must_use]
     pub const fn between(lower: i64, upper: i64) -> Self {
         if upper < lower {
@@ -48,61 +49,61 @@ impl Dim {
         Self { lower: if lower < 0 { 0 } else { lower }, upper: if upper < 0 { 0 } else { upper } }
     }
 
-    /// `lower` or more.
+    /// Returns the interval of `lower` or more.
     #[must_use]
     pub const fn at_least(lower: i64) -> Self {
         Self::between(lower, INFINITE)
     }
 
-    /// The length, if it is the only one possible.
+    /// Returns the length if only one is possible.
     #[must_use]
     pub const fn value(self) -> Option<i64> {
         if self.is_fixed() { Some(self.lower) } else { None }
     }
 
-    /// The smallest length possible.
+    /// Returns the smallest possible length.
     #[must_use]
     pub const fn lower(self) -> i64 {
         self.lower
     }
 
-    /// The greatest length possible; `None` without upper end.
+    /// Returns the greatest possible length; `None` without an upper end.
     #[must_use]
     pub const fn upper(self) -> Option<i64> {
         if self.upper == INFINITE { None } else { Some(self.upper) }
     }
 
-    /// Whether only one length is possible.
+    /// True if only one length is possible.
     #[must_use]
     pub const fn is_fixed(self) -> bool {
         self.lower == self.upper && !self.is_empty()
     }
 
-    /// Whether no length is possible at all.
+    /// True if no length is possible at all.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.lower == INFINITE
     }
 
-    /// Whether `length` is possible.
+    /// True if `length` is possible.
     #[must_use]
     pub const fn contains(self, length: i64) -> bool {
         self.lower <= length && length <= self.upper
     }
 
-    /// Whether some length is possible for both.
+    /// True if some length is possible for both.
     #[must_use]
     pub fn is_compatible(self, other: Self) -> bool {
         (self & other).is_some()
     }
 
-    /// Whether every length of `other` is possible here.
+    /// True if every length of `other` is possible here.
     #[must_use]
     pub const fn relaxes(self, other: Self) -> bool {
         self.contains(other.lower) && self.contains(other.upper)
     }
 
-    /// The smallest interval that holds both.
+    /// Returns the smallest interval that contains both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         match (self.is_empty(), other.is_empty()) {
@@ -112,11 +113,11 @@ impl Dim {
         }
     }
 
-    /// The lengths of two dimensions that broadcast to each other: a length of 1 takes that of the other side. `None` if
-    /// they cannot.
+    /// Returns the length that two dimensions broadcast to, or `None` if they do not broadcast. A length of 1 takes the
+    /// length of the other side.
     ///
-    /// Where only one side may be 1, OpenVINO takes the other side as it is; where both may be, their
-    /// [hull](Dim::hull).
+    /// If only one side may be 1, the result is the other side unchanged. If both may be 1, it is their
+    /// [hull](Dim::hull). Both rules are OpenVINO's.
     #[must_use]
     pub fn broadcast(self, other: Self) -> Option<Self> {
         match (self.contains(1), other.contains(1)) {
@@ -127,11 +128,11 @@ impl Dim {
         }
     }
 
-    /// The lengths that, times `divisor`, give a length of this interval; [empty](Dim::is_empty) if there is none, and
-    /// `None` if the divisor is not positive.
+    /// Returns the lengths that give a length of this interval when multiplied by `divisor`. The result is
+    /// [empty](Dim::is_empty) if there are none, and `None` if the divisor is not positive.
     ///
-    /// OpenVINO divides in floating point and takes "no upper end" for a number, unless the dimension is `?` or the
-    /// divisor 1. Both are kept: `1..` divided by 2 is `1..4611686018427387904`.
+    /// OpenVINO divides in floating point and treats "no upper end" as a number, unless the dimension is `?` or the
+    /// divisor is 1. This function does the same: `1..` divided by 2 is `1..4611686018427387904`.
     ///
     /// ```
     /// use typelift_promote::Dim;
@@ -148,12 +149,12 @@ impl Dim {
         }
         let by = divisor as f64;
         let (lower, upper) = (self.lower as f64 / by, self.upper as f64 / by);
-        // Truncation is the floor of what is never negative.
+        // Truncation equals the floor, because the value is never negative.
         let ceiling = lower as i64 + i64::from((lower as i64 as f64) < lower);
         Some(Self::between(ceiling, upper as i64))
     }
 
-    /// Both ends combined, unless one of the intervals is empty: then so is the result.
+    /// Combines both ends, unless one of the intervals is empty: then the result is empty as well.
     fn combine(self, other: Self, ends: impl FnOnce() -> (i64, i64)) -> Self {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
@@ -163,14 +164,14 @@ impl Dim {
     }
 }
 
-/// OpenVINO's reading of one number: `-1` is any length, anything else that very length.
+/// Reads one number as OpenVINO does: `-1` is any length, any other number is that length.
 impl From<i64> for Dim {
     fn from(length: i64) -> Self {
         if length == -1 { Self::ANY } else { Self::fixed(length) }
     }
 }
 
-/// The lengths of two pieces laid end to end.
+/// Adds lengths, as concatenation does.
 impl Add for Dim {
     type Output = Self;
 
@@ -179,7 +180,7 @@ impl Add for Dim {
     }
 }
 
-/// What is left after a piece is cut off; never less than 0.
+/// Subtracts lengths, as cropping does; the result is never less than 0.
 impl Sub for Dim {
     type Output = Self;
 
@@ -193,7 +194,7 @@ impl Sub for Dim {
     }
 }
 
-/// The lengths of two dimensions laid out as one.
+/// Multiplies lengths, as flattening two dimensions does.
 impl Mul for Dim {
     type Output = Self;
 
@@ -202,7 +203,7 @@ impl Mul for Dim {
     }
 }
 
-/// The intersection: the lengths possible for both, `None` if there is none.
+/// Returns the intersection: the lengths possible for both, or `None` if there is none.
 impl BitAnd for Dim {
     type Output = Option<Self>;
 
@@ -212,7 +213,7 @@ impl BitAnd for Dim {
     }
 }
 
-/// As OpenVINO prints a dimension: `3`, `?`, `2..5`, `2..`, `..5`.
+/// Formats a dimension as OpenVINO prints it: `3`, `?`, `2..5`, `2..`, `..5`.
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.lower, self.upper()) {

@@ -1,12 +1,12 @@
-//! The element types a tensor can have, one table row each.
+//! Element types of tensors, one table row each.
 
 use core::fmt;
 
-/// What kind of value an element type holds. Promotion compares kinds before it compares widths.
+/// Kind of value that an element type holds. Promotion compares kinds before widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Kind {
-    /// Not known until run time.
+    /// Unknown until run time.
     Dynamic,
     /// True or false.
     Boolean,
@@ -20,7 +20,7 @@ pub enum Kind {
     Complex,
     /// Text of any length.
     String,
-    /// Storage that no arithmetic is defined on: PyTorch's `bits8` and its like.
+    /// Storage without arithmetic, such as PyTorch's `bits8`.
     Bits,
 }
 
@@ -29,11 +29,11 @@ macro_rules! element_types {
         openvino { $($(#[$ov_doc:meta])* $ov:ident $ov_name:literal $ov_port:literal $ov_short:literal, $ov_bits:literal $ov_kind:ident;)* }
         elsewhere { $($(#[$doc:meta])* $variant:ident $short:literal, $bits:literal $kind:ident;)* }
     ) => {
-        /// The type of one element of a tensor.
+        /// Type of one element of a tensor.
         ///
-        /// Spellings differ by place: [`name`](Self::name) is what attributes of OpenVINO IR say (`f16`, `boolean`, `u1`),
-        /// [`port_name`](Self::port_name) what its ports say (`FP16`, `BOOL`, `BIN`), and
-        /// [`framework_name`](Self::framework_name) the short name under PyTorch and Paddle (`f16`, `bool`, `uint1`).
+        /// Spellings depend on the place. [`name`](Self::name) is the spelling of attributes in OpenVINO IR (`f16`,
+        /// `boolean`, `u1`). [`port_name`](Self::port_name) is that of its ports (`FP16`, `BOOL`, `BIN`).
+        /// [`framework_name`](Self::framework_name) is the short name in PyTorch and Paddle (`f16`, `bool`, `uint1`).
         ///
         /// ```
         /// use typelift_promote::ElementType;
@@ -58,7 +58,8 @@ macro_rules! element_types {
             },)*
         ];
 
-        // A graph asks for the type of every port: a match on literals is several times faster than a scan of `ROWS`.
+        // A graph looks up the type of every port, and a match on literals is several times faster than a scan of
+        // `ROWS`.
 
         fn by_name(name: &str) -> Option<ElementType> {
             match name {
@@ -95,9 +96,9 @@ struct Row {
 
 element_types! {
     openvino {
-        /// Not known until run time; merges with every type.
+        /// Unknown until run time; merges with every type.
         Dynamic "dynamic" "UNSPECIFIED" "dynamic", 0 Dynamic;
-        /// One byte a value, 0 or 1.
+        /// One byte per value, 0 or 1.
         Boolean "boolean" "BOOL" "bool", 8 Boolean;
         /// The upper half of an `f32`.
         Bf16 "bf16" "BF16" "bf16", 16 Float;
@@ -207,13 +208,13 @@ element_types! {
 }
 
 impl ElementType {
-    /// Every element type: OpenVINO's first, then those that only frameworks have.
+    /// Returns every element type: OpenVINO's first, then those that only frameworks have.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
         ROWS.iter().map(|row| row.ty)
     }
 
-    /// The type that an attribute of OpenVINO IR means: a [`name`](Self::name) in any case, or `undefined`, an older word
-    /// for `dynamic`.
+    /// Parses an attribute of OpenVINO IR: a [`name`](Self::name) in any case, or `undefined`, an older word for
+    /// `dynamic`.
     ///
     /// ```
     /// use typelift_promote::ElementType;
@@ -227,8 +228,8 @@ impl ElementType {
         })
     }
 
-    /// The type that a port of OpenVINO IR means: a [`port_name`](Self::port_name) or a [`name`](Self::name), each in its
-    /// own case only, and four further words that the reader of OpenVINO takes.
+    /// Parses the type of a port of OpenVINO IR: a [`port_name`](Self::port_name) or a [`name`](Self::name), both
+    /// case-sensitive. Four further words that OpenVINO's reader accepts are accepted too.
     ///
     /// ```
     /// use typelift_promote::ElementType;
@@ -243,8 +244,8 @@ impl ElementType {
         })
     }
 
-    /// The type under its short name in PyTorch and Paddle, [`framework_name`](Self::framework_name), or the long name of
-    /// either (`float16`, `uint8`, `complex64`, `float8_e4m3fn`).
+    /// Parses a name of PyTorch or Paddle: the short [`framework_name`](Self::framework_name) or a long name such as
+    /// `float16`, `uint8`, `complex64`, `float8_e4m3fn`.
     ///
     /// ```
     /// use typelift_promote::ElementType;
@@ -282,38 +283,38 @@ impl ElementType {
         &ROWS[self as usize]
     }
 
-    /// The spelling of IR attributes: `f16`, `boolean`, `u1`, `dynamic`. A type that OpenVINO lacks has its
-    /// [`framework_name`](Self::framework_name) here too.
+    /// Returns the spelling of IR attributes: `f16`, `boolean`, `u1`, `dynamic`. For a type that OpenVINO lacks, it is
+    /// the [`framework_name`](Self::framework_name).
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The spelling of IR ports, `FP16`, `BOOL`, `BIN`, `UNSPECIFIED`; `None` where OpenVINO lacks the type.
+    /// Returns the spelling of IR ports: `FP16`, `BOOL`, `BIN`, `UNSPECIFIED`; `None` if OpenVINO lacks the type.
     pub fn port_name(self) -> Option<&'static str> {
         self.row().port_name
     }
 
-    /// The short name under PyTorch and Paddle: `bool`, `f8e4m3fn`, `c64`, `int4`.
+    /// Returns the short name in PyTorch and Paddle: `bool`, `f8e4m3fn`, `c64`, `int4`.
     pub fn framework_name(self) -> &'static str {
         self.row().framework_name
     }
 
-    /// Bits of one value; 0 where it has no fixed size (`dynamic`, `string`).
+    /// Returns the number of bits of one value; 0 if the size is not fixed (`dynamic`, `string`).
     pub fn bits(self) -> u32 {
         self.row().bits.into()
     }
 
-    /// What kind of value it holds.
+    /// Returns the kind of its values.
     pub fn kind(self) -> Kind {
         self.row().kind
     }
 
-    /// Whether it is a signed or unsigned integer; boolean is not.
+    /// True if it is a signed or unsigned integer; false for boolean.
     pub fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
-    /// The type of a complex number's parts; any other type itself.
+    /// Returns the type of a complex number's parts, or the type itself if it is not complex.
     ///
     /// ```
     /// use typelift_promote::ElementType::*;
@@ -331,13 +332,13 @@ impl ElementType {
         }
     }
 
-    /// Whether it is a real floating-point type.
+    /// True if it is a real floating-point type.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float
     }
 }
 
-/// The spelling of attributes, as [`ElementType::name`].
+/// Formats the [`name`](ElementType::name), the spelling of attributes.
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

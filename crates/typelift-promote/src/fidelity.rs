@@ -1,28 +1,27 @@
-//! What a conversion from one element type to another can lose, from the value sets of both.
+//! Possible losses of a conversion between two element types, computed from the value sets of both.
 //!
-//! The behaviour meant is that of OpenVINO's `Convert`: to a float it rounds to nearest, overflowing to an infinity or, in
-//! types without one, to NaN; to an integer it cuts off the fraction and keeps the low bits; to `boolean` it asks whether
-//! the value differs from zero.
+//! The conversion is OpenVINO's `Convert`. To a float it rounds to nearest; values out of range become infinite, or NaN
+//! in types without infinities. To an integer it cuts off the fraction and keeps the low bits. To `boolean` it compares
+//! with zero.
 
 use core::fmt;
 
 use crate::ElementType::{self, *};
 use crate::Kind;
 
-/// One way in which values come out changed.
+/// One kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Loss {
-    /// Values become the nearest one that the type has, tiny ones zero.
+    /// Values are rounded to the nearest value of the type; tiny values become zero.
     Rounds,
-    /// Values beyond the largest of a float become infinite or NaN, or the largest there is.
+    /// Values beyond the largest float become infinite, NaN, or the largest float.
     Overflows,
-    /// Values beyond the range of an integer keep their low bits; from a float, infinities, NaN and far values come out
-    /// as anything.
+    /// Integers out of range keep their low bits. Infinities, NaN and floats out of range give undefined results.
     Wraps,
-    /// Values lose the digits after the point.
+    /// Values lose their fraction.
     Truncates,
-    /// All values but zero become true.
+    /// All values except zero become true.
     Collapses,
     /// Complex numbers lose their imaginary part.
     DropsImaginary,
@@ -32,7 +31,7 @@ impl Loss {
     const ALL: [Self; 6] =
         [Self::Rounds, Self::Overflows, Self::Wraps, Self::Truncates, Self::Collapses, Self::DropsImaginary];
 
-    /// A stable word: `rounds`, `overflows`, `wraps`, `truncates`, `collapses`, `drops-imaginary`.
+    /// Returns a stable word: `rounds`, `overflows`, `wraps`, `truncates`, `collapses`, `drops-imaginary`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rounds => "rounds",
@@ -45,22 +44,22 @@ impl Loss {
     }
 }
 
-/// What a conversion can lose: a set of [`Loss`]es, empty if it keeps every value.
+/// Set of the [`Loss`]es of a conversion, empty if every value is kept.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Fidelity(u8);
 
 impl Fidelity {
-    /// Whether every value is preserved.
+    /// True if every value is preserved.
     pub fn is_exact(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether values can be lost this way.
+    /// True if this kind of loss is possible.
     pub fn can(self, loss: Loss) -> bool {
         self.0 & 1 << loss as u8 != 0
     }
 
-    /// The ways in which values can be lost.
+    /// Returns the possible kinds of loss.
     pub fn losses(self) -> impl Iterator<Item = Loss> {
         Loss::ALL.into_iter().filter(move |&loss| self.can(loss))
     }
@@ -70,7 +69,7 @@ impl Fidelity {
     }
 }
 
-/// `exact`, or the losses: `rounds, overflows`.
+/// Formats as `exact`, or as a list of losses: `rounds, overflows`.
 impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_exact() {
@@ -89,24 +88,24 @@ impl fmt::Debug for Fidelity {
     }
 }
 
-/// The numbers of an integer type.
+/// Value set of an integer type.
 struct Integer {
     min: i128,
     max: i128,
 }
 
-/// The numbers of a float type: those of `precision` significant bits, multiples of `2^lowest`, up to `max`.
+/// Value set of a float type: numbers of `precision` significant bits, multiples of `2^lowest`, up to `max`.
 struct Float {
     precision: u32,
     lowest: i32,
     max: Max,
     infinity: bool,
     nan: bool,
-    /// Zero and the negative numbers.
+    /// True if zero and negative numbers belong to the set.
     zero_and_below: bool,
 }
 
-/// `mantissa * 2^exponent`.
+/// A number in the form `mantissa * 2^exponent`.
 #[derive(Clone, Copy)]
 struct Max {
     mantissa: u64,
@@ -114,7 +113,7 @@ struct Max {
 }
 
 impl Max {
-    /// The position of the highest bit.
+    /// Returns the position of the highest bit.
     fn magnitude(self) -> i32 {
         63 - self.mantissa.leading_zeros() as i32 + self.exponent
     }
@@ -124,7 +123,7 @@ impl Max {
         (self.magnitude(), align(self)) > (other.magnitude(), align(other))
     }
 
-    /// Without its fraction.
+    /// Returns the number without its fraction.
     fn truncated(self) -> Self {
         if self.exponent < 0 { Self { mantissa: self.mantissa >> -self.exponent, exponent: 0 } } else { self }
     }
@@ -150,7 +149,7 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
         F32 => float(24, -149, (1 << 24) - 1, 104, true, true),
         F16 => float(11, -24, (1 << 11) - 1, 5, true, true),
         Bf16 => float(8, -133, (1 << 8) - 1, 120, true, true),
-        // Mantissa 1.111 of the top exponent is NaN.
+        // The largest exponent with mantissa 1.111 is NaN.
         F8E4M3 => float(4, -9, 14, 5, false, true),
         F8E5M2 => float(3, -16, 7, 13, true, true),
         F8E4M3Fnuz => float(4, -10, 15, 4, false, true),
@@ -163,7 +162,7 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
         LongDouble => float(64, -16445, u64::MAX, 16320, true, true),
         F4E2M1 => float(2, -1, 3, 1, false, false),
         F8E8M0 => float(1, -127, 1, 127, false, true),
-        // Sixteen numbers of f32 between -1 and 1: as a source they need its precision.
+        // The sixteen values lie between -1 and 1 and are stored in f32, so keeping them requires f32's precision.
         Nf4 => float(24, -27, 1, 0, false, false),
         _ => match ty.kind() {
             Kind::Signed => {
@@ -175,10 +174,10 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
     }
 }
 
-/// What converting values of one type to another can lose; `None` where no conversion of numbers is known: `dynamic`,
-/// `string`, and PyTorch's storage types.
+/// Returns the possible losses of a conversion. `None` if OpenVINO defines no conversion: `dynamic`, `string`, and
+/// PyTorch's storage types.
 ///
-/// Two conversions in a row give what the second alone gives if the first is exact.
+/// Two conversions in a row equal the second one alone if the first is exact.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, Loss, fidelity};
@@ -207,7 +206,7 @@ pub fn fidelity(from: ElementType, to: ElementType) -> Option<Fidelity> {
                 && (!from.zero_and_below || to.min < 0 && !from.max.truncated().exceeds(Max::of_integer(-to.min)));
             lost.with(Loss::Truncates, from.lowest < 0).with(Loss::Wraps, !fits)
         }
-        // Of the whole numbers nf4 has -1, 0 and 1, of the fractions it shares none.
+        // nf4 contains the integers -1, 0 and 1, and shares no fraction with other types.
         (Numbers::Integer(from), Numbers::Float(_)) if to == Nf4 => {
             let beyond = from.min < -1 || from.max > 1;
             lost.with(Loss::Overflows, beyond)

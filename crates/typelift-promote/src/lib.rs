@@ -1,14 +1,15 @@
-//! Tensor element types, and the rules by which OpenVINO, PyTorch, PaddlePaddle, NumPy and JAX find the common type and
-//! shape of operands.
+//! Tensor element types, and the promotion rules of OpenVINO, PyTorch, PaddlePaddle, NumPy and JAX: which common type
+//! and shape their operands get.
 //!
-//! Everything here is a pure function of types, ranks and dims; nothing allocates, and nothing depends on anything but
-//! `serde`, with the feature of that name: types are written as OpenVINO names them, dims as they print.
+//! Every function is pure and does not allocate. The only dependency is optional: with the feature `serde`, types are
+//! serialized by their OpenVINO names and dimensions as they print.
 //!
-//! * [`ElementType`]: the types, with each system's [spellings](Spelling).
-//! * [`openvino`], [`pytorch`], [`paddle`], [`numpy`], [`jax`]: one rule set each, as the packages do it, refusals included.
-//! * [`RuleSet`]: all of them under one front, for tools that let the user choose.
-//! * [`broadcast`]: how shapes come together, [`Dim`] by dim.
-//! * [`fidelity`](fn@fidelity): what a conversion can lose.
+//! * [`ElementType`]: the element types, with each system's [spellings](Spelling).
+//! * [`openvino`], [`pytorch`], [`paddle`], [`numpy`], [`jax`]: one rule set each, as the packages behave, including
+//!   what they refuse.
+//! * [`RuleSet`]: one interface to all of them, for tools that let the user choose.
+//! * [`broadcast`]: broadcasting of shapes, [`Dim`] by dimension.
+//! * [`fidelity`](fn@fidelity): the possible losses of a conversion.
 //!
 //! ```
 //! use typelift_promote::{RuleSet, fidelity};
@@ -54,7 +55,7 @@ pub use rules::{PromotedAs, Rules, Setting};
 pub use sets::*;
 pub use spelling::Spelling;
 
-/// The examples of the page of the package, which run as tests.
+/// Examples of the README, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

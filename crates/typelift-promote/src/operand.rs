@@ -1,8 +1,8 @@
-//! What a rule set is asked about, and what it answers.
+//! Operands and results of promotions.
 
 use crate::{ElementType, Kind};
 
-/// How much say an operand has in a promotion.
+/// Category of an operand, which decides its weight in a promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Category {
@@ -10,22 +10,23 @@ pub enum Category {
     Dimensioned,
     /// A tensor of rank 0.
     ZeroDim,
-    /// A Python number, or a constant that is used as one.
+    /// A Python number, or a constant used as one.
     Number,
-    /// A tensor whose rank is not known.
+    /// A tensor of unknown rank.
     UnknownRank,
-    /// An array that JAX types weakly, because it came from Python numbers alone. To the other rule sets a tensor whose
-    /// rank is not known.
+    /// A weakly typed array of JAX, computed from Python numbers alone. Other rule sets treat it as a tensor of unknown
+    /// rank.
     Weak,
 }
 
-/// One operand of an operation.
+/// Operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Operand {
-    /// Its element type. Of a [`Category::Number`] the kind counts: `boolean`, any integer, any float, any complex.
+    /// The element type. For a [`Category::Number`] only the kind counts: `boolean`, any integer, any float, any
+    /// complex type.
     pub element_type: ElementType,
-    /// What it is.
+    /// The category.
     pub category: Category,
 }
 
@@ -40,13 +41,13 @@ impl Operand {
         Self { element_type, category: Category::ZeroDim }
     }
 
-    /// A number of the kind of `element_type`.
+    /// Returns a number of the kind of `element_type`.
     pub const fn number(element_type: ElementType) -> Self {
         Self { element_type, category: Category::Number }
     }
 
-    /// The Python number that a text is: a word, `int`, `float`, `complex`, or a literal, `True`, `-1`, `0x10`, `1e-3`,
-    /// `2j`. (`bool` is the tensor type.)
+    /// Parses a Python number: a word (`int`, `float`, `complex`) or a literal (`True`, `-1`, `0x10`, `1e-3`, `2j`).
+    /// The word `bool` is not a number but the tensor type.
     ///
     /// ```
     /// use typelift_promote::{ElementType, Operand};
@@ -72,7 +73,7 @@ impl Operand {
         }))
     }
 
-    /// The word for a Python number: `True`, `int`, `float`, `complex`; `None` for a tensor.
+    /// Returns the word for a Python number: `True`, `int`, `float`, `complex`; `None` for a tensor.
     pub fn number_name(self) -> Option<&'static str> {
         self.is_number().then(|| match self.element_type.kind() {
             Kind::Boolean => "True",
@@ -82,13 +83,13 @@ impl Operand {
         })
     }
 
-    /// Whether it is a Python number.
+    /// True if it is a Python number.
     pub fn is_number(self) -> bool {
         self.category == Category::Number
     }
 }
 
-/// Digits, single underscores between them.
+/// True if `text` consists of digits with single underscores between them.
 fn is_digits(text: &str, is_digit: fn(&char) -> bool) -> bool {
     text.split('_').all(|group| !group.is_empty() && group.chars().all(|digit| is_digit(&digit)))
 }
@@ -116,16 +117,16 @@ fn is_float(text: &str) -> bool {
     is_mantissa && digits(exponent)
 }
 
-/// The types an operation works with.
+/// Result of a promotion: the types an operation works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Promotion {
-    /// What the operands are converted to.
+    /// The type that the operands are converted to.
     pub common: ElementType,
-    /// What the operation gives.
+    /// The type of the result.
     pub result: ElementType,
-    /// Whether the result is weakly typed, which only JAX's are.
+    /// True if the result is weakly typed, which only JAX's results are.
     pub is_weak: bool,
 }
 
@@ -135,11 +136,11 @@ impl Promotion {
     }
 }
 
-/// Operands of an operation. Where the rule set goes by ranks, one is chosen for each that is not known.
+/// Operands of an operation. If ranks matter to the rule set, a rank is assumed for each operand of unknown rank.
 #[derive(Clone, Copy)]
 pub struct Operands<'a> {
     given: &'a [Operand],
-    /// A set bit makes the next operand of unknown rank zero-dim; `None` leaves ranks unknown.
+    /// Assumed ranks: a set bit makes the next operand of unknown rank zero-dimensional. `None` leaves ranks unknown.
     ranks: Option<u32>,
 }
 
@@ -148,7 +149,7 @@ impl<'a> Operands<'a> {
         Self { given, ranks }
     }
 
-    /// The operands in their order.
+    /// Returns the operands in their order.
     pub fn iter(self) -> impl Iterator<Item = Operand> + Clone + 'a {
         let mut ranks = self.ranks;
         self.given.iter().map(move |&operand| {
@@ -159,18 +160,18 @@ impl<'a> Operands<'a> {
         })
     }
 
-    /// How many there are: at least one.
+    /// Returns the number of operands, at least one.
     #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(self) -> usize {
         self.given.len()
     }
 
-    /// The first one.
+    /// Returns the first operand.
     pub fn first(self) -> Operand {
         self.iter().next().unwrap_or(Operand::dimensioned(ElementType::Dynamic))
     }
 
-    /// The last one.
+    /// Returns the last operand.
     pub fn last(self) -> Operand {
         self.iter().last().unwrap_or(self.first())
     }
@@ -184,8 +185,9 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// Ranks for [`Operands`] under which `decide` gives what it gives under any other choice, choices that it refuses for
-/// the ranks themselves left aside. `None` when the answer depends on ranks that are not known, or there are too many.
+/// Returns ranks for [`Operands`] under which `decide` gives the same answer as under any other choice. Choices that
+/// the rule set refuses because of the ranks are ignored. `None` if the answer depends on unknown ranks, or if there
+/// are too many of them.
 pub(crate) fn agreeing_ranks<E>(
     operands: &[Operand],
     decide: impl Fn(u32) -> Result<Promotion, E>,

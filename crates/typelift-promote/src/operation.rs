@@ -1,41 +1,41 @@
-//! What the tables of all rule sets say of an operation.
+//! Operations of the rule sets, as their tables describe them.
 
-/// An operation of a rule set.
+/// Operation of a rule set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// Its name: that of the system's function; `operator +` and its like are Python's operators, which take a number on
-    /// either side.
+    /// The name of the system's function. `operator +` and similar names are Python's operators, which accept a number
+    /// on either side.
     pub name: &'static str,
-    /// The fewest operands.
+    /// The smallest number of operands.
     pub least: usize,
-    /// The most operands.
+    /// The largest number of operands.
     pub most: usize,
-    /// How the shape of the result comes to be.
+    /// The rule for the shape of the result.
     pub shape: ShapeRule,
-    /// Whether the result is boolean whatever the operands are.
+    /// True if the result is always boolean.
     pub is_test: bool,
 }
 
-/// How the shape of a result comes to be.
+/// Rule for the shape of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShapeRule {
-    /// The operation is not element-wise, or gives no tensor.
+    /// The operation is not element-wise, or does not return a tensor.
     Other,
     /// The shapes broadcast.
     Broadcast,
     /// The shapes must be equal.
     Equal,
-    /// The second shape is laid over the first, aligned at the last axis: OpenVINO's `auto_broadcast="pdpd"`.
+    /// The second shape is aligned with the last axis of the first: OpenVINO's `auto_broadcast="pdpd"`.
     Pdpd,
-    /// The shapes broadcast to that of the first operand, which takes the result.
+    /// The shapes broadcast to the shape of the first operand, in which the result is stored.
     InPlace,
 }
 
-/// No limit to the number of operands.
+/// No limit on the number of operands.
 pub(crate) const MANY: usize = usize::MAX;
 
 impl Operation {
-    /// Whether it takes this number of operands.
+    /// True if it accepts this number of operands.
     pub fn takes(&self, operands: usize) -> bool {
         (self.least..=self.most).contains(&operands)
     }

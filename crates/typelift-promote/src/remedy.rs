@@ -1,48 +1,48 @@
-//! What makes a rule set accept operands that it refuses. Each remedy has been tried.
+//! Changes after which a rule set accepts operands that it refused. Each change has been tried before it is returned.
 
 use core::fmt;
 
 use crate::{Category, ElementType, Operand, Reason, RuleSet, Spelling, fidelity};
 
-/// A change after which the rule set has an answer.
+/// Change after which the rule set has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Remedy {
-    /// A flag of the rule set.
+    /// Set a flag of the rule set.
     Flag {
-        /// Its name.
+        /// The name of the flag.
         name: &'static str,
-        /// The result with it.
+        /// The result with the flag set.
         result: ElementType,
     },
-    /// Another operation of the same meaning.
+    /// Use another operation of the same meaning.
     Operation(&'static str),
-    /// A tensor of rank 0 instead of a number.
+    /// Use a tensor of rank 0 in place of a number.
     Tensor {
-        /// Which operand, from 0.
+        /// The position of the operand, from 0.
         operand: usize,
         /// The type of the tensor.
         to: ElementType,
     },
-    /// A known rank.
+    /// Make the rank known.
     Rank {
-        /// Which operand, from 0.
+        /// The position of the operand, from 0.
         operand: usize,
-        /// Whether it is to be 0.
+        /// True if the rank must be 0.
         is_zero: bool,
     },
-    /// One operand converted.
+    /// Convert one operand.
     Convert {
-        /// Which operand, from 0.
+        /// The position of the operand, from 0.
         operand: usize,
-        /// The type to convert it to.
+        /// The destination type.
         to: ElementType,
     },
-    /// All operands converted, numbers to tensors with dimensions.
+    /// Convert all operands; numbers become tensors with dimensions.
     ConvertAll(ElementType),
 }
 
-/// The operators of Python, and the functions that they call.
+/// Python's operators, and the functions that they call.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("operator +", &["add"]),
     ("operator -", &["sub", "subtract", "rsub"]),
@@ -62,11 +62,11 @@ const OPERATORS: &[(&str, &[&str])] = &[
     ("operator ^", &["bitwise_xor"]),
 ];
 
-/// Operands beyond this many are not searched for a remedy.
+/// Largest number of operands for which a change is searched.
 const MOST: usize = 16;
 
 impl RuleSet {
-    /// The least change after which the operation has an answer for operands that it refuses; `None` if none is known.
+    /// Returns the smallest change after which the operation accepts the operands; `None` if none is known.
     ///
     /// ```
     /// use typelift_promote::RuleSet;
@@ -105,7 +105,8 @@ impl RuleSet {
         others.find(|other| self.promote(other.name, operands).is_ok()).map(|other| Remedy::Operation(other.name))
     }
 
-    /// A change of one operand: what it is before its type, types that hold its values before others.
+    /// Searches a change of one operand. Changes of its category are tried before its type, and types that hold its
+    /// values before others.
     fn other_operand(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
         let accepts = |at: usize, changed: Operand| {
             let change = |place, operand| if place == at { changed } else { operand };
@@ -140,19 +141,19 @@ impl RuleSet {
         each().find_map(number).or_else(|| each().find_map(rank)).or_else(|| convert(true)).or_else(|| convert(false))
     }
 
-    /// A remedy in a clause.
+    /// Describes a change as a clause.
     pub fn describe_remedy(&self, remedy: Remedy) -> impl fmt::Display {
         Described { remedy, spelling: self.spelling() }
     }
 }
 
-/// The operand as a tensor of that type: with dimensions, unless it is a tensor without.
+/// Returns the operand as a tensor of that type. Only a zero-dimensional tensor stays without dimensions.
 fn as_tensor(operand: Operand, element_type: ElementType) -> Operand {
     let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
     Operand { element_type, category }
 }
 
-/// Asks `accepts` about changed operands.
+/// Calls `accepts` with changed operands.
 fn with(
     operands: &[Operand],
     change: impl Fn(usize, Operand) -> Operand,
@@ -166,7 +167,7 @@ fn with(
     accepts(changed)
 }
 
-/// The type of the tensor to give instead of a number.
+/// Returns the type of the tensor that can replace a number.
 fn number_type(operand: Operand) -> Option<ElementType> {
     Some(match operand.number_name()? {
         "True" => ElementType::Boolean,

@@ -1,4 +1,4 @@
-//! One front to all rule sets, in the words users have for types and operands.
+//! One interface to all rule sets, with the spelling of types and operands that users type.
 
 use core::fmt;
 
@@ -8,13 +8,13 @@ use crate::{
     Step, broadcast,
 };
 
-/// Why a text is not an operand.
+/// Reason why a text is not an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OperandError {
     /// The word before the shape is not a type of the rule set.
     UnknownType,
-    /// What is in brackets is not a shape.
+    /// The text in brackets is not a shape.
     Shape,
 }
 
@@ -30,27 +30,27 @@ impl fmt::Display for OperandError {
 impl core::error::Error for OperandError {}
 
 impl RuleSet {
-    /// Every rule set with its default settings.
+    /// Returns every rule set with its default settings.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::variants().filter(|(words, rules)| *words == rules.name()).map(|(_, rules)| rules)
     }
 
-    /// Those by which the types of models are aligned, with default settings.
+    /// Returns the rule sets that can align the types of models, with default settings.
     pub fn for_models() -> impl Iterator<Item = Self> + Clone {
         Self::all().filter(|rules| rules.rules().is_for_models())
     }
 
-    /// The rule set of that [`name`](Self::name), with default settings.
+    /// Returns the rule set of that [`name`](Self::name), with default settings.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|rules| rules.name() == name)
     }
 
-    /// `openvino`, `pytorch`, `paddle`, `paddle-2.6` for Paddle's published rules, `numpy`, `jax`.
+    /// Returns the name: `openvino`, `pytorch`, `paddle`, `paddle-2.6` for Paddle's published rules, `numpy`, `jax`.
     pub fn name(&self) -> &'static str {
         self.rules().name()
     }
 
-    /// The system whose rules these are, as messages name it: `PyTorch`.
+    /// Returns the name of the system in messages, such as `PyTorch`.
     pub fn title(&self) -> &'static str {
         self.rules().system().title
     }
@@ -59,12 +59,12 @@ impl RuleSet {
         self.rules().system().spelling
     }
 
-    /// The settings that it has.
+    /// Returns the settings of the rule set.
     pub fn settings(&self) -> &'static [Setting] {
         self.rules().settings()
     }
 
-    /// Changes a setting; the value of a flag is empty. `false` if there is no such setting, or not with that value.
+    /// Changes a setting; the value of a flag is empty. Returns `false` if the setting or the value does not exist.
     ///
     /// ```
     /// use typelift_promote::RuleSet;
@@ -75,36 +75,37 @@ impl RuleSet {
         self.rules_mut().set(name, value)
     }
 
-    /// The element types that the rule set knows, `dynamic` left out.
+    /// Returns the element types that the rule set knows, except `dynamic`.
     pub fn types(&self) -> impl Iterator<Item = ElementType> + Clone + '_ {
         ElementType::all().filter(|&ty| ty != ElementType::Dynamic && self.rules().has_type(ty))
     }
 
-    /// The rule set's own name of a type: `boolean` and `f8e4m3` under OpenVINO, else `bool` and `f8e4m3fn`.
+    /// Returns the rule set's own name of a type: `boolean` and `f8e4m3` under OpenVINO, else `bool` and `f8e4m3fn`.
     pub fn type_name(&self, ty: ElementType) -> &'static str {
         self.rules().system().spelling.name(ty)
     }
 
-    /// A step of a derivation, types spelled as the rule set does.
+    /// Describes a step of a derivation, with types in the rule set's spelling.
     pub fn describe(&self, step: Step) -> impl fmt::Display {
         step.spelled(self.rules().system().spelling)
     }
 
-    /// The type of that name under the rule set, whether the rule set knows it or not.
+    /// Returns the type with that name in the rule set's spelling, even if the rule set does not support the type.
     pub fn type_from_name(&self, name: &str) -> Option<ElementType> {
         self.rules().system().spelling.from_name(name)
     }
 
-    /// The kinds of operand that make a difference.
+    /// Returns the operand categories that the rule set distinguishes.
     pub fn categories(&self) -> &'static [Category] {
         self.rules().categories()
     }
 
-    /// Reads an operand: a type with a shape, `u8[2]`, `i64[]`, `f16[...]`, `f32[?]`; a type alone, which has dimensions;
-    /// or a [Python number](Operand::from_number). A star after the type makes an array weakly typed: `f32*[2]`.
+    /// Parses an operand: a type with a shape, such as `u8[2]`, `i64[]`, `f16[...]`, `f32[?]`; a type alone, which has
+    /// dimensions; or a [Python number](Operand::from_number). A star after the type makes an array weakly typed:
+    /// `f32*[2]`.
     ///
     /// # Errors
-    /// A type that the rule set does not know, or a text in brackets that is not a shape.
+    /// An unknown type, or a text in brackets that is not a shape.
     pub fn operand(&self, text: &str) -> Result<Operand, OperandError> {
         if let Some(number) = Operand::from_number(text) {
             return Ok(number);
@@ -126,20 +127,20 @@ impl RuleSet {
         Ok(Operand { element_type, category })
     }
 
-    /// The operations.
+    /// Returns the operations of the rule set.
     pub fn operations(&self) -> impl Iterator<Item = &'static Operation> + '_ {
         (0..).map_while(|at| self.rules().operation(at))
     }
 
-    /// The operation of that name.
+    /// Returns the operation with that name.
     pub fn operation(&self, name: &str) -> Option<&'static Operation> {
         self.operations().find(|operation| operation.name == name)
     }
 
-    /// The type that the operation converts its operands to, and that of its result. An operand of type `dynamic` makes
-    /// both `dynamic`, but a comparison is boolean.
+    /// Returns the type that the operation converts its operands to, and the type of its result. An operand of type
+    /// `dynamic` makes both `dynamic`, except that comparisons give booleans.
     ///
-    /// Every rule set has `result_type`, which takes any number of operands.
+    /// Every rule set has the operation `result_type`, which accepts any number of operands.
     ///
     /// ```
     /// use typelift_promote::{ElementType::*, Operand, RuleSet};
@@ -151,16 +152,16 @@ impl RuleSet {
     /// ```
     ///
     /// # Errors
-    /// What the rule set refuses, missing kernels of a device apart; an operation that it does not have; an operand of
-    /// unknown rank when the answer depends on it.
+    /// A combination that the rule set refuses, an unknown operation, or an operand of unknown rank if the answer
+    /// depends on the rank. Kernels that are missing on a device are not considered.
     pub fn promote(&self, operation: &str, operands: &[Operand]) -> Result<Promotion, Refusal> {
         self.trace(operation, operands, &mut |_| {})
     }
 
-    /// [`promote`](Self::promote), handing each step of the derivation to `trace`.
+    /// Does the same as [`promote`](Self::promote), and passes each step of the derivation to `trace`.
     ///
     /// # Errors
-    /// As [`promote`](Self::promote).
+    /// The errors of [`promote`](Self::promote).
     pub fn trace(
         &self,
         operation: &str,
@@ -170,13 +171,13 @@ impl RuleSet {
         rules::trace(self.rules(), operation, operands, trace)
     }
 
-    /// The type that the rule set gives to any number of operands that must agree, handing each step of the derivation
-    /// to `trace`; `None` without operands.
+    /// Returns the common type of any number of operands, and passes each step of the derivation to `trace`. `None`
+    /// without operands.
     ///
-    /// An operation that takes that many operands decides itself. For others two operands meet at a time: the first
-    /// two, what they give and the third, and so on, in the order given, numbers after the tensors. The order counts,
-    /// because not every rule is associative. What was found on the way has dimensions if one of its operands has.
-    /// Where there are only numbers, and under rules that have none, a number is a tensor of rank 0.
+    /// An operation that accepts that many operands decides itself. Otherwise operands are combined two at a time in
+    /// the given order, numbers after tensors. The order matters, because not every rule is associative. An
+    /// intermediate result has dimensions if one of its operands has. A number is treated as a tensor of rank 0 if
+    /// there are only numbers, or if the rule set has no numbers.
     ///
     /// ```
     /// use typelift_promote::{ElementType::*, Operand, RuleSet};
@@ -187,7 +188,7 @@ impl RuleSet {
     /// ```
     ///
     /// # Errors
-    /// What the rule set refuses; an operation that it does not have.
+    /// A combination that the rule set refuses, or an unknown operation.
     pub fn promote_all(
         &self,
         operation: &str,
@@ -207,27 +208,27 @@ impl RuleSet {
         all.map(Some)
     }
 
-    /// The operation whose rule holds for operations of models that promote this way.
+    /// Returns the rule set's operation whose rule applies to operations of models that promote this way.
     pub fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
         self.rules().operation_for(promoted_as)
     }
 
-    /// Whether operations of models that promote this way work on floats where they are given this type.
+    /// True if operations of models that promote this way compute in floating point for this type.
     pub fn works_on_floats(&self, promoted_as: PromotedAs, ty: ElementType) -> bool {
         self.rules().works_on_floats(promoted_as, ty)
     }
 
-    /// Whether logic takes numbers of models: what is not zero is true.
+    /// True if logical operations of models accept numbers, where any value except zero is true.
     pub fn takes_numbers_for_truth(&self) -> bool {
         self.rules().takes_numbers_for_truth()
     }
 
-    /// Whether a tensor of a model may be converted to a type that the operation alone asks for.
+    /// True if a tensor of a model may be converted to a type that only the operation requires.
     pub fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         self.rules().may_convert(from, to)
     }
 
-    /// The same rules with one flag more that allows what is refused without it, for each flag that is not given yet.
+    /// Returns the same rules with one more permissive flag set, one variant for each such flag that is not set yet.
     ///
     /// ```
     /// use typelift_promote::RuleSet;
@@ -242,13 +243,14 @@ impl RuleSet {
         })
     }
 
-    /// What an operation that works on floats makes of integers and booleans: PyTorch's default type, else `f32`.
+    /// Returns the type that a floating-point operation converts integers and booleans to: PyTorch's default type, else
+    /// `f32`.
     pub fn default_float(&self) -> ElementType {
         self.rules().default_float()
     }
 
-    /// The shape of the result of an element-wise operation; `shapes` are those of the operands that are not numbers.
-    /// `None` if the operation is not element-wise.
+    /// Returns the shape of the result of an element-wise operation. `shapes` are those of the operands that are not
+    /// numbers. `None` if the operation is not element-wise.
     ///
     /// ```
     /// use typelift_promote::{Dim, ElementType::F32, Operand, RuleSet};
@@ -282,7 +284,7 @@ impl RuleSet {
     }
 }
 
-/// The name of a type and the text of its shape, if it has one.
+/// Splits an operand into the name of its type and the text of its shape, if it has one.
 pub(crate) fn split_shape(text: &str) -> Result<(&str, Option<&str>), OperandError> {
     match text.split_once('[') {
         None => Ok((text, None)),
@@ -290,7 +292,7 @@ pub(crate) fn split_shape(text: &str) -> Result<(&str, Option<&str>), OperandErr
     }
 }
 
-/// `3`, `?`, `-1`, `1..5`, `1..`, `..5`.
+/// True for `3`, `?`, `-1`, `1..5`, `1..`, `..5`.
 fn is_dimension(text: &str) -> bool {
     let is_length = |text: &str| text.parse::<u64>().is_ok() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.trim() {

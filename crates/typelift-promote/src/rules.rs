@@ -1,4 +1,4 @@
-//! What a rule set is, and the answers that follow from that.
+//! Interface that every rule set implements, and the answers that all of them share.
 
 use crate::derivation::Trace;
 use crate::operand::{Operands, agreeing_ranks};
@@ -6,127 +6,129 @@ use crate::{
     Category, Dim, ElementType, Fidelity, Kind, Operand, Operation, Promotion, Reason, Refusal, System, fidelity,
 };
 
-/// How frameworks promote the inputs of an operation of a model.
+/// Way in which frameworks promote the inputs of a model's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromotedAs {
-    /// As those of an addition.
+    /// As an addition does.
     Ordinary,
-    /// True division: PyTorch and Paddle give floating point for integers.
+    /// As true division: PyTorch and Paddle give floating point for integers.
     Division,
-    /// A difference, which PyTorch does not have for booleans.
+    /// As a difference, which PyTorch refuses for booleans.
     Difference,
-    /// A function that PyTorch works out in floating point only, making integers and booleans of its default type, where
+    /// As a function that PyTorch computes in floating point only: integers and booleans become its default type, where
     /// OpenVINO continues with integers.
     FloatFunction,
-    /// A negation: what is not zero is true.
+    /// As a negation: any value except zero is true.
     Negation,
 }
 
-/// What a rule set is. Everything else, [`RuleSet`](crate::RuleSet) and the program included, is made of this.
+/// Definition of a rule set. [`RuleSet`](crate::RuleSet) and the program use only this interface.
 pub trait Rules {
-    /// The word that chooses it: `pytorch`.
+    /// Returns the word that selects the rule set: `pytorch`.
     fn name(&self) -> &'static str;
 
-    /// Its name in messages, and how it spells types.
+    /// Returns its name in messages and its spelling of types.
     fn system(&self) -> System;
 
-    /// Whether it knows the type; `dynamic` is known to all and need not be asked about.
+    /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.
     fn has_type(&self, ty: ElementType) -> bool;
 
-    /// A row of its table of operations, `result_type` among them.
+    /// Returns a row of its table of operations. `result_type` is one of them.
     fn operation(&self, at: usize) -> Option<&'static Operation>;
 
-    /// The answer for that operation, on as many operands as it takes, of known rank and known type.
+    /// Decides for an operation and a number of operands that it accepts. All ranks and types are known.
     ///
     /// # Errors
-    /// What the rule set refuses.
+    /// A combination that the rule set refuses.
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal>;
 
-    /// The answer when an operand is `dynamic`; `dynamic` unless the operation gives booleans.
+    /// Returns the answer when an operand is `dynamic`: `dynamic`, unless the operation gives booleans.
     ///
     /// # Errors
-    /// What the rule set refuses whatever the type may turn out to be.
+    /// A combination that the rule set refuses for any type that `dynamic` may become.
     fn decide_dynamic(&self, operation: &Operation, _operands: &[Operand]) -> Result<Promotion, Refusal> {
         let result = if operation.is_test { ElementType::Boolean } else { ElementType::Dynamic };
         Ok(Promotion::new(ElementType::Dynamic, result))
     }
 
-    /// Whether answers depend on which operands have rank 0. Then those of unknown rank get one before the rule set
-    /// decides, and it refuses where that makes a difference.
+    /// True if answers depend on which operands have rank 0. Then operands of unknown rank get an assumed rank before
+    /// the rule set decides, and the promotion is refused if that rank matters.
     fn goes_by_rank(&self) -> bool {
         true
     }
 
-    /// The dims with which a Python number takes part in broadcasting; `at` is its position.
+    /// Returns the dimensions with which a Python number takes part in broadcasting; `at` is its position.
     fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
         &[]
     }
 
-    /// The operation whose rule holds for operations of models that promote this way.
+    /// Returns the rule set's operation whose rule applies to operations of models that promote this way.
     fn operation_for(&self, _promoted_as: PromotedAs) -> &'static str {
         "add"
     }
 
-    /// Whether operations of models that promote this way work on floats where they are given this type, which is not one.
+    /// True if operations of models that promote this way compute in floating point for this type, which is not a
+    /// float.
     fn works_on_floats(&self, _promoted_as: PromotedAs, _ty: ElementType) -> bool {
         false
     }
 
-    /// Whether logic takes numbers of models: what is not zero is true.
+    /// True if logical operations of models accept numbers, where any value except zero is true.
     fn takes_numbers_for_truth(&self) -> bool {
         false
     }
 
-    /// Whether a tensor of a model may be converted to a type that the operation alone asks for.
+    /// True if a tensor of a model may be converted to a type that only the operation requires.
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         fidelity(from, to).is_some_and(Fidelity::is_exact)
     }
 
-    /// What an operation that works on floats makes of integers and booleans.
+    /// Returns the type that a floating-point operation converts integers and booleans to.
     fn default_float(&self) -> ElementType {
         ElementType::F32
     }
 
-    /// Whether the types of models are aligned by it: it has an answer for most types that meet in graphs of OpenVINO.
+    /// True if the rule set can align the types of models, because it has an answer for most types that meet in graphs
+    /// of OpenVINO.
     fn is_for_models(&self) -> bool {
         false
     }
 
-    /// The kinds of operand that make a difference, each a side of the printed matrix.
+    /// Returns the operand categories that matter, each a side of the printed matrix.
     fn categories(&self) -> &'static [Category];
 
-    /// The settings that it has.
+    /// Returns the settings of the rule set.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
 
-    /// Changes a setting; the value of a flag is empty. `false` if there is no such setting, or not with that value.
+    /// Changes a setting; the value of a flag is empty. Returns `false` if the setting or the value does not exist.
     fn set(&mut self, _name: &str, _value: &str) -> bool {
         false
     }
 }
 
-/// A setting of a rule set, an option of the program.
+/// Setting of a rule set, which is an option of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Its name, words joined by hyphens.
+    /// Its name, with words joined by hyphens.
     pub name: &'static str,
-    /// The word for its value in help; `None` for a flag.
+    /// The placeholder for its value in help texts; `None` for a flag.
     pub value: Option<&'static str>,
-    /// What it does, in one sentence.
+    /// A description in one sentence.
     pub help: &'static str,
-    /// Whether the flag allows what is refused without it.
+    /// True if the flag permits promotions that are refused without it.
     pub is_laxer: bool,
 }
 
-/// The rows of the table of operations.
+/// Returns the rows of the table of operations.
 pub(crate) fn operations(rules: &dyn Rules) -> impl Iterator<Item = &'static Operation> + '_ {
     (0..).map_while(|at| rules.operation(at))
 }
 
-/// The answer for an operation on these operands; see [`RuleSet::trace`](crate::RuleSet::trace).
+/// Decides for an operation and operands; see [`RuleSet::trace`](crate::RuleSet::trace).
 pub(crate) fn trace(
     rules: &dyn Rules,
     operation: &str,
@@ -163,7 +165,7 @@ pub(crate) fn trace(
     rules.decide(at, Operands::new(operands, Some(ranks)), trace)
 }
 
-/// Operands that meet two at a time; see [`RuleSet::promote_all`](crate::RuleSet::promote_all).
+/// Combines operands two at a time; see [`RuleSet::promote_all`](crate::RuleSet::promote_all).
 pub(crate) fn in_turn(
     operands: impl Iterator<Item = Operand> + Clone,
     has_numbers: bool,

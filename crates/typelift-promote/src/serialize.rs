@@ -1,4 +1,4 @@
-//! `serde` for what is written as a text rather than by its fields.
+//! `serde` support for types that are written as text.
 
 use core::fmt;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Dim, ElementType, Fidelity, Refusal};
 
-/// The [name](ElementType::name) of the type.
+/// Writes the [name](ElementType::name) of the type.
 impl Serialize for ElementType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-/// From the [name](ElementType::name) of the type or, as none means another type, from that of the frameworks.
+/// Reads the [name](ElementType::name) of the type, or its framework name. No name is ambiguous.
 impl<'de> Deserialize<'de> for ElementType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(Named)
@@ -37,21 +37,21 @@ impl Visitor<'_> for Named {
     }
 }
 
-/// As it prints: `3`, `?`, `1..5`.
+/// Writes the dimension as it prints: `3`, `?`, `1..5`.
 impl Serialize for Dim {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// As it prints: `exact`, `rounds, overflows`.
+/// Writes the losses as they print: `exact`, `rounds, overflows`.
 impl Serialize for Fidelity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// Its code, its sentence, the types and the system.
+/// Writes the code, the sentence, the types and the system.
 impl Serialize for Refusal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Refusal", 4)?;

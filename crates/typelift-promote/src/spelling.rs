@@ -1,11 +1,11 @@
-//! How systems spell element types.
+//! Spellings of element types, by system.
 
 use crate::ElementType;
 
-/// Whose names of element types.
+/// System whose names of element types are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spelling {
-    /// Attributes of OpenVINO IR: `boolean`, `f8e4m3`, `u1`.
+    /// OpenVINO IR attributes: `boolean`, `f8e4m3`, `u1`.
     OpenVino,
     /// PyTorch and Paddle, short: `bool`, `f8e4m3fn`, `uint1`.
     Framework,
@@ -13,7 +13,7 @@ pub enum Spelling {
     MlDtypes,
 }
 
-/// Where ml_dtypes has another name than frameworks.
+/// Types that ml_dtypes names differently from the frameworks.
 const ML_DTYPES: [(ElementType, &str, &str); 6] = [
     (ElementType::I2, "i2", "int2"),
     (ElementType::I4, "i4", "int4"),
@@ -24,7 +24,7 @@ const ML_DTYPES: [(ElementType, &str, &str); 6] = [
 ];
 
 impl Spelling {
-    /// The name of a type.
+    /// Returns the name of a type.
     ///
     /// ```
     /// use typelift_promote::{ElementType, Spelling};
@@ -41,7 +41,7 @@ impl Spelling {
         }
     }
 
-    /// The type of that name. Long names of frameworks (`float16`) are understood too.
+    /// Returns the type with that name. Long names of frameworks (`float16`) are accepted too.
     pub fn from_name(self, name: &str) -> Option<ElementType> {
         match self {
             Self::OpenVino => ElementType::from_name(name),

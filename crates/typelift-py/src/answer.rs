@@ -1,4 +1,4 @@
-//! Answers whose words are made when somebody reads them.
+//! Lists whose text is formatted on demand.
 
 use pyo3::prelude::*;
 use typelift::diff::Diff;
@@ -17,14 +17,14 @@ impl Answer {
     }
 }
 
-/// What an answer is made of.
+/// The source of an answer: formats its text and its items.
 pub(crate) trait Listed: Send + Sync {
     fn len(&self) -> usize;
 
-    /// What the program prints, or that with everything.
+    /// Formats the text of the program; the complete text if `all` is true.
     fn text(&self, all: bool) -> String;
 
-    /// The first items as JSON.
+    /// Returns the first items as JSON.
     fn json(&self, most: usize) -> Result<String, Failure>;
 }
 
@@ -42,7 +42,7 @@ impl Listed for Derivation {
     }
 }
 
-/// What differs between two models, of these files.
+/// Differences between two models, with the names of their files.
 pub(crate) struct Differences {
     pub(crate) diff: Diff,
     pub(crate) files: [String; 2],

@@ -1,4 +1,4 @@
-//! Bytes of constants for Python, which are not copied where the file or the caller's own bytes have them.
+//! Bytes of constants for Python. They are not copied if the file or the caller's own buffer holds them.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict};
 use typelift::ops::{LayerKind, kind};
 use typelift::{Layer, Weights};
 
-/// What keeps the weights of a model in memory, for whoever looks at them without a copy.
+/// Owner of a model's weights in memory, shared by all views that are not copies.
 #[derive(Default)]
 pub(crate) struct Keeper {
     /// The weights that the model was read with, if they were in memory.
@@ -16,24 +16,24 @@ pub(crate) struct Keeper {
     mapped: OnceLock<Py<PyAny>>,
 }
 
-/// Where the bytes of a constant are.
+/// Location of a constant's bytes.
 pub(crate) enum Held {
     /// In the file, or in the bytes that the model was read with.
     Base { offset: usize, size: usize },
-    /// Nowhere else.
+    /// Only here.
     Own(Vec<u8>),
 }
 
-/// An object with Python's buffer protocol, where in it the bytes begin, and how many they are.
+/// An object with Python's buffer protocol, the offset of the bytes in it, and their length.
 pub(crate) type Buffer = (Py<PyAny>, usize, usize);
 
-/// Bytes of Python's own.
+/// Copies bytes into a Python object.
 pub(crate) fn copy(py: Python<'_>, bytes: &[u8]) -> Buffer {
     (PyBytes::new(py, bytes).into_any().unbind(), 0, bytes.len())
 }
 
 impl Held {
-    /// The bytes of a constant; `None` for other layers, and where the weights do not have them.
+    /// Returns the location of a constant's bytes; `None` for other layers, and for bytes that the weights lack.
     pub(crate) fn of(layer: &Layer, weights: &Weights) -> Option<Self> {
         if kind(layer) != LayerKind::Constant {
             return None;
@@ -53,12 +53,12 @@ impl Held {
 }
 
 impl Keeper {
-    /// For weights in memory that Python keeps.
+    /// Creates a keeper for weights that Python holds in memory.
     pub(crate) fn of(given: Py<PyBytes>) -> Self {
         Self { given: Some(given), mapped: OnceLock::new() }
     }
 
-    /// Where Python finds the bytes.
+    /// Returns the buffer in which Python finds the bytes.
     pub(crate) fn buffer(&self, py: Python<'_>, weights: &Weights, held: Held) -> PyResult<Buffer> {
         let (offset, size) = match held {
             Held::Base { offset, size } => (offset, size),
@@ -73,14 +73,14 @@ impl Keeper {
         Ok(copy(py, &weights.read(offset as u64, size).unwrap_or_default()))
     }
 
-    /// The bytes that the model was read with, if they are what its weights begin with.
+    /// Returns the bytes that the model was read with, if its weights begin with them.
     pub(crate) fn given<'py>(&self, py: Python<'py>, weights: &Weights) -> Option<Bound<'py, PyBytes>> {
         let given = self.given.as_ref()?.bind(py);
         let is_same = weights.in_memory().is_some_and(|bytes| std::ptr::eq(bytes, given.as_bytes()));
         is_same.then(|| given.clone())
     }
 
-    /// The file of the weights as Python's `mmap` maps it: read when it is looked at, and by all that look at it once.
+    /// Returns the file of the weights as mapped by Python's `mmap`. The file is mapped once and read on access.
     fn mapped(&self, py: Python<'_>, weights: &Weights) -> PyResult<Option<Py<PyAny>>> {
         if let Some(mapped) = self.mapped.get() {
             return Ok(weights.file().map(|_| mapped.clone_ref(py)));

@@ -1,4 +1,4 @@
-//! Why something was not done, as the exception that Python gets.
+//! Failures, and the Python exceptions that they become.
 
 use std::io;
 
@@ -15,34 +15,34 @@ use typelift::why::NameError;
 use typelift::{Diagnostics, InterfaceError, ReadError, SaveError};
 use typelift_cli::report;
 
-/// Why something was not done.
+/// Reason why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// `OSError`, with the file.
     Io { file: String, source: io::Error },
-    /// `OSError` of typelift's own.
+    /// An `OSError` raised by typelift itself.
     File(String),
-    /// `ModelError`: a sentence, and the diagnostics as JSON.
+    /// A `ModelError` with a sentence and the diagnostics as JSON.
     Model { message: String, diagnostics: String },
-    /// `RuleError`: the same.
+    /// A `RuleError` with the same content.
     Rule { message: String, diagnostics: String },
-    /// `KeyError`: nothing has this name.
+    /// A `KeyError`: the name does not exist.
     Unknown(String),
     /// `ValueError`.
     Value(String),
-    /// `RuntimeError`: a fault of typelift.
+    /// A `RuntimeError`: a bug in typelift.
     Fault(String),
-    /// What something of Python's raised.
+    /// An exception that Python code raised.
     Raised(PyErr),
 }
 
-/// Something as JSON.
+/// Serializes a value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::Fault(error.to_string()))
 }
 
 impl Failure {
-    /// The exception, for which the package has classes.
+    /// Returns the exception. The package defines its classes.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let of_package = |class: &str, arguments: (String, String)| {
             let exception = py.import("typelift._errors").and_then(|errors| errors.getattr(class)?.call1(arguments));
@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// The errors of a model.
+    /// Returns the failure for the errors of a model.
     pub(crate) fn model(diagnostics: &Diagnostics) -> Self {
         Self::Model {
             message: diagnostics.to_string(),
@@ -75,7 +75,7 @@ impl Failure {
         }
     }
 
-    /// A statement that cannot be read or applied: its text, and one diagnostic.
+    /// Returns the failure for a statement that cannot be read or applied: its text, and one diagnostic.
     fn rule(code: &str, text: String, message: &str, place: Option<(usize, usize)>, help: Option<&str>) -> Self {
         let (line, column) = place.unzip();
         let diagnostic = json!({
@@ -85,7 +85,7 @@ impl Failure {
         Self::Rule { message: text, diagnostics: json!({ "diagnostics": [diagnostic] }).to_string() }
     }
 
-    /// What has no such name in a model, perhaps with one that is near.
+    /// Returns the failure for an unknown name in a model, with a similar name if there is one.
     pub(crate) fn unknown(model: &typelift::Model, name: &str, error: &impl ToString) -> Self {
         let near = report::nearest_name(model, name).map(|near| format!("; did you mean `{near}`?"));
         Self::Unknown(error.to_string() + &near.unwrap_or_default())

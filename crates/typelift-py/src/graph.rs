@@ -1,4 +1,4 @@
-//! A batch of edits as Python sees it.
+//! Batches of edits for Python.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,39 +17,39 @@ use crate::model::Model;
 use crate::state::State;
 use crate::types::element_type;
 
-/// A tensor: the id of its layer, and which output of it.
+/// A tensor: the id of its layer, and the output.
 pub(crate) type Tensor = (u64, usize);
 
-/// What a layer that is added is: its operation, its operation set, its name, its attributes.
+/// Description of a layer to add: operation, operation set, name, attributes.
 type Kind = (String, Option<String>, Option<String>, Vec<(String, String)>);
 
-/// One graph of a model while it is edited: the model's own, or that of a body.
+/// A graph that is being edited: the model's own, or that of a body.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Graph {
     editor: Arc<Editor>,
     place: Place,
 }
 
-/// Who makes the edits.
+/// The target of the edits.
 enum Editor {
-    /// A batch of the model, which gets the edits when it ends.
+    /// A batch of edits, applied to the model when it ends.
     Batch(Py<Model>, Box<Mutex<Option<Work>>>),
-    /// The thread that applies a rule, until what takes the place of a match is made.
+    /// The thread that applies a rule, until the replacement of a match is complete.
     Lent(Sender<Task>),
 }
 
 struct Work {
-    /// The model as it was.
+    /// The model before the batch.
     before: Arc<State>,
     batch: Batch,
     names: Names,
 }
 
-/// What a thread that applies a rule is asked to do.
+/// A request to the thread that applies a rule.
 pub(crate) enum Task {
-    /// To make an edit of the graph in which the pattern matches.
+    /// Edit the graph in which the pattern matched.
     Edit(Box<dyn FnOnce(&mut Edit<'_>) + Send>),
-    /// To go on.
+    /// Continue after the replacement.
     End,
 }
 
@@ -69,12 +69,13 @@ pub(crate) fn tensor(output: Output) -> Tensor {
     (output.layer.0, output.port)
 }
 
-/// What went wrong with an edit, for Python.
+/// Converts the error of an edit to a Python failure.
 fn refused(error: EditError) -> Failure {
     Failure::Value(error.to_string())
 }
 
-/// The layers to try, the best first: of an operation without a revision, the oldest that takes what it gets.
+/// Returns the layers to try, the best first. An operation without a revision means the oldest revision that accepts
+/// its inputs.
 fn new_layers((ty, version, name, attributes): Kind) -> Result<Vec<NewLayer>, Failure> {
     let (ty, versions) = match (version, ty.rsplit_once('-')) {
         (Some(version), _) => (ty.as_str(), vec![version]),
@@ -100,7 +101,7 @@ fn new_layers((ty, version, name, attributes): Kind) -> Result<Vec<NewLayer>, Fa
     Ok(layers.collect())
 }
 
-/// Does an edit with the first of several layers that is not refused.
+/// Applies an edit with the first of several layers that is not refused.
 fn first_of<T>(layers: Vec<NewLayer>, mut edit: impl FnMut(NewLayer) -> Result<T, EditError>) -> Result<T, EditError> {
     let mut refusal = None;
     for layer in layers {
@@ -121,7 +122,7 @@ impl Graph {
         Self { editor: Arc::new(Editor::Batch(model, Box::new(Mutex::new(Some(work))))), place: Place::default() }
     }
 
-    /// The graph in which a pattern matches.
+    /// Returns the graph in which a pattern matches.
     pub(crate) fn lent(tasks: Sender<Task>) -> Self {
         Self { editor: Arc::new(Editor::Lent(tasks)), place: Place::default() }
     }
@@ -130,7 +131,7 @@ impl Graph {
         Self { editor: self.editor.clone(), place }
     }
 
-    /// The batch; `None` where a rule is applied.
+    /// Returns the batch; `None` while a rule is applied.
     fn work(&self) -> Option<MutexGuard<'_, Option<Work>>> {
         match &*self.editor {
             Editor::Batch(_, work) => Some(work.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -138,7 +139,7 @@ impl Graph {
         }
     }
 
-    /// What something makes of the graph.
+    /// Runs a function on the graph.
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -184,7 +185,7 @@ impl Graph {
         self.with(py, move |edit| edit.layer(LayerId(id)).map(look).ok_or_else(gone))
     }
 
-    /// The layers with their names in a batch of the model's own graph, which are looked up; `None` elsewhere.
+    /// Runs a function on the model's own graph in a batch, with its name index; `None` elsewhere.
     fn looked_up<T>(
         &self,
         find: impl FnOnce(&Names, &typelift::Model) -> Result<T, Failure>,
@@ -199,18 +200,18 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// Whether the other one is the same graph of the same batch.
+    /// True if the other object is the same graph of the same batch.
     fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.editor, &other.editor) && self.place == other.place
     }
 
-    /// The graph of a body of a layer.
+    /// Returns the graph of a layer's body.
     fn body(&self, py: Python<'_>, id: u64, at: usize) -> PyResult<Self> {
         self.with(py, move |edit| edit.body(LayerId(id), at).map(drop).map_err(refused))?;
         Ok(self.at(self.place.body(LayerId(id), at)))
     }
 
-    /// The names of the bodies of a layer.
+    /// Returns the names of a layer's bodies.
     fn bodies(&self, py: Python<'_>, id: u64) -> PyResult<Vec<String>> {
         self.layer(py, id, |layer| layer.bodies().iter().map(|body| body.name().to_owned()).collect())
     }
@@ -219,7 +220,7 @@ impl Graph {
         self.with(py, |edit| Ok(edit.layers().map(|layer| layer.id().0).collect()))
     }
 
-    /// The layers that have bodies.
+    /// Returns the layers that have bodies.
     fn owners(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         self.with(py, |edit| {
             Ok(edit.layers().filter(|layer| !layer.bodies().is_empty()).map(|layer| layer.id().0).collect())
@@ -234,7 +235,8 @@ impl Graph {
         self.with(py, move |edit| Ok(edit.layer(LayerId(id)).is_some()))
     }
 
-    /// The layer with this name, or that makes the tensor with this name, and the graph that it is in.
+    /// Returns the layer that has this name, or that produces the tensor with this name, and the graph that contains
+    /// it.
     fn find(&self, py: Python<'_>, name: String) -> PyResult<(Self, u64)> {
         let found = self
             .looked_up(|names, model| names.find(model, &name).map_err(|error| Failure::find(model, &name, &error)));
@@ -279,7 +281,7 @@ impl Graph {
         self.with(py, move |edit| Ok(edit.consumers(output(of)).map(|input| (input.layer.0, input.port)).collect()))
     }
 
-    /// Element type, shape and names of each output.
+    /// Returns element type, shape and names of each output.
     fn outputs(&self, py: Python<'_>, id: u64) -> PyResult<Vec<(&'static str, String, Vec<String>)>> {
         self.layer(py, id, |layer| {
             let ports = layer.outputs().iter();
@@ -302,7 +304,7 @@ impl Graph {
         self.edit(py, move |edit| edit.remove_rt_info(LayerId(id), &name))
     }
 
-    /// The bytes of a constant.
+    /// Returns the bytes of a constant.
     fn data(&self, py: Python<'_>, id: u64) -> PyResult<Option<Buffer>> {
         let held =
             self.with(py, move |edit| Ok(edit.layer(LayerId(id)).and_then(|of| Held::of(of, edit.weights()))))?;
@@ -318,7 +320,7 @@ impl Graph {
         }
     }
 
-    /// The values of a constant as bytes of an element type.
+    /// Returns the values of a constant as bytes of another element type.
     fn values<'py>(&self, py: Python<'py>, id: u64, to: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let to = element_type(to).map_err(|failure| failure.raise(py))?;
         let bytes = self
@@ -381,7 +383,7 @@ impl Graph {
         self.edit(py, move |edit| edit.set_attribute(LayerId(id), &name, value))
     }
 
-    /// Adds a constant, or gives one other values: `bytes` are of one element type, and stored in another.
+    /// Adds a constant, or changes the values of one. `bytes` have one element type and are stored in another.
     #[expect(clippy::too_many_arguments, reason = "it is what a constant consists of")]
     fn constant(
         &self,
@@ -426,7 +428,7 @@ impl Graph {
         self.edit(py, move |edit| edit.inline(LayerId(id), at))
     }
 
-    /// Takes over another model; gives the new id of each of its layers.
+    /// Inlines another model, and returns the new id of each of its layers.
     fn graft(
         &self,
         py: Python<'_>,
@@ -444,20 +446,20 @@ impl Graph {
         Ok(moved.into_iter().map(|(old, new)| (old.0, new.0)).collect())
     }
 
-    /// Infers types and shapes of the model as it is so far. Where a rule is applied, they are known of what is added.
+    /// Infers types and shapes of the current state. While a rule is applied, those of added layers are known already.
     fn infer(&self, py: Python<'_>) -> PyResult<()> {
         match self.work().as_deref_mut() {
             None => Ok(()),
             Some(None) => Err(ended().raise(py)),
             Some(Some(work)) => {
-                // What is wrong with it by now may be right when the batch ends.
+                // Errors are ignored here, because the batch may fix them before it ends.
                 let _later = work.batch.infer();
                 Ok(())
             }
         }
     }
 
-    /// Ends the batch: the model gets the edits, or nothing.
+    /// Ends the batch: applies all edits to the model, or none.
     fn finish(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
         let Editor::Batch(model, work) = &*self.editor else { return Ok(()) };
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();

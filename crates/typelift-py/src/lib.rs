@@ -1,5 +1,5 @@
-//! The module `typelift._typelift`: what the Python package `typelift` is made of. Findings, changes and reports cross as JSON,
-//! of which the package makes dataclasses.
+//! The native module `typelift._typelift` of the Python package `typelift`. Findings, changes and reports are passed as
+//! JSON; the package turns them into dataclasses.
 
 mod answer;
 mod arrays;
@@ -55,14 +55,14 @@ fn begin(model: &Bound<'_, Model>) -> Graph {
     Graph::begin(model)
 }
 
-/// Reads a rule, and nothing more.
+/// Parses a rule to check its syntax.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn check_rule(py: Python<'_>, rule: Spec) -> PyResult<()> {
     rule.check().map_err(|failure| failure.raise(py))
 }
 
-/// The common type of operands: one record as JSON.
+/// Returns the common type of operands as one JSON record.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promote(
@@ -77,7 +77,7 @@ fn promote(
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// The tables of a rule set: their titles and rows.
+/// Returns the tables of a rule set: their titles and rows.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promotion_tables(
@@ -90,20 +90,20 @@ fn promotion_tables(
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// The names of the rule sets that have an operation.
+/// Returns the names of the rule sets that have an operation.
 #[pyfunction]
 fn rule_sets(operation: &str) -> Vec<&'static str> {
     let all = typelift::promote::RuleSet::all();
     all.filter(|rules| rules.operation(operation).is_some()).map(|rules| rules.name()).collect()
 }
 
-/// What a finding means or, without its code, a line on each.
+/// Explains a finding; without a code, lists all codes with a line on each.
 #[pyfunction]
 fn explain(py: Python<'_>, code: Option<&str>) -> PyResult<String> {
     typelift_cli::report::explanation(code).map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// What differs between two models.
+/// Compares two models.
 #[pyfunction]
 fn diff(py: Python<'_>, before: &Bound<'_, Model>, after: &Bound<'_, Model>, ignore: Vec<String>) -> PyResult<Answer> {
     let (first, second) = (before.get().state(), after.get().state());

@@ -1,4 +1,4 @@
-//! Models as Python sees them.
+//! Models for Python.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -29,7 +29,7 @@ use crate::state::{State, refused};
 use crate::types::{element_type, release, shape};
 use crate::work::{self, Caller};
 
-/// What a conversion is to do, by the keywords of the package.
+/// Settings of a conversion, under the keywords of the package.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Settings {
@@ -106,19 +106,19 @@ const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like
 const WEIGHTS: [(&str, WeightsMode); 3] =
     [("copy", WeightsMode::Copy), ("link", WeightsMode::Link), ("none", WeightsMode::None)];
 
-/// A model. An edit makes a new state and swaps it in, or fails and changes nothing; a reader sees one state or the other. So
-/// threads can share a model.
+/// A model that threads can share. An edit creates a new state and swaps it in, or fails and changes nothing. A reader
+/// sees one state or the other.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Model(Arc<Shared>);
 
 struct Shared {
     state: Mutex<Arc<State>>,
-    /// Whether a new state is being made; another edit waits, so that none is lost.
+    /// True while a new state is being made. Other edits wait, so that none is lost.
     is_edited: Mutex<bool>,
     edit_ended: Condvar,
 }
 
-/// The right to edit a model, until it is dropped.
+/// The exclusive right to edit a model, until it is dropped.
 struct Permit(Arc<Shared>);
 
 impl Permit {
@@ -144,7 +144,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts a new state in the place of the one that it was made of.
+    /// Replaces a state by the new state that was made from it.
     fn swap(&self, before: &Arc<State>, state: Arc<State>) -> Result<(), Failure> {
         let mut known = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(before, &known) {
@@ -168,7 +168,7 @@ impl Model {
         self.0.state()
     }
 
-    /// Makes a new state, or none; gives it, too.
+    /// Creates a new state and returns it, or fails without a change.
     pub(crate) fn edit_to<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -185,7 +185,7 @@ impl Model {
         Ok((done, state))
     }
 
-    /// Makes a new state, or none.
+    /// Creates a new state, or fails without a change.
     fn edit<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -194,8 +194,8 @@ impl Model {
         self.edit_to(py, |state, _| edit(state)).map(|(done, _)| done)
     }
 
-    /// Makes a new state of an earlier one, which must be the one that the model has in the end. Unlike
-    /// [`edit`](Self::edit), it lets others edit the model meanwhile: what is Python's can do so.
+    /// Creates a new state from an earlier one, and fails if the model has changed in the meantime. Unlike
+    /// [`edit`](Self::edit), it allows other edits while it runs, because Python callbacks may make them.
     pub(crate) fn edit_from<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -210,7 +210,7 @@ impl Model {
         Ok(done)
     }
 
-    /// Makes a new state of the one that a batch of edits began with.
+    /// Creates a new state from the one with which a batch of edits began.
     pub(crate) fn replace(
         &self,
         py: Python<'_>,
@@ -220,7 +220,7 @@ impl Model {
         self.edit_from(py, before, |state, _| edit(state))
     }
 
-    /// What something makes of the model, which can take long.
+    /// Runs a function that reads the model and can take long.
     fn look<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -230,7 +230,7 @@ impl Model {
         work::run(py, move |_| look(&state))
     }
 
-    /// Gives an input another type or shape, which the computation follows.
+    /// Changes the type or shape of an input; types and shapes after it are recomputed.
     fn set_input(
         &self,
         py: Python<'_>,
@@ -247,7 +247,7 @@ impl Model {
     }
 }
 
-/// The state that an edit makes of another one.
+/// Returns the state that an edit makes from another one.
 fn edited<T>(
     before: &Arc<State>,
     edit: impl FnOnce(&mut State) -> Result<T, Failure>,
@@ -258,7 +258,7 @@ fn edited<T>(
     Ok((Arc::new(state), done))
 }
 
-/// What a conversion aligns by.
+/// Returns the rules by which a conversion aligns types.
 fn align(name: &str, attributes: openvino::Options) -> Result<Option<Align>, Failure> {
     let names = || ["declared", "off"].into_iter().chain(RuleSet::for_models().map(|rules| rules.name()));
     match name {
@@ -271,7 +271,7 @@ fn align(name: &str, attributes: openvino::Options) -> Result<Option<Align>, Fai
     }
 }
 
-/// The value with this name.
+/// Returns the value with this name.
 fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, Failure> {
     let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -280,7 +280,7 @@ fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, 
 
 #[pymethods]
 impl Model {
-    /// Reads a model; its weights are those given, or in the file beside it.
+    /// Reads a model. The weights are those given, or the `.bin` next to the file.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>) -> PyResult<Self> {
         let read = move |_: &Caller| {
@@ -291,7 +291,7 @@ impl Model {
                     let io = |source| Failure::Io { file: bin.display().to_string(), source };
                     let found = Weights::open(&bin).map_err(io)?;
                     if weights.is_some() && found.len().is_none() {
-                        // Those beside a model may be missing; those that are named may not.
+                        // A missing `.bin` next to the model is allowed; a missing file that was named is not.
                         Err(std::fs::File::open(&bin).map(|_| found).map_err(io).err().unwrap_or_else(|| {
                             Failure::File(format!("`{}` appeared while it was read", bin.display()))
                         }))
@@ -304,10 +304,10 @@ impl Model {
         work::run(py, read).map(Self::new)
     }
 
-    /// Reads a model from text and weights in memory, which are not copied.
+    /// Reads a model from text and weights in memory. The weights are not copied.
     #[staticmethod]
     fn loads(py: Python<'_>, text: &Bound<'_, PyAny>, weights: Option<Bound<'_, PyBytes>>) -> PyResult<Self> {
-        // One copy, which the model keeps.
+        // The text is copied once, and the model keeps the copy.
         let text = match text.extract::<String>() {
             Ok(text) => Ok(text),
             Err(_) => Err(text.cast::<PyBytes>()?.as_bytes().to_vec()),
@@ -328,7 +328,7 @@ impl Model {
         work::run(py, read).map(Self::new)
     }
 
-    /// Reads a listing in the notation that `show` prints.
+    /// Reads a listing in the notation of `show`.
     #[staticmethod]
     fn from_text(py: Python<'_>, text: String) -> PyResult<Self> {
         let read = move |_: &Caller| {
@@ -337,7 +337,7 @@ impl Model {
         work::run(py, read).map(Self::new)
     }
 
-    /// Puts another model after this one.
+    /// Appends another model to this one.
     fn join(
         &self,
         py: Python<'_>,
@@ -354,7 +354,7 @@ impl Model {
         })
     }
 
-    /// A value in the metadata of the model.
+    /// Returns a value of the model's metadata.
     fn rt_info(&self, path: &str) -> Option<String> {
         self.state().model.rt_info(path)
     }
@@ -365,7 +365,7 @@ impl Model {
         })
     }
 
-    /// The same model, whose edits are its own.
+    /// Returns a copy with independent edits.
     fn copy(&self) -> Self {
         Self::of(self.state())
     }
@@ -396,7 +396,7 @@ impl Model {
         state.model.graph().layers().map(layer).collect()
     }
 
-    /// The first layers in the order of the file.
+    /// Returns the first layers in the order of the file.
     fn first(&self, most: usize) -> Vec<Layer> {
         let state = self.state();
         let layer = |layer: &typelift::Layer| Layer::new(&state, &Place::default(), layer.id());
@@ -415,7 +415,7 @@ impl Model {
         state.model.outputs().map(|layer| Layer::new(&state, &Place::default(), layer.id())).collect()
     }
 
-    /// The layer with this name, tensor name, path or id.
+    /// Returns the layer with this name, tensor name, path or id.
     fn find(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
         let state = self.state();
         let found = state.names().find(&state.model, name);
@@ -423,7 +423,7 @@ impl Model {
         Ok(Layer::new(&state, &place, id))
     }
 
-    /// The layer with this id outside of bodies.
+    /// Returns the layer with this id outside of bodies.
     fn layer(&self, id: u64) -> Option<Layer> {
         let state = self.state();
         state.model.graph().layer(LayerId(id))?;
@@ -442,7 +442,7 @@ impl Model {
         Ok(Layer::new(&state, &Place::default(), id))
     }
 
-    /// Every finding: as JSON, and as text with the source.
+    /// Returns every finding as JSON, and as text with the source.
     fn check(&self, py: Python<'_>, target: Option<&str>) -> PyResult<(String, String)> {
         let target = target.map(release).transpose().map_err(|failure| failure.raise(py))?;
         self.look(py, move |state| {
@@ -452,7 +452,7 @@ impl Model {
         })
     }
 
-    /// Makes the edits of the text that are certain, as `check --fix` does, and returns what they mend.
+    /// Applies the safe fixes of the text, as `check --fix` does, and returns the findings that they fix.
     fn fix(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.edit(py, |state| {
             let options = state.options(false);
@@ -470,7 +470,7 @@ impl Model {
         })
     }
 
-    /// Writes the ports as inferred, and returns what inference finds.
+    /// Writes the ports as inferred, and returns the findings of inference.
     fn infer(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.edit(py, |state| {
             state.inferred = typelift::infer(&mut state.model);
@@ -523,7 +523,7 @@ impl Model {
         })
     }
 
-    /// How a tensor came to its type.
+    /// Explains the element type of a tensor.
     fn why(&self, py: Python<'_>, name: String) -> PyResult<Answer> {
         let derivation = self.look(py, move |state| {
             typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))
@@ -531,7 +531,7 @@ impl Model {
         derivation.map(Answer::new)
     }
 
-    /// What the model consists of: as text and as JSON.
+    /// Returns the statistics of the model as text and as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.look(py, |state| {
             let stats = typelift::stats(&state.model);
@@ -542,8 +542,8 @@ impl Model {
         })
     }
 
-    /// The page that `typelift view` draws, with how the model differs from another one. One whose data would be longer than
-    /// `most_bytes` shows runs of layers.
+    /// Returns the page of `typelift view`, with the differences from another model if one is given. A page with more
+    /// data than `most_bytes` shows runs of layers.
     fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>, most_bytes: Option<usize>) -> PyResult<String> {
         let before = before.map(|before| before.get().state());
         self.look(py, move |state| {
@@ -555,7 +555,7 @@ impl Model {
         })
     }
 
-    /// The listing that `typelift show` prints, or its picture for Graphviz.
+    /// Returns the listing of `typelift show`, or a Graphviz picture.
     fn listing(
         &self,
         py: Python<'_>,
@@ -572,7 +572,7 @@ impl Model {
         })
     }
 
-    /// The graph and the weights as files would hold them.
+    /// Returns the graph and the weights as files would hold them.
     fn to_bytes<'py>(&self, py: Python<'py>, canonical: bool) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let state = self.state();
         let text = self.look(py, move |state| {
@@ -589,7 +589,7 @@ impl Model {
             None => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 let io = |source| Failure::Io { file: state.file.clone(), source };
-                // What is copied is not copied again.
+                // The bytes are written directly into the Python object, without another copy.
                 PyBytes::new_with(py, length, |bytes| {
                     py.detach(|| weights.copy_to(bytes)).map_err(|source| io(source).raise(py))
                 })?
@@ -601,7 +601,7 @@ impl Model {
     /// Writes the pair of files.
     fn save(&self, py: Python<'_>, path: PathBuf, canonical: bool, weights: String) -> PyResult<()> {
         let state = self.state();
-        // Files that are replaced after a Ctrl-C would be worse than one that waits.
+        // The write runs to its end after a Ctrl-C, so that it never replaces files later on.
         work::run_to_end(py, move |_| {
             let mut options = SaveOptions::default();
             options.text = state.options(canonical);
@@ -612,7 +612,7 @@ impl Model {
     }
 }
 
-/// Makes the edits of a text that are certain; gives the text, and what they mend.
+/// Applies the safe fixes of a text, and returns the text and the findings that were fixed.
 #[pyfunction]
 pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>) -> PyResult<(String, String, String)> {
     work::run(py, move |_| {
@@ -627,7 +627,7 @@ pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>)
     })
 }
 
-/// Findings as JSON, and as text with the source.
+/// Returns findings as JSON, and as text with the source.
 fn printed(
     diagnostics: &Diagnostics,
     read: Option<(&typelift::Model, &std::path::Path)>,

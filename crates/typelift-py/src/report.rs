@@ -1,4 +1,4 @@
-//! What a conversion did, in words that are made when somebody reads them.
+//! Report of a conversion, formatted on demand.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use typelift_cli::report::{self, ReportError};
 use crate::failure::Failure;
 use crate::state::State;
 
-/// What a conversion did to a model.
+/// Changes that a conversion made to a model.
 #[pyclass(frozen, module = "typelift._typelift")]
 pub(crate) struct Report {
     converted: Converted,
-    /// The model as it was afterwards.
+    /// The model after the conversion.
     state: Arc<State>,
 }
 
@@ -30,13 +30,13 @@ impl Report {
 
 #[pymethods]
 impl Report {
-    /// What `convert --dry-run` prints, and what `convert --report` writes.
+    /// Returns the text of `convert --dry-run` and the document of `convert --report`.
     fn print(&self, py: Python<'_>) -> PyResult<(String, String)> {
         py.detach(|| report::conversion(&self.state.file, &self.converted, &self.state.model))
             .map_err(|error| fault(error).raise(py))
     }
 
-    /// What is lost, as JSON.
+    /// Returns the losses as JSON.
     fn warnings(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             let mut found = self.converted.found.clone();

@@ -1,4 +1,4 @@
-//! Rules whose conditions and right sides are Python's.
+//! Rules whose conditions and right sides are Python functions.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,29 +13,29 @@ use crate::model::Model;
 use crate::state::State;
 use crate::work::{self, Caller};
 
-/// A rule as the package has it.
+/// A rule of the Python package.
 #[derive(FromPyObject)]
 pub(crate) struct Spec {
     name: Option<String>,
     pattern: String,
     /// The right side in the notation.
     text: Option<String>,
-    /// What makes the right side.
+    /// The function that builds the replacement.
     to: Option<Py<PyAny>>,
-    /// What must hold of a match.
+    /// The condition on a match.
     when: Option<Py<PyAny>>,
     once: bool,
     tried: bool,
 }
 
-/// A rule of the package, or in the notation.
+/// A rule of the package, or one in the notation.
 #[derive(FromPyObject)]
 pub(crate) enum RuleOrText {
     Text(String),
     Rule(Spec),
 }
 
-/// Applies statements, rules and shipped rules to a model, and returns the report as JSON.
+/// Applies statements, rules and built-in rules to a model, and returns the report as JSON.
 #[pyfunction]
 pub(crate) fn rewrite(
     py: Python<'_>,
@@ -71,7 +71,7 @@ pub(crate) fn rewrite(
     }
 }
 
-/// Why a rule matches at a layer of a model or not.
+/// Explains why a rule matches at a layer of a model, or why it does not.
 #[pyfunction]
 pub(crate) fn explain_rule(
     py: Python<'_>,
@@ -93,7 +93,7 @@ pub(crate) fn explain_rule(
     })
 }
 
-/// What a pattern found: the layer, the tensors by name, the lists of them, the values of variables.
+/// A match: the layer, tensors by name, lists of tensors, and the values of variables.
 type Record = (
     (u64, String, String, String, Vec<(String, String)>),
     Vec<(String, Option<Tensor>, Option<(&'static str, String)>, Option<Vec<f64>>)>,
@@ -114,7 +114,7 @@ fn record(matched: &Match) -> Record {
     (root, names.collect(), lists.collect(), variables.collect())
 }
 
-/// The first exception of what is Python's in rules. After it nothing of Python's is called.
+/// The first exception of a Python function in rules. After it, no Python function is called.
 #[derive(Clone, Default)]
 struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -127,23 +127,23 @@ impl Raised {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// What became of the work, which an exception ends.
+    /// Returns the result of the work, or the exception that ended it.
     fn or<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.map_or(done, |error| Err(Failure::Raised(error)))
     }
 }
 
-/// What the exception says goes to whoever asked for the work, instead of this.
+/// A placeholder. The caller receives the exception itself.
 const RAISED: &str = "it raised an exception";
 
 impl Spec {
-    /// Whether the rule calls something of Python's.
+    /// True if the rule calls Python functions.
     fn calls_python(&self) -> bool {
         self.to.is_some() || self.when.is_some()
     }
 
-    /// Reads it, and nothing more.
+    /// Parses the rule to check its syntax.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match &self.text {
             Some(text) => format!("{} => {text}", self.pattern).parse::<Rule>().map(drop)?,
@@ -152,7 +152,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Reads the rule.
+    /// Parses the rule.
     fn rule(self, caller: &Caller, raised: &Raised) -> Result<Rule, Failure> {
         let mut rule = match (self.text, self.to) {
             (Some(text), _) => format!("{} => {text}", self.pattern).parse::<Rule>()?,
@@ -172,7 +172,7 @@ impl Spec {
     }
 }
 
-/// Whether a condition of Python's holds, or the reason why not.
+/// Calls a Python condition. Returns true, or the reason why the condition does not hold.
 fn holds(caller: &Caller, raised: &Raised, when: &Arc<Py<PyAny>>, matched: &Match) -> Result<(), String> {
     if raised.is_some() {
         return Err(RAISED.to_owned());
@@ -193,7 +193,7 @@ fn holds(caller: &Caller, raised: &Raised, when: &Arc<Py<PyAny>>, matched: &Matc
     }
 }
 
-/// Has Python make what takes the place of a match, while this thread makes the edits that it asks for.
+/// Lets Python build the replacement of a match, while this thread makes the edits that it requests.
 fn replace(
     caller: &Caller,
     raised: &Raised,

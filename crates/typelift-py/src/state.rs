@@ -1,4 +1,4 @@
-//! A model between two edits, which the classes of the module share.
+//! State of a model between two edits, shared by the classes of the module.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -13,30 +13,30 @@ use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, Weights};
 use crate::arrays::Keeper;
 use crate::failure::Failure;
 
-/// A model between two edits, with its types and shapes inferred.
+/// State of a model between two edits, with inferred types and shapes.
 #[derive(Clone)]
 pub(crate) struct State {
     pub(crate) model: typelift::Model,
-    /// What messages call it.
+    /// The name of the file in messages.
     pub(crate) file: String,
-    /// Where it was read from.
+    /// The path from which it was read.
     pub(crate) path: Option<PathBuf>,
-    /// What reading found.
+    /// Findings of the reader.
     pub(crate) read: Vec<Diagnostic>,
-    /// What inference finds.
+    /// Findings of inference.
     pub(crate) inferred: Vec<Diagnostic>,
-    /// Whether the ports that the file declares are no longer those of the model.
+    /// True if the ports that the file declares are out of date.
     pub(crate) refresh_ports: bool,
-    /// Whether it is not what the file holds.
+    /// True if the state differs from the file.
     pub(crate) edited: bool,
-    /// What keeps its weights in memory.
+    /// The owner of its weights in memory.
     pub(crate) keeper: Arc<Keeper>,
     lines: OnceLock<Lines>,
     names: OnceLock<Names>,
 }
 
 impl State {
-    /// Reads a text, finds its weights unless it has errors, and infers types and shapes.
+    /// Reads a text, opens its weights unless it has errors, and infers types and shapes.
     pub(crate) fn read(
         file: String,
         path: Option<PathBuf>,
@@ -63,18 +63,18 @@ impl State {
         Self { model, file, path, read, inferred, refresh_ports: false, edited: false, keeper, lines, names }
     }
 
-    /// It is no longer what the file holds, nor are its names those that were looked up.
+    /// Records that the state differs from the file, and drops the name index.
     pub(crate) fn was_edited(&mut self) {
         self.edited = true;
         self.names = OnceLock::new();
     }
 
-    /// Where the lines of the source begin.
+    /// Returns the positions of the lines of the source.
     pub(crate) fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| Lines::new(self.model.source().clone()))
     }
 
-    /// The names of its layers and tensors.
+    /// Returns the name index of layers and tensors.
     pub(crate) fn names(&self) -> &Names {
         self.names.get_or_init(|| Names::of(&self.model))
     }
@@ -91,7 +91,7 @@ impl State {
         self.diagnostics(found)
     }
 
-    /// Infers types and shapes after an edit, which must not bring errors that were not there.
+    /// Infers types and shapes after an edit, and fails if the edit causes new errors.
     pub(crate) fn infer(&mut self, changed: &[LayerId]) -> Result<(), Failure> {
         let mut found = typelift::infer(&mut self.model);
         typelift::trace_changes(self.model.graph(), changed, &mut found);
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// An input or output that cannot be changed, and perhaps the one that is meant.
+/// Returns the failure for an input or output that cannot be changed, with a similar name if there is one.
 pub(crate) fn refused(state: &State, name: &str, error: InterfaceError) -> Failure {
     match error {
         InterfaceError::Unknown { .. } => Failure::unknown(&state.model, name, &error),

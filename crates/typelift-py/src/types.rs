@@ -1,4 +1,4 @@
-//! What Python writes as text: element types, shapes, releases.
+//! Values that Python passes as text: element types, shapes, releases.
 
 use typelift::ops::Release;
 use typelift::promote::ElementType;

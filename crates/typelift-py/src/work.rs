@@ -1,5 +1,5 @@
-//! Work on a thread of its own, while the one that asked for it listens for Ctrl-C and calls what is Python's: functions of rules, and
-//! those that are told how far the work is.
+//! Runs work on its own thread. Meanwhile the calling thread listens for Ctrl-C and calls Python functions: those of
+//! rules, and those that receive progress.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -14,31 +14,31 @@ use typelift::progress::{self, Progress};
 
 use crate::failure::Failure;
 
-/// How long a Ctrl-C waits at most, and how far apart a function is told how far work is.
+/// The longest delay of a Ctrl-C, and the interval between two progress reports.
 const POLL: Duration = Duration::from_millis(50);
 
-/// As much as the main thread of a program has.
+/// The stack size of a program's main thread.
 const STACK: usize = 8 << 20;
 
 type Call = Box<dyn FnOnce(Python<'_>) + Send>;
 
-/// What the thread that waits for the work is asked to do.
+/// A request to the thread that waits for the work.
 enum Asked {
     Call(Call),
     Tell(Progress),
 }
 
-/// The thread that waits for the work, which calls what is Python's.
+/// The thread that waits for the work and calls Python functions.
 #[derive(Clone)]
 pub(crate) struct Caller(Sender<Asked>);
 
 impl Caller {
-    /// Has something called. If the work was given up, it is dropped instead.
+    /// Requests a call. If the work was given up, the request is dropped.
     pub(crate) fn ask(&self, call: impl FnOnce(Python<'_>) + Send + 'static) {
         let _given_up = self.0.send(Asked::Call(Box::new(call)));
     }
 
-    /// Calls something, and waits for what it returns; `None` if the work was given up.
+    /// Requests a call, and waits for its result; `None` if the work was given up.
     pub(crate) fn call<T: Send + 'static>(&self, call: impl FnOnce(Python<'_>) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = mpsc::sync_channel(1);
         self.ask(move |py| {
@@ -48,8 +48,9 @@ impl Caller {
     }
 }
 
-/// Does work without the interpreter lock, and tells the function that the calling thread [watches](watch) it by how far it is.
-/// After a Ctrl-C, or an exception of that function, nobody waits for it: it ends when it next says how far it is.
+/// Does work without the interpreter lock, and reports progress to the function that the calling thread
+/// [registered](watch). After a Ctrl-C, or an exception of that function, the caller does not wait: the work ends at
+/// its next progress report.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Caller) -> Result<T, Failure> + Send + 'static,
@@ -57,7 +58,7 @@ pub(crate) fn run<T: Send + 'static>(
     run_and(py, Stopped::Left, work)
 }
 
-/// As [`run`], but work that was stopped is waited for: when this returns it changes nothing any more.
+/// Does the same as [`run`], but waits for stopped work to end, so that nothing changes after the return.
 pub(crate) fn run_to_end<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Caller) -> Result<T, Failure> + Send + 'static,
@@ -65,18 +66,18 @@ pub(crate) fn run_to_end<T: Send + 'static>(
     run_and(py, Stopped::Awaited, work)
 }
 
-/// What becomes of work that was stopped and has not ended.
+/// Behaviour for work that was stopped and has not ended.
 enum Stopped {
     Left,
     Awaited,
 }
 
 thread_local! {
-    /// The function of Python's that is told how far the work is that this thread waits for.
+    /// The Python function that receives the progress of this thread's work.
     static WATCHER: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
 }
 
-/// Has a function told how far the work of this thread is; gives the one that was.
+/// Registers a function for the progress of this thread's work, and returns the previous one.
 #[pyfunction]
 pub(crate) fn watch(watcher: Option<Py<PyAny>>) -> Option<Py<PyAny>> {
     WATCHER.replace(watcher)
@@ -87,7 +88,7 @@ fn run_and<T: Send + 'static>(
     stopped: Stopped,
     work: impl FnOnce(&Caller) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    // It is not told of work of its own.
+    // Work started by the function itself is not reported to it.
     let watcher = WATCHER.take();
     let (calls, mut asked) = mpsc::channel();
     let (answer, answered) = mpsc::sync_channel(1);
@@ -119,7 +120,7 @@ fn run_and<T: Send + 'static>(
     WATCHER.set(watcher);
     if waited.is_err() {
         is_stopped.store(true, Ordering::Relaxed);
-        // What it asks for now is not answered.
+        // Requests that arrive now are not answered.
         drop(asked);
         if matches!(stopped, Stopped::Awaited) {
             let _ended_or_panicked = py.detach(|| worker.join());
@@ -132,7 +133,7 @@ fn run_and<T: Send + 'static>(
         .map_err(|failure| failure.raise(py))
 }
 
-/// What was told of the work.
+/// The progress that was reported.
 struct Told {
     calls: Sender<Asked>,
     is_watched: bool,
@@ -141,7 +142,7 @@ struct Told {
 }
 
 impl Told {
-    /// Tells now and then how far the work is, and the end of each stage of which anything was told.
+    /// Reports progress at intervals, and the end of each stage that was reported before.
     fn hook(mut self, is_stopped: Arc<AtomicBool>) -> impl FnMut(&Progress) -> ControlFlow<()> {
         move |progress| {
             if is_stopped.load(Ordering::Relaxed) {

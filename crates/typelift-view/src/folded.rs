@@ -1,8 +1,8 @@
-//! JSON in which a long string stands once.
+//! JSON in which every long string is stored once.
 //!
-//! Most of what a page says is names: that of a layer is the name of a box, of a step and of what comes into other boxes. Each
-//! is in a list where it first comes, `[0, "model.layers.0.q", 15, "k"]`: how many characters it has of the one before, and the rest.
-//! In its places is `~1`, its position. `page.js` undoes it.
+//! Most of a page's data are layer names, which recur in boxes, steps and inputs. Each string is listed once, at its
+//! first occurrence, as `[0, "model.layers.0.q", 15, "k"]`: the number of characters shared with the string before, and
+//! the rest. Every occurrence is replaced by `~1`, its position in the list. `page.js` reverses this.
 
 use std::io;
 
@@ -12,25 +12,25 @@ use serde::ser::Error as _;
 use serde_json::Error;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
-/// A shorter string is as short as what would stand for it.
+/// Shorter strings are not replaced, because the reference would be as long.
 const LEAST: usize = 6;
 
-/// Writes compact JSON with what stands for long strings, and keeps these. All of them have their quotes.
+/// Writer of compact JSON that replaces long strings by references and collects them. All strings include their quotes.
 #[derive(Default)]
 struct Folding {
-    /// What stands for each string.
+    /// The reference of each string.
     places: FxHashMap<String, String>,
-    /// The items of the list.
+    /// The items of the list of strings.
     list: String,
-    /// The last string of it.
+    /// The last string of the list.
     last: String,
-    /// What is being written.
+    /// The text written so far of the current string.
     text: String,
     is_key: bool,
 }
 
 impl Folding {
-    /// Adds the text that was written to the list; gives what stands for it.
+    /// Adds the current text to the list, and returns its reference.
     fn add(&mut self) -> String {
         let (number, shared) = (self.places.len(), shared(&self.last, &self.text));
         let comma = if number == 0 { "" } else { "," };
@@ -73,7 +73,7 @@ impl Formatter for &mut Folding {
 
     fn end_string<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
         self.text.push('"');
-        // What looks like a place has one.
+        // A string that looks like a reference is replaced too.
         let is_folded = !self.is_key && (self.text.len() >= LEAST + 2 || self.text.starts_with("\"~"));
         if !is_folded {
             return writer.write_all(self.text.as_bytes());
@@ -85,10 +85,10 @@ impl Formatter for &mut Folding {
     }
 }
 
-/// `{"page": …, "strings": […]}` of a page as compact JSON.
+/// Returns `{"page": …, "strings": […]}` of a page as compact JSON.
 ///
 /// # Errors
-/// Where it cannot be written as JSON.
+/// A page that cannot be written as JSON.
 pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
     let (mut json, mut folding) = (b"{\"page\":".to_vec(), Folding::default());
     page.serialize(&mut serde_json::Serializer::with_formatter(&mut json, &mut folding))?;
@@ -96,7 +96,8 @@ pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
     String::from_utf8(json).map_err(Error::custom)
 }
 
-/// How many characters two strings begin with alike after the quote, of those that are one to a byte and to a script.
+/// Returns the length of the common start of two strings after the quote. Only characters of one byte count, because
+/// the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
     let is_plain = |byte: u8| byte.is_ascii() && byte != b'\\' && byte != b'"';
     a.bytes().zip(b.bytes()).skip(1).take_while(|&(a, b)| a == b && is_plain(a)).count()
@@ -108,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// What the script of the page makes of it.
+    /// Restores the strings as the page's script does.
     fn unfolded(text: &str) -> Value {
         let value: Value = serde_json::from_str(text).unwrap();
         let list = value["strings"].as_array().unwrap();

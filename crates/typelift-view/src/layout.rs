@@ -1,5 +1,5 @@
-//! Where the boxes of a picture go: in rows from top to bottom, each below what leads to it. Takes time in proportion to boxes and
-//! arrows, and no recursion.
+//! Placement of the boxes of a picture in rows from top to bottom, each box below its producers. The time grows
+//! linearly with boxes and arrows, and there is no recursion.
 
 /// Boxes with their sizes, and arrows between them.
 pub(crate) struct Picture<'a> {
@@ -11,18 +11,18 @@ pub(crate) struct Picture<'a> {
 const GAP: f64 = 34.0;
 /// The space between parts that no arrow joins.
 const MARGIN: f64 = 60.0;
-/// How wide a row of parts is for its height.
+/// The width of a row of parts in relation to its height.
 const ASPECT: f64 = 1.6;
-/// How wide the way of an arrow past other boxes is.
+/// The width of an arrow's lane past other boxes.
 const LANE: f64 = 10.0;
-/// How often rows are put in order, and boxes moved to what they are joined to.
+/// The number of rounds that reorder rows and move boxes towards their neighbours.
 const ROUNDS: usize = 8;
 
-/// The middle of each box.
+/// Returns the centre of each box.
 pub(crate) fn places(picture: &Picture<'_>) -> Vec<(f64, f64)> {
     let mut places = vec![(0.0, 0.0); picture.sizes.len()];
     let mut parts: Vec<_> = parts(picture).iter().map(|(boxes, arrows)| Part::new(picture, boxes, arrows)).collect();
-    // The largest part first, single boxes last.
+    // The largest part is placed first, single boxes last.
     parts.sort_by_key(|part| std::cmp::Reverse(part.boxes.len()));
     let area: f64 = parts.iter().map(|part| (part.size.0 + MARGIN) * (part.size.1 + MARGIN)).sum();
     let width = parts.iter().map(|part| part.size.0).fold((area * ASPECT).sqrt(), f64::max);
@@ -43,7 +43,7 @@ pub(crate) fn places(picture: &Picture<'_>) -> Vec<(f64, f64)> {
 /// Boxes, and the arrows between them.
 type Joined = (Vec<usize>, Vec<(usize, usize)>);
 
-/// The boxes that arrows join, with the arrows between them, by their places in the list of boxes.
+/// Returns the connected parts: boxes and arrows, by their positions in the list of boxes.
 fn parts(picture: &Picture<'_>) -> Vec<Joined> {
     let count = picture.sizes.len();
     let mut next = vec![Vec::new(); count];
@@ -77,7 +77,7 @@ fn parts(picture: &Picture<'_>) -> Vec<Joined> {
     parts
 }
 
-/// Boxes that arrows join, in their places.
+/// Connected boxes with their coordinates.
 struct Part {
     boxes: Vec<usize>,
     places: Vec<(f64, f64)>,
@@ -107,8 +107,8 @@ impl Part {
     }
 }
 
-/// The row of each box, which is below those that lead to it, and the arrows, all of them downwards: what closes a circle is
-/// turned.
+/// Assigns a row to each box, below the boxes that lead to it. Returns the arrows too, all of them downwards: an arrow
+/// that closes a cycle is reversed.
 fn ranks(count: usize, arrows: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
     let (mut waits, mut next) = (vec![0_usize; count], vec![Vec::new(); count]);
     for &(from, to) in arrows {
@@ -144,14 +144,15 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, us
     arrows.sort_unstable_by_key(|&(from, to)| (position[from], position[to]));
     let mut ranks = vec![0; count];
     arrows.iter().for_each(|&(from, to)| ranks[to] = ranks[to].max(ranks[from] + 1));
-    // What leads to more than leads to it goes down to what it leads to: most of all Parameters.
+    // A box with more outgoing than incoming arrows moves down next to its consumers. Most of these boxes are
+    // Parameters.
     let (mut lowest, mut pull) = (vec![usize::MAX; count], vec![0_i64; count]);
     for &(from, to) in &arrows {
         pull[from] += 1;
         pull[to] -= 1;
     }
     for &(from, to) in arrows.iter().rev() {
-        // All arrows out of `to` were looked at before.
+        // All arrows out of `to` have been visited before.
         if pull[to] > 0 && lowest[to] != usize::MAX {
             ranks[to] = ranks[to].max(lowest[to] - 1);
             pull[to] = 0;
@@ -166,7 +167,7 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, us
     (ranks, arrows)
 }
 
-/// Rows of boxes, and of the ways of arrows that go past rows. What is joined is in neighbouring rows.
+/// Rows of boxes, and of lanes for arrows that pass rows. Joined items are in neighbouring rows.
 struct Rows<'a> {
     sizes: &'a [(f64, f64)],
     rows: Vec<Vec<usize>>,
@@ -203,7 +204,7 @@ impl<'a> Rows<'a> {
         self.sizes.get(at).map_or(0.0, |size| size.1)
     }
 
-    /// Puts each row in the order of what it is joined to, so that few arrows cross.
+    /// Orders each row by its neighbours' positions, so that few arrows cross.
     fn untangle(&mut self) {
         let (mut position, mut means) = (vec![0.0; self.above.len()], vec![0.0; self.above.len()]);
         let place = |position: &mut Vec<f64>, row: &[usize]| {
@@ -235,11 +236,11 @@ impl<'a> Rows<'a> {
         self.rows = best.1;
     }
 
-    /// How many pairs of arrows cross.
+    /// Returns the number of pairs of arrows that cross.
     fn crossings(&self, position: &[f64]) -> u64 {
         let (mut crossings, mut counts, mut places) = (0, Vec::<u64>::new(), Vec::new());
         for (row, next) in self.rows.iter().zip(self.rows.iter().skip(1)) {
-            // A tree of counts: how many arrows so far end at or left of a place.
+            // A tree of counts: the number of arrows so far that end at or left of a position.
             counts.clear();
             counts.resize(next.len() + 1, 0);
             let mut ends = 0;
@@ -269,7 +270,7 @@ impl<'a> Rows<'a> {
         crossings
     }
 
-    /// The middle of each item from left to right: as near to what it is joined to as its row leaves room for.
+    /// Returns the centre of each item from left to right, as close to its neighbours as the row has space for.
     fn across(&self) -> Vec<f64> {
         let mut across = vec![0.0; self.above.len()];
         for row in &self.rows {
@@ -283,7 +284,7 @@ impl<'a> Rows<'a> {
             let count = self.rows.len();
             for at in 0..count {
                 let row = &self.rows[if round % 2 == 0 { at } else { count - 1 - at }];
-                // The last rounds look both ways.
+                // The last rounds use the neighbours of both sides.
                 let sides: &[_] = match (round + 2 < ROUNDS, round % 2) {
                     (true, 0) => &[&self.above],
                     (true, _) => &[&self.below],
@@ -295,9 +296,9 @@ impl<'a> Rows<'a> {
         across
     }
 
-    /// Moves the items of a row to the mean of what they are joined to, in their order and with space between them.
+    /// Moves the items of a row to the mean of their neighbours, in their order and with space between them.
     fn settle(&self, row: &[usize], sides: &[&Vec<Vec<usize>>], across: &mut [f64]) {
-        // Groups of items that touch, as the place where they would best begin, their weight and their count.
+        // Groups of touching items: the best start of the group, its weight and its count.
         let mut groups: Vec<(f64, f64, usize)> = Vec::new();
         let apart = |one, other| (self.width(one) + self.width(other)) / 2.0 + GAP;
         let step = |at: usize| if at > 0 { apart(row[at - 1], row[at]) } else { 0.0 };
@@ -306,7 +307,7 @@ impl<'a> Rows<'a> {
             offset += step(at);
             let (mut sum, mut weight) = (0.0, 0.0);
             for &other in sides.iter().flat_map(|side| &side[item]) {
-                // Long arrows are straight before anything else is.
+                // Long arrows are straightened before boxes are placed.
                 let is_way = |at: usize| at >= self.sizes.len();
                 let pull = [1.0, 2.0, 8.0][usize::from(is_way(item)) + usize::from(is_way(other))];
                 sum += pull * across[other];
@@ -351,7 +352,7 @@ mod tests {
     fn a_box_is_below_what_leads_to_it_and_a_chain_is_straight() {
         let places = placed(4, &[(0, 1), (1, 2), (2, 3)]);
         assert!(places.windows(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1), "{places:?}");
-        // A source stands right above what it leads to.
+        // A source is directly above its consumer.
         let places = placed(5, &[(0, 1), (1, 2), (2, 3), (4, 3)]);
         assert_eq!(places[4].1, places[2].1);
     }

@@ -1,4 +1,4 @@
-//! A model as one page for a browser, which needs nothing from elsewhere: what `typelift view` writes.
+//! A model as one self-contained page for a browser: the output of `typelift view`.
 //!
 //! ```
 //! let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nz = Result(y)\n")?;
@@ -23,59 +23,59 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What a page shows.
+/// Content of a page.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Page<'a> {
     /// The inferred model.
     pub model: &'a Model,
-    /// What was found in it, such as by [`typelift::check_after`].
+    /// Findings of the model, for example from [`typelift::check_after`].
     pub found: &'a [Diagnostic],
-    /// What the page is called; the name of the model by default.
+    /// The title of the page; the name of the model by default.
     pub title: &'a str,
     /// The file of the model, as commands name it.
     pub file: &'a str,
-    /// What it is compared with.
+    /// The model that it is compared with.
     pub before: Option<Before<'a>>,
-    /// What can be done about a finding: its own help by default.
+    /// The suggested fix of a finding: its own help by default.
     pub advice: fn(&Diagnostic) -> Vec<String>,
-    /// About how many bytes of data it has at most with every layer on it: a larger model is shown as runs of layers. 5 MB by
-    /// default.
+    /// The approximate limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 5
+    /// MB by default.
     pub most_bytes: usize,
 }
 
 /// An inferred model that another one is compared with.
 #[derive(Clone, Copy)]
 pub struct Before<'a> {
-    /// Its file.
+    /// The file.
     pub file: &'a str,
     /// The model.
     pub model: &'a Model,
-    /// How the other one differs from it.
+    /// The differences of the other model.
     pub diff: &'a Diff,
 }
 
-/// All that the page shows.
+/// The data of a page.
 #[derive(Serialize)]
 struct Document<'a> {
     title: String,
     file: String,
     /// The file that it is compared with.
     before: Option<String>,
-    /// What the page beside this one shows of that file, unless both would be too large.
+    /// The data of the earlier model's own page, unless both would be too large.
     beside: Option<Box<Document<'a>>>,
     layers: usize,
-    /// Why the page shows an outline, if it does.
+    /// The reason why the page shows an outline; `None` if it shows every layer.
     outline: Option<String>,
     scenes: Vec<scene::Scene<'a>>,
-    /// Where the model keeps which precision.
+    /// The precision map: which part of the model is stored and computed in which type.
     map: Vec<MapRow>,
-    /// The same of what it is compared with.
+    /// The precision map of the earlier model.
     map_before: Vec<Row>,
     /// Every tensor.
     steps: Vec<scene::Step<'a>>,
     findings: Vec<Finding>,
-    /// How many more findings there are.
+    /// The number of findings that are not on the page.
     more_findings: usize,
     changes: Vec<Change>,
     groups: Vec<Group>,
@@ -101,17 +101,17 @@ fn map_row(model: &Model, row: Row) -> MapRow {
     MapRow { row, at }
 }
 
-/// Limit on findings, and on changes, that are on the page.
+/// Limit on the findings, and on the changes, of a page.
 const MOST: usize = 2000;
 
-/// Something that `check` found.
+/// A finding of `check`.
 #[derive(Serialize)]
 struct Finding {
     code: &'static str,
     severity: Severity,
     message: String,
     help: Vec<String>,
-    /// The path of its layer, as scenes have it.
+    /// The path of its layer, as scenes spell it.
     path: Option<String>,
 }
 
@@ -119,24 +119,24 @@ struct Finding {
 struct Change {
     kind: ChangeKind,
     path: String,
-    /// The path of the layer to show for it: of one that was removed, what used it.
+    /// The path of the layer to select. For a removed layer it is the layer that used it.
     at: String,
     text: String,
     follows: usize,
-    /// Those that are alike have one number.
+    /// The number of its group; equal findings share one.
     group: usize,
 }
 
-/// Changes that are alike.
+/// Group of equal changes.
 #[derive(Serialize)]
 struct Group {
     what: String,
-    /// `2 in each of layers.0–31`
+    /// The places as text: `2 in each of layers.0–31`.
     places: String,
 }
 
 impl<'a> Page<'a> {
-    /// The page of an inferred model with what was found in it.
+    /// Returns the page of an inferred model with its findings.
     #[must_use]
     pub fn new(model: &'a Model, found: &'a [Diagnostic]) -> Self {
         let advice = |diagnostic: &Diagnostic| diagnostic.help.iter().map(ToString::to_string).collect();
@@ -151,10 +151,10 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The text of the page.
+    /// Returns the text of the page.
     ///
     /// # Errors
-    /// Where what it shows cannot be written as JSON.
+    /// A page that cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
         Ok(page(self.title, &folded::folded(&self.document())?))
     }
@@ -198,7 +198,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The model before, with what was removed from it or changed.
+    /// Returns the data of the earlier model, with removed or changed layers marked.
     fn beside(&self, before: &Before<'a>) -> Option<Document<'a>> {
         let both = [self.model, before.model].map(|model| outline::size(model, self.most_bytes));
         if both.iter().sum::<usize>() > self.most_bytes {
@@ -228,7 +228,7 @@ fn change(change: &typelift::diff::Change, group: usize) -> Change {
     Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len(), group }
 }
 
-/// A removed layer, from the text of it: `Add(x, y.1) : f32[2]`.
+/// Parses a removed layer from its text: `Add(x, y.1) : f32[2]`.
 fn removed(change: &Change) -> scene::Removed {
     let (operation, rest) = change.text.split_once('(').unwrap_or((&change.text, ""));
     let operands = rest.split_once(')').map_or("", |(operands, _)| operands).split(", ");
@@ -256,7 +256,7 @@ fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> F
     }
 }
 
-/// The page with everything in it. Nothing that a model says can end the script that it is in.
+/// Returns the page with its data. The data are escaped, so that nothing in a model can end the script element.
 fn page(title: &str, data: &str) -> String {
     let data = data.replace('<', "\\u003c");
     let title = title.replace('&', "&amp;").replace('<', "&lt;");

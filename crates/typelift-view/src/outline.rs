@@ -1,4 +1,4 @@
-//! What a page shows of a model that is too large to draw: runs of layers in the order of the data, one box each.
+//! Outline of a model that is too large to draw: runs of layers in the order of the data, one box each.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,16 +8,16 @@ use typelift::{Graph, LayerId, Model};
 
 use crate::scene::{self, Edge, Node, Scene};
 
-/// Limit on the size of the data of a page that draws every layer, in bytes.
+/// Limit on the data of a page that draws every layer, in bytes.
 pub(crate) const MOST_BYTES: usize = 4_800_000;
-/// Into how many runs of layers an outline divides a graph.
+/// The number of runs of layers that an outline shows.
 const RUNS: usize = 120;
-/// How many operations the details of a run name.
+/// The number of operations that the details of a run name.
 const SHOWN: usize = 12;
-/// How many characters of a name stand in that of a run.
+/// The number of characters of a layer's name in the name of a run.
 const NAME: usize = 24;
 
-/// What the page says if the model is too large for it to draw all layers. That is decided before anything is drawn.
+/// Returns the message of a page that is too large to draw all layers. The size is estimated before anything is drawn.
 pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<String> {
     (size(model, most_bytes) > most_bytes).then(|| {
         let layers = model.graph().len();
@@ -29,19 +29,19 @@ pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<Str
     })
 }
 
-/// About how many bytes of data a page takes that draws every layer; not more than a little above the limit.
+/// Estimates the data in bytes of a page that draws every layer. Counting stops a little above the limit.
 pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     let mut bytes = 0;
     let mut pending = vec![model.graph()];
     while let Some(graph) = pending.pop() {
         for layer in graph.layers() {
             let is_constant = ops::kind(layer) == LayerKind::Constant;
-            // A constant is a line of what uses it. A name stands once.
+            // A constant is one line of its consumer. A name is stored once.
             bytes += layer.name().len() + if is_constant { 45 } else { 135 };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
             bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 6).sum::<usize>();
             bytes += layer.inputs().len() * 80;
-            // Each output has a reason for its type.
+            // Each output has an explanation of its type.
             bytes += layer.outputs().len() * 120;
             pending.extend(layer.bodies().iter().map(|body| body.graph()));
             if bytes > most_bytes {
@@ -52,9 +52,9 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-/// The picture of a graph in runs of layers.
+/// Returns the picture of a graph as runs of layers.
 pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
-    // Layers that form a circle have no order but that of the file.
+    // Layers in a cycle are shown in the order of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
     let length = order.len().div_ceil(RUNS).max(1);
     let mut run_of = LayerMap::new(graph);
@@ -71,7 +71,7 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
     scene::placed(title, None, nodes, edges.collect(), &mut scene::Known::default())
 }
 
-/// The box of a run of layers, the first of which has this place in the order.
+/// Returns the box of a run of layers; `start` is the position of its first layer in the order.
 fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
     let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     for layer in run.iter().filter_map(|&id| graph.layer(id)) {
@@ -94,7 +94,7 @@ fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
     }
 }
 
-/// What occurs most often first.
+/// Sorts by count, the most frequent first.
 fn by_count(counts: BTreeMap<&str, usize>) -> Vec<(&str, usize)> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));

@@ -1,12 +1,12 @@
 "use strict";
-// This page as it was loaded, of which that of the model before is made.
+// A copy of this page as loaded, from which the page of the earlier model is made.
 const copy = document.documentElement.cloneNode(true);
 const data = unfolded(JSON.parse(document.getElementById("data").textContent));
 const by = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 const canvas = by("canvas"), world = by("world");
 
-// The strings of the page in their places: `~1` is the second of the list. Each begins as the one before.
+// Restores the strings of the page: `~1` is the second of the list. Each string shares its start with the one before.
 function unfolded({ strings, page }) {
   if (!strings) return page;
   const list = [];
@@ -36,7 +36,7 @@ function draw(tag, attributes, text) {
   return element;
 }
 
-// A colour for each element type. Any two are apart, for people with deuteranopia, too.
+// A colour for each element type. Any two can be distinguished, also with deuteranopia.
 const COLORS = {
   f64: "#0300a6", f32: "#201fff", f16: "#8464ff", bf16: "#63adff", f8e4m3: "#7613a3", f8e5m2: "#254b60", f8e8m0: "#06e0ff", f4e2m1: "#122052", nf4: "#7a62a2",
   i64: "#d78907", i32: "#880c01", i16: "#0f9c1f", i8: "#31caa2", i4: "#0d2b00", u64: "#12593b", u32: "#eae5a1", u16: "#ffa462", u8: "#fde306", u6: "#012a26", u4: "#b84655", u3: "#f459bf", u2: "#ffdacf", u1: "#80b972",
@@ -44,12 +44,12 @@ const COLORS = {
 };
 const color = (type) => COLORS[type] ?? "#08415e";
 
-// Steps and arrows are rows.
+// Steps and arrows are stored as rows.
 const named = (rows, ...names) => rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? undefined])));
 data.steps = named(data.steps, "id", "path", "op", "output", "rule", "type", "from", "before", "next", "stored", "loses");
 for (const scene of data.scenes) scene.edges = named(scene.edges, "from", "to", "type", "shape");
 
-// Layers by path, findings and changes by path, reasons by path and output.
+// Layers by path; findings and changes by path; explanations by path and output.
 const places = new Map(), marks = new Map(), reasons = new Map();
 data.scenes.forEach((scene, at) => scene.nodes.forEach((node, number) => {
   node.scene = at;
@@ -71,7 +71,7 @@ for (const scene of data.scenes) {
   }
 }
 
-// Layers without a box, constants above all, by path: the box that uses them. And who uses what a layer makes.
+// Layers without a box, mostly constants, by path: the box that uses them. Also the consumers of each layer.
 const holders = new Map(), users = new Map();
 for (const node of data.scenes.flatMap((scene) => scene.nodes)) {
   for (const input of node.inputs) {
@@ -85,7 +85,7 @@ for (const node of data.scenes.flatMap((scene) => scene.nodes)) {
 }
 const find = (path) => places.get(path) ?? holders.get(path);
 
-// What is marked inside of a box that opens: errors, findings, changes.
+// Errors, findings and changes inside a box that opens.
 const inside = new Map();
 function markInside(path, kind) {
   for (let at = find(path)?.scene ?? 0; data.scenes[at].parent !== null; at = data.scenes[at].parent) {
@@ -108,15 +108,15 @@ let scene = data.scenes[0], selected = null;
 let view = { x: 0, y: 0, scale: 1 };
 const shown = new Map(), lines = new Map(), kept = new Map();
 
-// The smallest scale at which the text of a box can be read: 10 pixels.
+// The smallest scale at which the text of a box is readable: 10 pixels.
 const READABLE = 0.84;
 const last = (name) => name.split("/").pop() || name;
-// The end of a name, which says most; of a block the part before its number, too.
+// The end of a name, which is the most specific part. For a block, the part before its number is kept as well.
 const short = (node) => node.layers ? node.name.split(/[./]/).slice(-2).join(".") : last(node.name);
 const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
 const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
 
-// The type that gives a box its colour: of what it makes, else of what it takes.
+// The type that gives a box its colour: that of its output, or else of its input.
 const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
 
 function box(node) {
@@ -169,7 +169,7 @@ function curve(edge) {
   return `M${x} ${y}C${x} ${y + bend} ${a} ${b - bend} ${a} ${b - 2}`;
 }
 
-// Only what can be seen is in the page.
+// Only visible boxes are in the document.
 const MOST = 1200;
 function refresh() {
   world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
@@ -235,7 +235,7 @@ function bounds() {
   return { left, right, top, bottom };
 }
 
-// Shows everything; or, where that is too small to read and not asked for, the start.
+// Shows everything; or the start, if everything would be too small to read and was not asked for.
 function fit(whole = true) {
   if (!scene.nodes.length) return;
   const { left, right, top, bottom } = bounds();
@@ -248,13 +248,13 @@ function fit(whole = true) {
   refresh();
 }
 
-// All boxes, and which of them are shown.
+// Draws all boxes in the overview, and the visible part.
 function minimap() {
   const mini = by("mini"), context = mini.getContext("2d");
   if (!mini.offsetWidth || !scene.nodes.length) return;
   [mini.width, mini.height] = [mini.offsetWidth, mini.offsetHeight];
   const { left, right, top, bottom } = bounds();
-  // A long graph lies on its side.
+  // A tall graph is drawn sideways.
   const turned = bottom - top > right - left;
   const [long, wide] = turned ? [bottom - top, right - left] : [right - left, bottom - top];
   const across = (mini.width - 12) / long, along = Math.min((mini.height - 12) / wide, across * 4);
@@ -266,7 +266,7 @@ function minimap() {
     const place = rectangle(node.x - node.w / 2, node.y - node.h / 2, node.w, node.h), type = typeOf(node);
     context.fillStyle = type ? color(type) : colorOf("--edge");
     context.fillRect(...place);
-    // A frame for what is wrong, lost or changed.
+    // A frame marks errors, losses and changes.
     const severities = (marks.get(node.path) ?? []).map((finding) => finding.severity), within = inside.get(node) ?? {};
     const frame = node.gone || severities.includes("error") || within.error ? "--bad" : node.convert?.[2] || severities.includes("warning") || within.warning ? "--warn" : changed.get(node.path) === "added" ? "--good" : changed.has(node.path) || within.changed ? "--accent" : null;
     if (frame) {
@@ -292,7 +292,7 @@ function clear() {
   shown.clear(); lines.clear(); kept.clear();
 }
 
-// The address says what is shown, so that links and the Back button work.
+// The address holds the current selection, so that links and the Back button work.
 let restoring = false;
 function remember(hash) {
   if (restoring) return;
@@ -301,10 +301,10 @@ function remember(hash) {
 }
 function record(hash) {
   if (isBeside || decoded(location.hash.slice(1)) === hash) return;
-  // A page within another one, such as in a notebook, may have no address of its own.
+  // A page embedded in another, such as a notebook, may have no address of its own.
   try { history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search); } catch { }
 }
-// The model before has its graph beside this one, in a page of its own: what is selected or opened in one is so in the other.
+// The earlier model has its graph next to this one, in its own frame. Both frames select and open the same boxes.
 const isBeside = document.documentElement.classList.contains("beside"), frame = by("before");
 const tell = (told) => (isBeside ? parent : frame.contentWindow)?.postMessage(told, "*");
 function beside(shown) {
@@ -336,10 +336,11 @@ frame.addEventListener("load", () => {
 });
 const inScene = () => scene.parent === null ? "" : "in:" + scene.title;
 
-// The path of a value: its steps, and the boxes that they are in.
+// The data path of a value: its steps, and the boxes that contain them.
 let path = null;
 const stepName = (step) => step.output ? `${step.path}.${step.output}` : step.path;
-// It comes from where it is stored, goes on to the first layer that computes with it, and through the Converts after that.
+// The path begins where the value is stored, leads to the first layer that computes with it, and continues through the
+// Converts after that layer.
 function pathOf(asked) {
   const steps = [], seen = new Set([asked]);
   const add = (step) => step && !seen.has(step) && seen.add(step);
@@ -357,7 +358,7 @@ function pathOf(asked) {
   }
   return { asked, steps, boxes };
 }
-// The box that a scene opens from.
+// The box that opens a scene.
 const holding = (at) => data.scenes[at].parent === null ? null : data.scenes[data.scenes[at].parent].nodes.find((node) => node.opens?.includes(at));
 
 function follow(asked) {
@@ -439,7 +440,7 @@ function show(hash, fits) {
 }
 window.addEventListener("popstate", restore);
 
-// To what an address names, on this page.
+// A link to a place of this page, such as a layer.
 const link = ({ class: kind = "", ...attributes }, hash, action, text) => make("a", { class: ("link " + kind).trim(), href: "#" + encodeURIComponent(hash), ...attributes, onclick: (event) => { event.preventDefault(); action(); } }, text);
 
 function reach(path, at = path, text = path) {
@@ -478,7 +479,7 @@ function details(node) {
   if (node.outputs.length) why(node, 0);
 }
 
-// What decides the type of a tensor, and the way from it back to that.
+// The source of a tensor's type, and the steps from the source to the tensor.
 const MOST_STEPS = 12, MOST_SOURCES = 6;
 function why(node, port) {
   const start = reasons.get(`${node.path}\n${node.id}\n${port}`), seen = new Set(), steps = [];
@@ -510,7 +511,7 @@ function size(bytes) {
   return `${at ? (bytes / 1000 ** at).toFixed(at > 1 ? 1 : 0) : bytes} ${unit[at]}`;
 }
 
-// What is the same but for numbers, as in the blocks of a model, is one entry.
+// Items that differ only in numbers, as those of repeated blocks do, become one entry.
 function together(items, key) {
   const groups = new Map();
   for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
@@ -548,9 +549,9 @@ function bar(weights) {
 const SHOWN_PATHS = 3;
 const computes = (row) => Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
 const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
-// What a block stores and computes in.
+// The types in which a block stores and computes.
 const facts = (row) => [...(row.weights.length ? [bar(row.weights), make("div", { class: "mono" }, "stored " + stores(row))] : []), ...(computes(row) ? [make("div", { class: "faint mono" }, "computes " + computes(row))] : [])];
-// In the graph it opens.
+// Opens the block in the graph.
 function mapTitle(row, text) {
   const node = row.at && find(row.at);
   if (!node) return make("b", {}, text);
@@ -615,7 +616,7 @@ function boxList() {
   return [make("h2", {}, scene.title), make("div", { class: "faint" }, said), make("ol", { id: "outline" }, ...scene.nodes.slice(0, SHOWN_BOXES).map(row))];
 }
 
-// The panel: what it shows, and a tab for each.
+// The panel and its tabs.
 const TABS = { map: [data.before ? "Blocks" : "Map", mapList], findings: ["Findings", findingList], changes: ["Changes", changeList], converts: ["Converts", convertList], outline: ["List", boxList] };
 let tab = "map";
 function side() {
@@ -654,7 +655,7 @@ function legend() {
   by("legend").hidden = !items.length;
 }
 
-// Search: boxes, and what is part of them.
+// Search for boxes and for layers inside them.
 const SHOWN_HITS = 60;
 const entries = [];
 for (const node of places.values()) entries.push({ node, path: node.path, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${node.gone ? "removed" : ""}`.toLowerCase() });
@@ -666,7 +667,7 @@ let hits = [], chosen = 0;
 function search() {
   const words = by("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const all = words.length ? entries.filter((entry) => words.every((word) => entry.text.includes(word))) : [];
-  // Names before what is only mentioned, and the name itself first.
+  // Matches in names come before other matches, and exact names come first.
   const wanted = words.join(" "), rank = ({ path }) => [path, last(path)].map((name) => name.toLowerCase()).includes(wanted) ? 0 : path.toLowerCase().includes(wanted) ? 1 : 2;
   all.sort((a, b) => rank(a) - rank(b));
   hits = all.slice(0, SHOWN_HITS);
@@ -697,7 +698,7 @@ by("search").addEventListener("keydown", (event) => {
   else if (event.key === "Escape") { by("hits").hidden = true; canvas.focus(); }
 });
 
-// Moving about.
+// Panning and zooming.
 function zoom(factor, x, y) {
   const scale = Math.max(0.02, Math.min(4, view.scale * factor)), by = scale / view.scale;
   view = { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };

@@ -1,4 +1,4 @@
-//! The pictures of a model: one of its graph, one of each body, and one of each block that repeats.
+//! Pictures of a model: one of its graph, one of each body, and one of each block that repeats.
 
 use std::borrow::Cow;
 
@@ -15,25 +15,24 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::layout::{self, Picture};
 
-/// An arrow across more ranks than this is drawn as two stubs; of a tensor that goes to many layers, across more than
-/// `NEAR`.
+/// An arrow across more ranks than this is drawn as two stubs. For a tensor with many consumers the limit is `NEAR`.
 const FAR: usize = 10;
 const NEAR: usize = 2;
-/// How many layers are many.
+/// The number of consumers that counts as many.
 const MANY: usize = 6;
-/// In a picture of more boxes, what computes shapes is part of what uses it, and blocks are boxes.
+/// In a picture with more boxes than this, shape computations are part of their consumer, and blocks are boxes.
 const MANY_BOXES: usize = 60;
-/// The fewest boxes in a block.
+/// The smallest number of boxes in a block.
 const LEAST: usize = 4;
 /// A constant with at most this many values shows them.
 const FEW_VALUES: u64 = 6;
 
-/// One picture.
+/// A picture.
 #[derive(Serialize)]
 pub(crate) struct Scene<'a> {
-    /// What it shows: the model, `loop/body`, or a block.
+    /// The title: the model, `loop/body`, or a block.
     pub(crate) title: String,
-    /// The scene that it opens from.
+    /// The scene from which it opens.
     pub(crate) parent: Option<usize>,
     pub(crate) nodes: Vec<Node<'a>>,
     pub(crate) edges: Vec<Edge>,
@@ -42,7 +41,7 @@ pub(crate) struct Scene<'a> {
 /// A box.
 #[derive(Default, Serialize)]
 pub(crate) struct Node<'a> {
-    /// `None` for a block.
+    /// The id of the layer; `None` for a block.
     pub(crate) id: Option<LayerId>,
     pub(crate) name: Cow<'a, str>,
     pub(crate) path: Cow<'a, str>,
@@ -62,46 +61,46 @@ pub(crate) struct Node<'a> {
     pub(crate) inputs: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// From and to which type it converts, and what that can lose; empty where it loses nothing.
+    /// For a Convert: source type, destination type, and the possible loss, which is empty if nothing is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) convert: Option<(String, &'static str, String)>,
     /// The scenes inside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) opens: Vec<usize>,
-    /// How many layers a block has.
+    /// The number of layers of a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<usize>,
-    /// The names of its tensors that are not its own.
+    /// The names of its tensors that differ from its own name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tensors: Vec<String>,
-    /// How its largest weight is stored: `u4 → f16 → f32 · 30 KB`.
+    /// The data path of its largest weight: `u4 → f16 → f32 · 30 KB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<String>,
-    /// Whether it is a layer that the model does not have any more.
+    /// True for a layer that the model no longer has.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) gone: bool,
 }
 
-/// A place in whole pixels.
+/// Writes a coordinate in whole pixels.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 fn whole<S: Serializer>(place: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(place.round() as i64)
 }
 
-/// What comes into a layer.
+/// An input of a layer.
 #[derive(Clone, Serialize)]
 pub(crate) struct Entry<'a> {
-    /// The path of the layer that makes it, as the page looks for it; `None` for a constant.
+    /// The path of the producer, as the page looks it up; `None` for a constant.
     from: Option<Cow<'a, str>>,
-    /// `f32[2]`, and of a constant the name and what else is known.
+    /// The type and shape, `f32[2]`; for a constant also its name and other facts.
     text: String,
-    /// Whether the picture has no arrow for it.
+    /// True if the picture has no arrow for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stub: bool,
     /// The paths of the layers that compute a constant, which have no boxes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<Cow<'a, str>>,
-    /// The paths of the layers of whose shapes it is computed.
+    /// The paths of the layers whose shapes it is computed from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     of: Vec<Cow<'a, str>>,
 }
@@ -110,9 +109,9 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Removed {
     pub(crate) path: String,
     pub(crate) operation: String,
-    /// The names of what it used.
+    /// The names of its producers.
     pub(crate) operands: Vec<String>,
-    /// The path of a layer that used what it made.
+    /// The path of a layer that used its output.
     pub(crate) user: String,
 }
 
@@ -125,14 +124,14 @@ pub(crate) struct Edge {
     pub(crate) input: usize,
 }
 
-/// A row, whose columns `page.js` names.
+/// Written as a row; `page.js` names the columns.
 impl Serialize for Edge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (self.from, self.to, self.element_type, &self.shape).serialize(serializer)
     }
 }
 
-/// A tensor: why it has its type, and the way of its value.
+/// A tensor: the explanation of its type, and the data path of its value.
 pub(crate) struct Step<'a> {
     id: LayerId,
     path: Cow<'a, str>,
@@ -140,18 +139,18 @@ pub(crate) struct Step<'a> {
     output: usize,
     rule: String,
     element_type: &'static str,
-    /// The inputs that affect it, each with its step.
+    /// The inputs that affect its type, each with its step.
     from: Vec<(Option<usize>, usize)>,
     /// The step that its value comes from, and the one that uses it.
     before: Option<usize>,
     next: Option<usize>,
-    /// The shape of what is stored, or computed from constants alone.
+    /// The shape of a stored tensor, or of one computed from constants alone.
     stored: Option<String>,
-    /// What a Convert loses.
+    /// The loss of a Convert.
     loses: Option<String>,
 }
 
-/// A row, whose columns `page.js` names.
+/// Written as a row; `page.js` names the columns.
 impl Serialize for Step<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { id, path, op, output, rule, element_type, from, before, next, stored, loses } = self;
@@ -159,16 +158,16 @@ impl Serialize for Step<'_> {
     }
 }
 
-/// What boxes say of layers comes from here.
+/// The facts about layers that boxes show.
 struct Source<'a, 'm> {
     model: &'a Model,
     lines: Lines,
     removed: &'m [Removed],
-    /// The names of the blocks that layers are in.
+    /// The block of each layer, by name.
     blocks: HashMap<&'m Place, HashMap<LayerId, &'m str>>,
 }
 
-/// The blocks of the map, by the layers in them.
+/// Returns the blocks of the map, by their layers.
 fn blocks(map: &PrecisionMap) -> HashMap<&Place, HashMap<LayerId, &str>> {
     let mut blocks = HashMap::<_, HashMap<_, _>>::default();
     for row in &map.rows {
@@ -180,22 +179,22 @@ fn blocks(map: &PrecisionMap) -> HashMap<&Place, HashMap<LayerId, &str>> {
     blocks
 }
 
-/// The graphs of a model with the ways of their values. The places have the names of what is around them.
+/// The graphs of a model with the data paths of their values. A place includes the names of the surrounding bodies.
 pub(crate) type Graphs<'a> = HashMap<Place, (&'a Graph, Ways<'a>)>;
 
 pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
     model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect()
 }
 
-/// A graph that is yet to be drawn.
+/// A graph that is not drawn yet.
 struct Pending {
     place: Place,
     title: String,
-    /// The scene that it opens from, and the box there.
+    /// The scene that opens it, and the box in that scene.
     parent: Option<(usize, usize)>,
 }
 
-/// The pictures of a model, that of its graph first.
+/// Returns the pictures of a model, that of its own graph first.
 pub(crate) fn scenes<'a>(
     model: &'a Model,
     graphs: &Graphs<'a>,
@@ -226,7 +225,8 @@ pub(crate) fn scenes<'a>(
     scenes
 }
 
-/// The scene and the box of each layer of a graph, which these scenes draw. The first of them has the number `first`.
+/// Returns the scene and the box of each layer of a graph that these scenes draw. `first` is the number of the first
+/// scene.
 fn holders(scenes: &[Scene<'_>], first: usize) -> HashMap<LayerId, (usize, usize)> {
     let drawn = (first..).zip(scenes);
     let boxes =
@@ -234,18 +234,18 @@ fn holders(scenes: &[Scene<'_>], first: usize) -> HashMap<LayerId, (usize, usize
     boxes.filter_map(|(node, scene, at)| Some((node.id?, (scene, at)))).collect()
 }
 
-/// The path of a layer in a graph.
+/// Returns the path of a layer in a graph.
 fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
     if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
 }
 
-/// The layers of a graph that get a box, and what is between them.
+/// The layers of a graph that get a box, and the arrows between them.
 struct Boxes<'a, 'm> {
     nodes: Vec<Node<'a>>,
     arrows: Vec<Edge>,
-    /// The name of the block that each box is in.
+    /// The name of the block that contains each box.
     blocks: Vec<Option<&'m str>>,
-    /// What comes before the names of blocks: the bodies around them.
+    /// The prefix of block names: the surrounding bodies.
     prefix: String,
 }
 
@@ -301,11 +301,12 @@ impl<'a, 'm> Boxes<'a, 'm> {
         boxes
     }
 
-    /// Boxes for layers that were removed, between what they used and what used them.
+    /// Adds boxes for removed layers, between their producers and consumers.
     fn add_removed(&mut self, removed: &[Removed], prefix: &str) {
         let places: HashMap<Cow<'_, str>, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.path.clone(), at)).collect();
-        // What computes a constant has no box, so its place is before the box that takes the constant.
+        // A layer that computes a constant has no box, so its position is directly before the box of the constant's
+        // consumer.
         let mut holders = HashMap::<Cow<'_, str>, usize>::default();
         for (at, node) in self.nodes.iter().enumerate() {
             holders.extend(node.inputs.iter().flat_map(|input| &input.held).map(|path| (path.clone(), at)));
@@ -325,7 +326,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
             let name = short(&gone.path).to_owned();
             let w = box_width(name.width().max(gone.operation.width() + 10));
             let (op, path, name) = (gone.operation.clone().into(), gone.path.clone().into(), name.into());
-            // It is in the block of what used it, or of what it used.
+            // The removed layer belongs to the block of a neighbour.
             let beside = self.arrows.iter().filter(|arrow| arrow.from == at || arrow.to == at);
             let beside = beside.map(|arrow| arrow.from.min(arrow.to)).max();
             let block = beside.and_then(|beside| self.blocks.get(beside)).copied().flatten();
@@ -334,7 +335,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
         }
     }
 
-    /// The scene, then one for each block in it.
+    /// Returns the scene, then one for each block in it.
     fn draw(self, title: String, parent: Option<usize>, first: usize) -> Vec<Scene<'a>> {
         let blocks = self.blocks;
         let mut order: Vec<&str> = Vec::new();
@@ -346,7 +347,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
             });
         }
         let mut parts: Vec<(Vec<Node>, Vec<Edge>)> = (0..=order.len()).map(|_| (Vec::new(), Vec::new())).collect();
-        // Where each layer is drawn: its scene and its place there.
+        // The scene and the position in which each layer is drawn.
         let mut places = Vec::new();
         for (node, block) in self.nodes.into_iter().zip(&blocks) {
             let scene = block.map_or(0, |block| scene_of[block]);
@@ -371,7 +372,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
             }
             let outer = |scene: usize, at: usize| if scene == 0 { at } else { own + scene - 1 };
             let (from, to) = (outer(scene, from), outer(other, to));
-            // One arrow is enough, however many tensors go from block to block.
+            // One arrow is drawn between two blocks, for any number of tensors.
             if seen.insert((from, to)) {
                 parts[0].1.push(Edge { from, to, ..arrow });
             }
@@ -389,10 +390,10 @@ impl<'a, 'm> Boxes<'a, 'm> {
     }
 }
 
-/// The layers that compute from constants alone: they are part of what uses them.
+/// Returns the layers that compute from constants alone. They are drawn as part of their consumers.
 fn constants(graph: &Graph) -> HashSet<LayerId> {
     let mut folded = HashSet::default();
-    // How many inputs of a layer come from elsewhere.
+    // The number of inputs of a layer that are not constant.
     let mut open = HashMap::<LayerId, usize>::default();
     let mut waiting: Vec<LayerId> =
         graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
@@ -400,7 +401,7 @@ fn constants(graph: &Graph) -> HashSet<LayerId> {
         let Some(layer) = graph.layer(id) else { continue };
         let outputs = (0..layer.outputs().len()).map(|port| id.output(port));
         let uses: Vec<LayerId> = outputs.flat_map(|output| graph.consumers(output)).map(|input| input.layer).collect();
-        // A constant that is the whole model stays.
+        // A constant without consumers keeps its box.
         if uses.is_empty() || !folded.insert(id) {
             continue;
         }
@@ -416,11 +417,11 @@ fn constants(graph: &Graph) -> HashSet<LayerId> {
     folded
 }
 
-/// The layers that compute a constant or a shape, and the way from the largest thing that they store.
+/// The layers that compute a constant or a shape, and the data path of the largest value that they store.
 struct Stored<'a> {
     layers: Vec<&'a Layer>,
     way: Vec<&'a Layer>,
-    /// What has the shapes that it is computed of.
+    /// The layers whose shapes are used.
     shaped: Vec<&'a Layer>,
 }
 
@@ -444,14 +445,14 @@ impl<'a> Stored<'a> {
         Self { layers, way, shaped }
     }
 
-    /// The numbers of a constant of few, if Converts alone are between it and what uses it.
+    /// Returns the values of a constant with few values, if only Converts are between it and its consumer.
     fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
         if is_plain && values(first) <= FEW_VALUES { first.numbers(model.weights()) } else { None }
     }
 
-    /// The bytes of a weight, and how it is stored; `None` for a single number.
+    /// Returns the size of a weight in bytes and its data path; `None` for a single number.
     fn weights(&self) -> Option<(u64, String)> {
         let first = self.way.first().filter(|layer| values(layer) > 1 && self.shaped.is_empty())?;
         let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
@@ -462,14 +463,14 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Limit on the layers that are listed of one constant.
+/// Limit on the layers that are listed for one constant.
 const MOST_STORED: usize = 64;
 
 fn values(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }
 
-/// `30 KB`
+/// Formats a size as `30 KB`.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -479,7 +480,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A constant as text, with its values where they are few.
+/// Describes a constant, with its values if they are few.
 fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, stored: &Stored<'_>) -> String {
     let values = stored.numbers(model).map(|values| {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
@@ -494,11 +495,11 @@ fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, st
     format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
 }
 
-/// The height of a box, and of one with a line on its weights.
+/// The height of a box, and of one with a line about its weights.
 const HEIGHT: f64 = 62.0;
 const HEIGHT_WITH_WEIGHTS: f64 = 78.0;
 
-/// The width of a box whose widest line has this many letters.
+/// Returns the width of a box whose widest line has this many characters.
 fn box_width(letters: usize) -> f64 {
     (letters as f64 * 7.6 + 30.0).clamp(96.0, 280.0)
 }
@@ -543,7 +544,7 @@ fn node<'a>(
     }
 }
 
-/// A text of any length, as long as a person reads.
+/// Shortens a text to a readable length.
 pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     const LONG: usize = 2000;
     match text.char_indices().nth(LONG) {
@@ -552,7 +553,7 @@ pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The end of a long name, which says most.
+/// Returns the end of a long name, its most specific part.
 fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -570,10 +571,11 @@ pub(crate) fn of_block<'a>(name: &str, layers: usize, scene: usize) -> Node<'a> 
     }
 }
 
-/// Sizes of boxes, bit by bit, and arrows between them, with the places of the boxes: blocks that repeat look alike.
+/// Cache of placements. The key is the sizes of boxes, bit by bit, and the arrows between them, so that equal blocks
+/// are placed once and look alike.
 pub(crate) type Known = HashMap<(Vec<[u64; 2]>, Vec<(usize, usize)>), Vec<(f64, f64)>>;
 
-/// A scene with its boxes in their places. Arrows that would cross most of it become stubs.
+/// Places the boxes of a scene. Arrows that would cross most of it become stubs.
 pub(crate) fn placed<'a>(
     title: String,
     parent: Option<usize>,
@@ -590,7 +592,7 @@ pub(crate) fn placed<'a>(
     let (far, mut edges): (Vec<Edge>, Vec<Edge>) = edges.into_iter().partition(is_far);
     for edge in &far {
         let (source, text) = (nodes[edge.from].path.clone(), [edge.element_type, &edge.shape].concat());
-        // A block has no inputs of its own.
+        // The box of a block has no inputs of its own.
         if nodes[edge.to].layers.is_some() {
             nodes[edge.to].inputs.push(Entry {
                 from: Some(source),
@@ -603,7 +605,7 @@ pub(crate) fn placed<'a>(
             input.stub = true;
         }
     }
-    // Tensors of one kind between two layers are one arrow.
+    // Tensors of one kind between two layers are drawn as one arrow.
     let mut seen = HashSet::default();
     edges.retain(|edge| seen.insert((edge.from, edge.to, edge.element_type, edge.shape.clone())));
     let mut arrows: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
@@ -619,7 +621,7 @@ pub(crate) fn placed<'a>(
     Scene { title, parent, nodes, edges }
 }
 
-/// How far each box is from the start, by the longest way.
+/// Returns the longest distance of each box from the start.
 fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     let (mut waits, mut next) = (vec![0_usize; count], vec![Vec::new(); count]);
     for &(from, to) in arrows {
@@ -640,10 +642,10 @@ fn ranks(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     ranks
 }
 
-/// Why each tensor has its type, and the ways of values.
+/// Returns the explanation of each tensor's type, and the data paths.
 pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> {
     let derivation = typelift::why::why_all(model);
-    // The step of the first output of each layer; those of the others come right after it.
+    // The step of the first output of each layer; the steps of its other outputs follow directly.
     let mut firsts: HashMap<&Place, LayerMap<usize>> =
         graphs.iter().map(|(place, (graph, _))| (place, LayerMap::new(graph))).collect();
     for (at, step) in derivation.steps.iter().enumerate().filter(|(_, step)| step.output == 0) {

@@ -85,7 +85,7 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     if (kind === "drop") choose(event.dataTransfer.files);
   });
 }
-// The picture of the model has the colours of the page around it.
+// Gives the picture of the model the colours of the surrounding page.
 function paint(dark) {
   document.documentElement.classList.toggle("dark", dark);
   by("view").contentWindow?.postMessage({ dark }, "*");

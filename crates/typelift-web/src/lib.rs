@@ -1,5 +1,5 @@
-//! What the page in `page/` calls: a model in memory, from the files that somebody chose, whose findings and changes come as
-//! JSON and whose files come as bytes.
+//! Interface for the page in `page/`: a model in memory, read from files that the user chose. Findings and changes are
+//! returned as JSON, and files as bytes.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use typelift::{Conversion, Diagnostic, Diagnostics, Weights};
 use typelift_view::Page;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A model that somebody chose.
+/// A model that the user opened.
 #[wasm_bindgen]
 pub struct Session {
-    /// `None` where the file is not a model at all.
+    /// `None` if the file is not a model at all.
     model: Option<typelift::Model>,
     source: Arc<String>,
-    /// What reading found.
+    /// Findings of the reader.
     read: Vec<Diagnostic>,
-    /// What inference finds.
+    /// Findings of inference.
     inferred: Vec<Diagnostic>,
     refresh_ports: bool,
 }
 
 #[wasm_bindgen]
 impl Session {
-    /// Reads the bytes of an `.xml`, and of its `.bin` if that was chosen too.
+    /// Reads the bytes of an `.xml` and, if it was chosen too, of its `.bin`.
     #[must_use]
     pub fn open(graph: Vec<u8>, weights: Option<Vec<u8>>) -> Self {
         let text = match xml::decode_utf8(graph) {
@@ -44,7 +44,7 @@ impl Session {
         session
     }
 
-    /// One line on the model.
+    /// Returns one line about the model.
     #[must_use]
     pub fn summary(&self) -> String {
         let Some(model) = &self.model else { return "This is not a model that OpenVINO reads.".to_owned() };
@@ -54,13 +54,13 @@ impl Session {
         format!("{} · IR v{} · {}", model.name(), model.version().number(), counts.join(" · "))
     }
 
-    /// The findings of `typelift check` as a JSON array, in their order.
+    /// Returns the findings of `typelift check` as a JSON array, in their order.
     #[must_use]
     pub fn check(&self) -> String {
         self.findings(&self.found()).to_string()
     }
 
-    /// The page that `typelift view` draws, with the precision map and the graph; empty without a model.
+    /// Returns the page of `typelift view` with the precision map and the graph; empty without a model.
     #[must_use]
     pub fn page(&self, title: &str) -> String {
         let Some(model) = &self.model else { return String::new() };
@@ -70,8 +70,8 @@ impl Session {
         page.html().unwrap_or_else(|error| error.to_string())
     }
 
-    /// Converts the model as `typelift convert --align` does: `{"changes": [...], "findings": [...]}`. A finding that is an error
-    /// says why the model is as it was.
+    /// Converts the model as `typelift convert --align` does. Returns `{"changes": [...], "findings": [...]}`. A
+    /// finding that is an error explains why the model did not change.
     pub fn convert(&mut self, align: &str) -> String {
         let align = Align::named(align, openvino::Options::default());
         let Some(mut model) = self.model.clone() else { return json!({ "changes": [], "findings": [] }).to_string() };
@@ -97,13 +97,13 @@ impl Session {
         }
     }
 
-    /// The graph as `typelift show` prints it.
+    /// Returns the listing of `typelift show`.
     #[must_use]
     pub fn listing(&self) -> String {
         self.model.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The bytes of the `.xml` to save.
+    /// Returns the bytes of the `.xml` to save.
     #[must_use]
     pub fn graph(&self) -> Vec<u8> {
         let options = WriteOptions { refresh_ports: self.refresh_ports, ..WriteOptions::default() };

@@ -1,7 +1,7 @@
-//! JAX's rules, as jax 0.10 does them with 64-bit types on (`jax_enable_x64`) and standard promotion.
+//! JAX's rules, as jax 0.10 applies them with 64-bit types on (`jax_enable_x64`) and standard promotion.
 //!
-//! Types form a lattice; operands meet at their least upper bound, all at once. Values made of Python numbers alone are
-//! weakly typed: they are in the lattice below every type of their kind. Rank makes no difference.
+//! Types form a lattice, and the result is the least upper bound of all operands. Weakly typed values are computed from
+//! Python numbers alone; in the lattice they are below every type of their kind. Rank does not matter.
 
 use crate::derivation::{Step, Trace, change};
 use crate::operand::Operands;
@@ -23,7 +23,7 @@ const KIND: Reason = Reason::new("wrong-kind", "{a} and {b}: the function does n
 
 type Result<T> = core::result::Result<T, Refusal>;
 
-/// What is in the lattice: a type, or a kind of weakly typed values.
+/// Element of the lattice: a type, or a kind of weakly typed values.
 #[derive(Clone, Copy, PartialEq)]
 enum Node {
     Type(ElementType),
@@ -50,7 +50,7 @@ const FLOATS: [Node; 13] = [
     Type(F6E3M2),
 ];
 
-/// Every node with those right above it, lower ones first.
+/// Every node with the nodes directly above it, lower ones first.
 const LATTICE: &[(Node, &[Node])] = &[
     (Type(Boolean), &[Integer]),
     (Integer, &[Type(U8), Type(I8), Type(U2), Type(U4), Type(I2), Type(I4)]),
@@ -77,7 +77,7 @@ const LATTICE: &[(Node, &[Node])] = &[
     (Type(C128), &[]),
 ];
 
-/// A bit for each node.
+/// A set with one bit for each node.
 type Nodes = u128;
 
 const fn place(node: Node) -> usize {
@@ -89,7 +89,7 @@ const fn place(node: Node) -> usize {
     }
 }
 
-/// For each node the nodes that it is or that are reached from it upwards.
+/// For each node, the node itself and all nodes above it.
 const ABOVE: [Nodes; 128] = {
     let mut above = [0; 128];
     let mut at = 0;
@@ -110,7 +110,7 @@ const ABOVE: [Nodes; 128] = {
     above
 };
 
-/// The types that JAX has.
+/// The types that JAX supports.
 const TYPES: [ElementType; 30] = [
     Boolean,
     U8,
@@ -144,13 +144,13 @@ const TYPES: [ElementType; 30] = [
     U4,
 ];
 
-/// The smallest node above all that are given.
+/// Returns the smallest node above all given nodes.
 fn least_upper_bound(nodes: impl Iterator<Item = Node>) -> Option<Node> {
     let bounds = nodes.map(|node| ABOVE[place(node)]).fold(Nodes::MAX, |all, above| all & above);
     TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| ABOVE[place(node)] == bounds)
 }
 
-/// The type that weakly typed values of this kind have by default.
+/// Returns the default type of weakly typed values of this kind.
 fn default_type(ty: ElementType) -> ElementType {
     match ty.kind() {
         Kind::Boolean => Boolean,
@@ -164,7 +164,7 @@ fn is_weak(operand: Operand) -> bool {
     matches!(operand.category, Category::Weak | Category::Number) && operand.element_type != Boolean
 }
 
-/// The type of the values that an operand has.
+/// Returns the type of an operand's values.
 fn type_of(operand: Operand) -> ElementType {
     if operand.is_number() { default_type(operand.element_type) } else { operand.element_type }
 }
@@ -180,7 +180,7 @@ fn node_of(operand: Operand) -> Node {
     }
 }
 
-/// `jnp.result_type`, and whether it is weak.
+/// Applies `jnp.result_type`. The flag is true if the result is weakly typed.
 fn result_type(operands: Operands, trace: Trace) -> Result<(ElementType, bool)> {
     let (first, last) = (type_of(operands.first()), type_of(operands.last()));
     let all_weak = !operands.any(|operand| !is_weak(operand));
@@ -204,7 +204,7 @@ fn result_type(operands: Operands, trace: Trace) -> Result<(ElementType, bool)> 
 
 const WEAK: &str = "the least type of the lattice above all operands, weak";
 
-/// Which common types a function takes.
+/// Common types that a function accepts.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Any,
@@ -212,7 +212,7 @@ enum Takes {
     /// Integers and booleans.
     Whole,
     Integers,
-    /// All but complex numbers.
+    /// All except complex numbers.
     Real,
     /// Floats and complex numbers.
     Inexact,
@@ -240,7 +240,7 @@ impl Takes {
     }
 }
 
-/// What a function makes of the common type.
+/// Conversion that a function applies to the common type.
 #[derive(Clone, Copy, PartialEq)]
 enum Makes {
     Same,
@@ -265,11 +265,11 @@ impl Makes {
 
 const FLOATS_ONLY: &str = "the function does floating-point numbers: 64-bit integers become f64, others f32";
 
-/// When a result stays weakly typed.
+/// Condition under which a result stays weakly typed.
 #[derive(Clone, Copy, PartialEq)]
 enum Weak {
     Always,
-    /// If the first operand is a Python number, and it has the result's type by itself.
+    /// If the first operand is a Python number whose own type is the result's type.
     FirstNumber,
     /// If all operands are Python numbers.
     Numbers,
@@ -348,7 +348,7 @@ fn refuse_kind<T>(ty: ElementType) -> Result<T> {
     Err(SYSTEM.refuse(KIND, ty, ty))
 }
 
-/// Most functions: the common type, adjusted to what the function takes.
+/// Applies the rule of most functions: the common type, adjusted to the types that the function accepts.
 fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trace: Trace) -> Result<Promotion> {
     let (common, is_weak) = result_type(operands, trace)?;
     let common = makes.apply(common, trace);
@@ -362,7 +362,7 @@ fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trac
     Ok(Promotion { common, result, is_weak: is_weak && weak.stays(operands, common) })
 }
 
-/// `jnp.result_type`: a weak type is the default type of its kind.
+/// Applies `jnp.result_type`: a weak type becomes the default type of its kind.
 fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
     let (common, is_weak) = result_type(operands, trace)?;
     let common = if is_weak {
@@ -373,7 +373,8 @@ fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
     Ok(Promotion { common, result: common, is_weak })
 }
 
-/// `jnp.power`: a Python integer as exponent does not take part in the promotion, and floats keep their type beside integers.
+/// Applies `jnp.power`: a Python integer as exponent is ignored by the promotion, and floats keep their type next to
+/// integers.
 fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
     let (base, exponent) = (operands.first(), operands.last());
     let [base_type, exponent_type] = [base, exponent].map(type_of);
@@ -394,7 +395,7 @@ fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
     }
 }
 
-/// `jnp.floor_divide`, whose constants have 64 bits where operands are weakly typed.
+/// Applies `jnp.floor_divide`, whose internal constants have 64 bits if operands are weakly typed.
 fn floor_divide(operands: Operands, trace: Trace) -> Result<Promotion> {
     let found = promoted(operands, (Takes::Real, Makes::Numbers, Weak::Always), trace)?;
     match found.result {
@@ -407,7 +408,7 @@ fn floor_divide(operands: Operands, trace: Trace) -> Result<Promotion> {
     }
 }
 
-/// `jnp.ldexp`: the type of the first operand as a float; the second is an integer.
+/// Applies `jnp.ldexp`: the result has the type of the first operand as a float; the second operand is an integer.
 fn ldexp(operands: Operands, trace: Trace) -> Result<Promotion> {
     let [value, exponent] = [operands.first(), operands.last()].map(type_of);
     if Takes::Inexact.has(exponent) {
@@ -423,7 +424,7 @@ fn logaddexp(operands: Operands, trace: Trace) -> Result<Promotion> {
     Ok(Promotion { is_weak: found.is_weak && stays, ..found })
 }
 
-/// `jnp.promote_types`, which knows types alone.
+/// Applies `jnp.promote_types`, which accepts types only.
 fn promote_types(operands: Operands, trace: Trace) -> Result<Promotion> {
     let is_typed = |operand: &Operand| !matches!(operand.category, Category::Weak | Category::Number);
     if let Some(other) = operands.iter().find(|operand| !is_typed(operand)) {
@@ -434,7 +435,7 @@ fn promote_types(operands: Operands, trace: Trace) -> Result<Promotion> {
 }
 
 impl Options {
-    /// The settings worth a comparison, with the words for each.
+    /// The settings that comparisons cover, each with a label.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("jax", Self)];
 }
 

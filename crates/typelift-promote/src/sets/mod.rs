@@ -1,4 +1,4 @@
-//! The rule sets: each is one file with its table, its settings and an `impl` of [`Rules`], and is named here.
+//! The rule sets. Each is one file with its table, its settings and an `impl` of [`Rules`], and is listed here.
 
 pub mod jax;
 pub mod numpy;
@@ -10,7 +10,7 @@ use crate::Rules;
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $variant:ident($settings:ty);)*) => {
-        /// The rule set that decides, with its settings.
+        /// Returns the rule set with its settings.
         ///
         /// ```
         /// use typelift_promote::RuleSet;
@@ -25,8 +25,8 @@ macro_rules! registry {
         }
 
         impl RuleSet {
-            /// Every rule set with every setting that is worth a comparison, each with words for it: its name where all
-            /// settings have their defaults.
+            /// Returns every rule set with each of the settings that comparisons cover, and a label for each. With
+            /// default settings the label is the name.
             pub fn variants() -> impl Iterator<Item = (&'static str, Self)> + Clone {
                 let none = core::iter::empty();
                 none$(.chain(<$settings>::VARIANTS.iter().map(|&(words, settings)| (words, Self::$variant(settings)))))*

@@ -1,8 +1,8 @@
-//! NumPy's rules, as numpy 2.4 does them with the types of ml_dtypes 0.6.
+//! NumPy's rules, as numpy 2.4 applies them with the types of ml_dtypes 0.6.
 //!
-//! A function first looks for the common type of its operands and for a loop over that type; where either is missing, it
-//! takes the first of its loops to which every operand can be cast safely. Python numbers count by their kind alone
-//! (NEP 50), and rank makes no difference.
+//! A function first looks for the common type of its operands and for a loop over that type. If either is missing, it
+//! uses its first loop to which every operand can be cast safely. Python numbers count by their kind alone (NEP 50),
+//! and rank does not matter.
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
@@ -71,12 +71,12 @@ fn is_built_in(ty: ElementType) -> bool {
     number_of(ty) < BUILT_IN
 }
 
-/// Types of ml_dtypes that NumPy takes for one another, because they share the letter of their kind.
+/// True for types of ml_dtypes that NumPy treats as interchangeable, because they share the letter of their kind.
 fn is_interchangeable(ty: ElementType) -> bool {
     !is_built_in(ty) && !matches!(ty, Bf16 | F8E5M2 | F8E8M0)
 }
 
-/// `np.can_cast` by the rule `safe`.
+/// Applies `np.can_cast` with the rule `safe`.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, numpy::can_cast};
@@ -106,7 +106,7 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
     }
 }
 
-/// Whether a type of NumPy itself holds the values of another, counting a float's significand only.
+/// True if a type of NumPy itself holds all values of another. For floats only the significand counts.
 fn holds(to: ElementType, from: ElementType) -> bool {
     match (from.kind(), to.kind()) {
         (Kind::Complex, Kind::Complex) | (Kind::Float, Kind::Float) => from.bits() < to.bits(),
@@ -121,7 +121,7 @@ fn holds(to: ElementType, from: ElementType) -> bool {
     }
 }
 
-/// `np.promote_types`.
+/// Applies `np.promote_types`.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, numpy::promote_types};
@@ -144,7 +144,7 @@ pub fn promote_types(a: ElementType, b: ElementType) -> Option<ElementType> {
     wider.into_iter().find(|&ty| meets && can_cast(low, ty) && can_cast(high, ty))
 }
 
-/// The common type of a type and a Python number of some kind.
+/// Returns the common type of a type and a Python number of some kind.
 fn with_number(ty: ElementType, number: ElementType) -> Option<ElementType> {
     let first = |types: &[ElementType]| types.iter().find_map(|&other| promote_types(ty, other));
     match number.kind() {
@@ -165,7 +165,7 @@ fn with_number(ty: ElementType, number: ElementType) -> Option<ElementType> {
     }
 }
 
-/// The type that a number has alone.
+/// Returns the type of a number without other operands.
 fn number_type(number: ElementType) -> ElementType {
     match number.kind() {
         Kind::Boolean => Boolean,
@@ -184,8 +184,8 @@ fn rank_of_kind(ty: ElementType) -> u8 {
     }
 }
 
-/// `np.result_type`: every array meets the one of the highest type number, what these give meet each other, and numbers
-/// come last.
+/// Applies `np.result_type`. Every array is combined with the one of the highest type number, then these results with
+/// each other, and numbers come last.
 fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let refuse = |a, b| SYSTEM.refuse(NO_COMMON, a, b);
     let is_array = |operand: &Operand| !operand.is_number() || operand.element_type == Boolean;
@@ -216,7 +216,7 @@ const FIRST_LOOP: &str = "the first loop of the function that both can be cast t
 /// The types over which a function has loops.
 #[derive(Clone, Copy, PartialEq)]
 enum Loops {
-    /// Every one, booleans included.
+    /// Every type, including booleans.
     All,
     /// Integers, floats and complex numbers.
     Numbers,
@@ -325,7 +325,7 @@ const ROWS: &[Row] = &[
     function("heaviside", Loops::Floats, MlLoops::Floats, false),
 ];
 
-/// The type of the loop that a function of two operands takes.
+/// Returns the type of the loop that a function of two operands uses.
 fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trace: Trace) -> Result<ElementType> {
     let (a, b) = (operands.first(), operands.last());
     let own =
@@ -352,7 +352,7 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
         let found = built_in.find(|&ty| can_cast(from(a), ty) && can_cast(from(b), ty));
         return found.map_or(refuse(NO_LOOP), |ty| Ok(change(common, ty, FIRST_LOOP, trace)));
     }
-    // Beside a type of ml_dtypes a number counts as the smallest type that holds 1.
+    // Next to a type of ml_dtypes, a number counts as the smallest type that holds 1.
     let casts = |operand: Operand, ty| match operand.element_type.kind() {
         _ if !operand.is_number() => can_cast(operand.element_type, ty),
         Kind::Boolean => true,
@@ -370,12 +370,13 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
     found.map_or(refuse(NO_LOOP), |ty| Ok(meet((ty, FIRST_LOOP), x, y, trace)))
 }
 
-/// The type of the loop that `ldexp` takes: a float that holds the first operand, with an exponent of `i32` or `i64`.
+/// Returns the type of the loop that `ldexp` uses: a float that holds the first operand, with an exponent of `i32` or
+/// `i64`.
 fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let (value, exponent) = (operands.first(), operands.last());
     let types = [value, exponent]
         .map(|operand| if operand.is_number() { number_type(operand.element_type) } else { operand.element_type });
-    // A Python number beside an array counts as the smallest type that holds 1.
+    // A Python number next to an array counts as the smallest type that holds 1.
     let meets_array = !exponent.is_number() && exponent.element_type != Boolean;
     let from = match types[0].kind() {
         _ if !value.is_number() => types[0],
@@ -408,7 +409,7 @@ fn arrays_only(operands: Operands) -> Result<()> {
 }
 
 impl NumPy {
-    /// The settings worth a comparison, with the words for each.
+    /// The settings that comparisons cover, each with a label.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("numpy", Self)];
 }
 

@@ -1,8 +1,8 @@
-//! The rule of OpenVINO's `ConvertPromoteTypes`-14, as the package does it.
+//! The rule of OpenVINO's `ConvertPromoteTypes`-14, as the package applies it.
 //!
-//! Float outranks integer, integer outranks boolean; within a category the wider type wins, and two types of which neither
-//! holds the other meet at the next wider one. Whatever loses more than the specification allows needs
-//! [`promote_unsafe`](Options::promote_unsafe). The answer never depends on the order of the operands.
+//! Float outranks integer, and integer outranks boolean. Within a category the wider type wins. If neither type holds
+//! the other, the result is the next wider type. A result that loses more than the specification allows needs
+//! [`promote_unsafe`](Options::promote_unsafe). The order of the operands never matters.
 
 use core::fmt;
 
@@ -15,14 +15,14 @@ use crate::{
     Spelling, Step, System, fidelity,
 };
 
-/// The attributes of `ConvertPromoteTypes`.
+/// Attributes of `ConvertPromoteTypes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Allow results that cannot hold every value of both operands. Default `false`.
     pub promote_unsafe: bool,
     /// Let the type of a dimensioned operand win over that of a scalar of the same category. Default `false`.
     pub pytorch_scalar_promotion: bool,
-    /// Where `u64` and a signed integer meet. Default `f32`.
+    /// The result of `u64` with a signed integer. Default `f32`.
     pub u64_integer_promotion_target: ElementType,
 }
 
@@ -53,7 +53,7 @@ const NUMBER: Reason = Reason::new("not-a-tensor", "OpenVINO's rules have tensor
 
 const SYSTEM: System = System { title: "OpenVINO", spelling: Spelling::OpenVino };
 
-/// Whether `ConvertPromoteTypes` takes the type.
+/// True if `ConvertPromoteTypes` accepts the type.
 pub fn is_supported(ty: ElementType) -> bool {
     use ElementType::*;
     matches!(
@@ -80,10 +80,10 @@ pub fn is_supported(ty: ElementType) -> bool {
     )
 }
 
-/// The type that both outputs of `ConvertPromoteTypes` get.
+/// Returns the type of both outputs of `ConvertPromoteTypes`.
 ///
-/// `dynamic` with any supported type gives `dynamic`; so do two different types of one category under
-/// `pytorch_scalar_promotion` when a rank is unknown.
+/// `dynamic` with any supported type gives `dynamic`. Two different types of one category also give `dynamic` under
+/// `pytorch_scalar_promotion` if a rank is unknown.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, Operand, openvino::{Options, promote}};
@@ -93,15 +93,16 @@ pub fn is_supported(ty: ElementType) -> bool {
 /// ```
 ///
 /// # Errors
-/// What OpenVINO 2026.4.1 refuses, with its reason.
+/// A combination that OpenVINO 2026.4.1 refuses, with its reason.
 pub fn promote(a: Operand, b: Operand, options: &Options) -> Result<ElementType, Refusal> {
     trace(a, b, options, &mut |_| {})
 }
 
-/// [`promote`], handing the step that decides to `trace`; a refused one too, as `promote_unsafe` would take it.
+/// Does the same as [`promote`], and passes the deciding step to `trace`. A refused promotion is traced as
+/// `promote_unsafe` would decide it.
 ///
 /// # Errors
-/// As [`promote`].
+/// The errors of [`promote`].
 pub fn trace(a: Operand, b: Operand, options: &Options, trace: &mut dyn FnMut(Step)) -> Result<ElementType, Refusal> {
     let (x, y) = (a.element_type, b.element_type);
     if !is_supported(x) {
@@ -118,7 +119,7 @@ pub fn trace(a: Operand, b: Operand, options: &Options, trace: &mut dyn FnMut(St
     }
 }
 
-/// What can be done where [`promote`] refuses.
+/// Change after which [`promote`] accepts the operands.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, Operand, openvino::{Options, remedy}};
@@ -144,7 +145,7 @@ enum Advice {
     Convert(ElementType),
     /// Allow this result.
     Allow(ElementType),
-    /// Allow this result, which an attribute chooses.
+    /// Allow this result, which an attribute selects.
     AllowTarget(ElementType),
 }
 
@@ -158,8 +159,9 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The operations in front of which a `ConvertPromoteTypes` can be: all promote alike, and differ in how shapes come together
-/// (the attribute `auto_broadcast`) and in whether they give booleans. Which types each of them takes is not asked here.
+/// The operations that a `ConvertPromoteTypes` can precede. All promote alike. They differ in broadcasting (the
+/// attribute `auto_broadcast`) and in whether they give booleans. The types that each of them accepts are not checked
+/// here.
 const OPERATIONS: &[Operation] = &[
     Operation { name: "result_type", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
     Operation { name: "concat", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
@@ -189,7 +191,7 @@ const fn elementwise(name: &'static str, is_test: bool) -> Operation {
 }
 
 impl Options {
-    /// The settings worth a comparison, with the words for each.
+    /// The settings that comparisons cover, each with a label.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[
         ("openvino", Self::with(false, false)),
         ("unsafe", Self::with(true, false)),
@@ -233,13 +235,13 @@ impl Rules for Options {
         Ok(Promotion::new(common, result))
     }
 
-    /// Types that `ConvertPromoteTypes` does not take are refused beside `dynamic` too.
+    /// Types that `ConvertPromoteTypes` does not accept are refused next to `dynamic` too.
     fn decide_dynamic(&self, operation: &Operation, operands: &[Operand]) -> Result<Promotion, Refusal> {
         let at = OPERATIONS.iter().position(|row| row == operation).unwrap_or(0);
         self.decide(at, Operands::new(operands, None), &mut |_| {})
     }
 
-    /// It gives `dynamic` where a rank that counts is not known.
+    /// The answer is `dynamic` if it depends on an unknown rank.
     fn goes_by_rank(&self) -> bool {
         false
     }
@@ -297,7 +299,7 @@ impl Rules for Options {
     }
 }
 
-/// The result that `promote_unsafe` gives, its rule, and what the safe rules have against it.
+/// Result of `promote_unsafe`, its rule, and the objection of the safe rules.
 struct Answer {
     result: ElementType,
     rule: &'static str,
@@ -332,7 +334,8 @@ fn unrestricted(a: Operand, b: Operand, options: &Options) -> Answer {
     }
 }
 
-/// What `pytorch_scalar_promotion` decides about two types of one category; `None` leaves it to the ordinary rule.
+/// Decides by `pytorch_scalar_promotion` between two types of one category; `None` leaves the decision to the ordinary
+/// rule.
 fn by_scalar(a: Operand, b: Operand, options: &Options) -> Option<Answer> {
     use Category::{Dimensioned, Number, UnknownRank, Weak, ZeroDim};
     if !options.pytorch_scalar_promotion {
@@ -347,7 +350,7 @@ fn by_scalar(a: Operand, b: Operand, options: &Options) -> Option<Answer> {
         (ZeroDim | Number, Dimensioned) => (b.element_type, a.element_type),
         _ => return None,
     };
-    // An unsigned scalar may have twice the bits of the signed type, not half of them: OpenVINO has the factor on the
+    // An unsigned scalar may have twice the bits of the signed type, not half of them: OpenVINO's factor is on the
     // wrong side. See `Quirk`.
     let bits = dimensioned.bits() * if is_unsigned_into_signed(scalar, dimensioned) { 2 } else { 1 };
     let fits = bits >= scalar.bits() && !is_unsigned_into_signed(dimensioned, scalar);
@@ -367,7 +370,7 @@ fn floats(x: ElementType, y: ElementType) -> Answer {
     if x.bits() != y.bits() {
         return Answer::new(wider(x, y), "the wider float");
     }
-    // The pairs of equal width: f8e4m3 with f8e5m2, bf16 with f16.
+    // The pairs of equal width are f8e4m3 with f8e5m2, and bf16 with f16.
     let result = if x.bits() == 8 { ElementType::F16 } else { ElementType::F32 };
     Answer::new(result, "neither float holds the other").unless(false, NO_COMMON_FLOAT)
 }
@@ -397,18 +400,19 @@ fn integers(x: ElementType, y: ElementType, options: &Options) -> Answer {
 
 const NEXT_SIGNED: &str = "the signed integer of twice the unsigned one's bits holds both";
 
-/// A result of the safe rules that loses values all the same, against the text of the specification. Worth a warning.
+/// Result of the safe rules that can lose values, against the text of the specification. It is worth a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Quirk {
-    /// The scalar's type has values that the type of the dimensioned operand, the result, cannot hold.
+    /// The scalar's type has values that the type of the dimensioned operand cannot hold. The result has the latter
+    /// type.
     ScalarOutOfRange {
         /// Type of the scalar.
         scalar: ElementType,
         /// Type of the other operand and of the result.
         result: ElementType,
     },
-    /// The result has the range of the scalar's type, but less precision.
+    /// The result has the range of the scalar's type, but a lower precision.
     ScalarRounds {
         /// Type of the scalar.
         scalar: ElementType,
@@ -433,8 +437,9 @@ impl fmt::Display for Quirk {
     }
 }
 
-/// What the safe rules of OpenVINO let pass although it can lose values: scalars under `pytorch_scalar_promotion`, such as
-/// `u16` that becomes `i8`. `None` for every other promotion, refused ones and those under `promote_unsafe` included.
+/// Returns the quirk of a promotion that OpenVINO's safe rules allow although it can lose values. The cause is a scalar
+/// under `pytorch_scalar_promotion`, such as `u16` that becomes `i8`. `None` for every other promotion, for refused
+/// ones, and under `promote_unsafe`.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, Operand, openvino::{Options, Quirk, promote, quirk}};

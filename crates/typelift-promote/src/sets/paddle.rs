@@ -1,9 +1,9 @@
-//! Paddle's rules: those of the package, and those its 2.6 document publishes.
+//! Paddle's rules: those of the package, and those of its published 2.6 document.
 //!
-//! Between tensors only floats promote among each other, and real numbers to complex ones; anything else must agree. A
-//! 0-D tensor or a Python number is let in where its kind (boolean < integer < floating point < complex) is no higher than
-//! that of the tensor beside it, and raises the tensor's type where it is higher. Which of this an API does is a row of
-//! the table.
+//! Between tensors, floats promote among each other and real numbers promote to complex ones; other types must agree. A
+//! 0-D tensor or a Python number is accepted if its kind is at most that of the other tensor (boolean < integer <
+//! floating point < complex). If its kind is higher, it raises the tensor's type. A row of the table says which of
+//! these rules an API uses.
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
@@ -14,14 +14,14 @@ use crate::{
     Rules, ShapeRule, Spelling, System,
 };
 
-/// The rule set.
+/// Version of the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// paddle 3.3.1 in dynamic graph mode, as it runs.
+    /// paddle 3.3.1 in dynamic graph mode, as it behaves.
     #[default]
     V3_3,
-    /// The tables of the Paddle 2.6 document, read as symmetric: where the row of `c64` contradicts its column, the
-    /// column and the text decide.
+    /// The tables of the Paddle 2.6 document, read as symmetric. The row and the column of `c64` contradict each other;
+    /// the column agrees with the text and is used.
     Published2_6,
 }
 
@@ -31,13 +31,13 @@ const NO_PROMOTION: Reason = Reason::new(
     "no-promotion",
     "{a} and {b} have no common type: Paddle promotes between floats and from real to complex numbers only",
 );
-/// The document leaves this operation with these operands out.
+/// The document does not cover this operation with these operands.
 const OUT_OF_SCOPE: Reason =
     Reason::new("out-of-scope", "{a} and {b}: the Paddle 2.6 document leaves this combination out");
 
 type Result<T> = core::result::Result<T, Refusal>;
 
-/// Whether paddle has the type.
+/// True if paddle has the type.
 pub fn is_supported(ty: ElementType) -> bool {
     matches!(ty, Boolean | U8 | I8 | I16 | I32 | I64 | F16 | Bf16 | F32 | F64 | C64 | C128 | F8E4M3 | F8E5M2)
 }
@@ -46,7 +46,7 @@ fn is_float8(ty: ElementType) -> bool {
     matches!(ty, F8E4M3 | F8E5M2)
 }
 
-/// A float that promotes.
+/// True for a float that promotes.
 fn is_float(ty: ElementType) -> bool {
     ty.is_float() && !is_float8(ty)
 }
@@ -55,7 +55,7 @@ fn is_complex(ty: ElementType) -> bool {
     ty.kind() == Kind::Complex
 }
 
-/// The table inside paddle that every promotion ends at, once promotion is allowed.
+/// Applies paddle's internal table, which every permitted promotion ends at.
 fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)> {
     let wider = if a.bits() > b.bits() { a } else { b };
     Ok(match (a.kind(), b.kind()) {
@@ -81,7 +81,7 @@ fn refuse<T>(reason: Reason, a: ElementType, b: ElementType) -> Result<T> {
     Err(SYSTEM.refuse(reason, a, b))
 }
 
-/// Two tensors, whatever their ranks.
+/// Promotes two tensors of any rank.
 fn tensors(a: ElementType, b: ElementType, trace: Trace) -> Result<ElementType> {
     if a == b {
         Ok(a)
@@ -92,7 +92,7 @@ fn tensors(a: ElementType, b: ElementType, trace: Trace) -> Result<ElementType> 
     }
 }
 
-/// Two tensors, a 0-D one of which gives way to one with dimensions of the same kind.
+/// Promotes two tensors. A 0-D tensor takes the type of a tensor with dimensions of the same kind.
 fn zero_dim_aware(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     let (x, y) = (a.element_type, b.element_type);
     let dimensioned = match (a.category, b.category) {
@@ -109,7 +109,7 @@ fn zero_dim_aware(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     Ok(meet(answer, x, y, trace))
 }
 
-/// A tensor and a number beside it.
+/// Promotes a tensor and a number.
 fn with_number(tensor: ElementType, number: ElementType, trace: Trace) -> Result<ElementType> {
     let answer = match (tensor.kind(), number.kind()) {
         (Kind::Complex, Kind::Complex) => (tensor, SAME_KIND),
@@ -122,7 +122,7 @@ fn with_number(tensor: ElementType, number: ElementType, trace: Trace) -> Result
     Ok(meet(answer, tensor, number_type(number), trace))
 }
 
-/// The type of the tensor that a number becomes.
+/// Returns the type of the tensor that a number becomes.
 fn number_type(number: ElementType) -> ElementType {
     match number.kind() {
         Kind::Boolean => Boolean,
@@ -132,62 +132,62 @@ fn number_type(number: ElementType) -> ElementType {
     }
 }
 
-/// An operand as a tensor, a number becoming one with dimensions.
+/// Returns an operand as a tensor; a number becomes a tensor with dimensions.
 fn as_tensor(operand: Operand) -> Operand {
     if operand.is_number() { Operand::dimensioned(number_type(operand.element_type)) } else { operand }
 }
 
-/// Where an operation takes Python numbers.
+/// Positions in which an operation accepts Python numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
     Anywhere,
-    /// Beside a tensor.
+    /// Together with a tensor.
     Beside,
     /// After the first operand.
     NotFirst,
-    /// After the first operand, but no complex ones.
+    /// After the first operand, except complex numbers.
     NotFirstReal,
-    /// The same, and none beside an 8-bit float.
+    /// Together with a tensor, but not with an 8-bit float.
     NotFirstRealNotFloat8,
-    /// Before a tensor, booleans and integers only.
+    /// Before a tensor, only booleans and integers.
     FirstInteger,
     Nowhere,
 }
 
-/// How the operands find their common type.
+/// Rule for the common type of the operands.
 #[derive(Clone, Copy, PartialEq)]
 enum Common {
-    /// [`Elementwise`](Self::Elementwise), two operands at a time.
+    /// [`Elementwise`](Self::Elementwise), applied to two operands at a time.
     InTurn,
-    /// As 0-D tensors and numbers give way to tensors of their kind.
+    /// 0-D tensors and numbers take the type of tensors of their kind.
     Elementwise,
-    /// The same, but a complex number beside a 0-D tensor gives `c64`.
+    /// The same, except that a complex number with a 0-D tensor gives `c64`.
     ElementwiseC64,
-    /// The same, but a number leaves the type of the tensor alone.
+    /// The same, except that a number does not change the type of the tensor.
     Base,
-    /// The same without a rule for 0-D tensors: they meet the other tensor in the lattice.
+    /// The same without a rule for 0-D tensors: they are combined with the other tensor in the lattice.
     FloorDivide,
     /// The same, and numbers are tensors there.
     FloorDivideTensors,
-    /// As tensors, whatever their ranks.
+    /// All operands are promoted as tensors, whatever their ranks.
     Tensors,
-    /// All have one type already; a number has that of the tensor.
+    /// All operands must have one type; a number has that of the tensor.
     Same,
     /// `f64` if either operand is, else `f32`.
     Ldexp,
-    /// As tensors, and before that as the difference of both.
+    /// As tensors. The type of the difference of both is computed first.
     LogAddExp,
-    /// The exponential of the first less the product of both.
+    /// The type of the exponential of the first minus the product of both.
     PoissonNll,
-    /// As tensors, of the absolute values.
+    /// The type of the absolute values, promoted as tensors.
     Gcd,
 }
 
-/// What integers become once the common type is found.
+/// Type that integers become after the common type is found.
 #[derive(Clone, Copy, PartialEq)]
 enum Integers {
     Stay,
-    /// All of them `f32`.
+    /// All integer types become `f32`.
     Divide,
     /// `i32` and `i64` become `f32`.
     F32,
@@ -203,19 +203,19 @@ enum Output {
     Real,
 }
 
-/// What the operation asks of the ranks.
+/// Requirement on the ranks.
 #[derive(Clone, Copy, PartialEq)]
 enum Ranks {
     Any,
-    /// They must be equal; types are looked at first.
+    /// The ranks must be equal; types are checked first.
     Equal,
-    /// They must be equal, which is looked at first.
+    /// The ranks must be equal; ranks are checked first.
     EqualFirst,
-    /// The second operand must fit into the first, which is looked at first.
+    /// The second operand must fit into the first; ranks are checked first.
     FirstHolds,
 }
 
-/// A rule of the 2.6 document.
+/// Rule of the 2.6 document.
 #[derive(Clone, Copy, PartialEq)]
 enum Published {
     Common,
@@ -231,7 +231,7 @@ struct Row {
     integers: Integers,
     output: Output,
     ranks: Ranks,
-    /// Between tensors, and between a tensor and a number.
+    /// The rules between tensors, and between a tensor and a number.
     published: [Published; 2],
 }
 
@@ -330,7 +330,7 @@ operations! {
 }
 
 impl Version {
-    /// The settings worth a comparison, with the words for each.
+    /// The settings that comparisons cover, each with a label.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("paddle", Self::V3_3), ("paddle-2.6", Self::Published2_6)];
 }
 
@@ -365,12 +365,13 @@ impl Rules for Version {
             return in_turn(operands.iter(), true, meet).map(|ty| Promotion::new(ty, ty));
         }
         let a = operands.first();
-        // Only operations that do not promote take more than two: any one that differs from the first will do.
+        // Only operations that do not promote accept more than two operands, so any operand that differs from the first
+        // one is sufficient.
         let b = operands.iter().skip(1).find(|b| b.is_number() || b.element_type != a.element_type);
         decide(a, b.or_else(|| operands.iter().nth(1)).unwrap_or(a), trace)
     }
 
-    /// Some operators make a tensor of shape `[1]` of some numbers.
+    /// Some operators turn some numbers into a tensor of shape `[1]`.
     fn number_dims(&self, operation: &Operation, number: Operand, at: usize) -> &'static [Dim] {
         let is_complex = is_complex(number.element_type);
         let becomes_tensor = match operation.name {
@@ -415,7 +416,7 @@ impl Numbers {
     }
 }
 
-/// Two operands at most one of which is a number.
+/// Promotes two operands, at most one of which is a number.
 fn elementwise(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     match (a.is_number(), b.is_number()) {
         (false, false) => zero_dim_aware(a, b, trace),
@@ -424,7 +425,7 @@ fn elementwise(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     }
 }
 
-/// A complex number beside a 0-D tensor gives `c64`.
+/// A complex number with a 0-D tensor gives `c64`.
 fn elementwise_c64(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     let find = |is: fn(&Operand) -> bool| [a, b].into_iter().find(is).map(|operand| operand.element_type);
     let zero_dim = find(|operand| operand.category == Category::ZeroDim && !is_float8(operand.element_type));
@@ -438,7 +439,7 @@ fn elementwise_c64(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> 
     }
 }
 
-/// Tensors, of which 0-D ones meet others in the lattice.
+/// Promotes tensors; 0-D tensors are combined with others in the lattice.
 fn floor_divide(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     let (x, y) = (a.element_type, as_tensor(b).element_type);
     if x == y {
@@ -458,7 +459,7 @@ fn poisson_nll(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
 }
 
 impl Common {
-    /// The type that the operands are converted to.
+    /// Returns the type that the operands are converted to.
     fn of(self, a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
         let (x, y) = (a.element_type, b.element_type);
         match self {
@@ -503,7 +504,7 @@ impl Integers {
 }
 
 impl Row {
-    /// The answer of the package for operands of known rank and known, supported type.
+    /// Returns the answer of the package for operands of known rank and known, supported type.
     fn decide(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
         self.numbers.check(a, b)?;
@@ -528,7 +529,7 @@ impl Row {
         Ok(Promotion::new(common, result))
     }
 
-    /// The answer of the 2.6 document, where a 0-D tensor is a tensor like any other.
+    /// Returns the answer of the 2.6 document, where a 0-D tensor is a tensor like any other.
     fn published(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
         let (common, rule) = match (a.is_number(), b.is_number()) {

@@ -1,9 +1,9 @@
-//! PyTorch's rules, as torch 2.15 does them.
+//! PyTorch's rules, as torch 2.15 applies them.
 //!
-//! Operands fall into three categories: tensors with dimensions, tensors without, Python numbers. Within a category types
-//! meet in a lattice, [`promote_types`]; a lower category changes the type of a higher one only when it has a higher kind
-//! (boolean < integer < floating point < complex), [`result_type`]. What an operation adds to that is a row of
-//! [`Operation`]'s table.
+//! Operands have three categories: tensors with dimensions, tensors without, and Python numbers. Within a category
+//! types are combined in a lattice, [`promote_types`]. A lower category changes the type of a higher one only if it has
+//! a higher kind (boolean < integer < floating point < complex), [`result_type`]. A row of [`Operation`]'s table
+//! describes the additional rules of an operation.
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
@@ -13,10 +13,10 @@ use crate::{
     Setting, ShapeRule, Spelling, System, rules,
 };
 
-/// The part of PyTorch's global state that promotion reads.
+/// Part of PyTorch's global state that promotion reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// What `torch.set_default_dtype` set: `f16`, `bf16`, `f32` or `f64`. Default `f32`.
+    /// The type set by `torch.set_default_dtype`: `f16`, `bf16`, `f32` or `f64`. Default `f32`.
     pub default_dtype: ElementType,
 }
 
@@ -27,7 +27,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The type of a Python `complex`. Under `bf16` too it is `c64`.
+    /// Returns the type of a Python `complex`. Under `bf16` it is `c64` as well.
     fn default_complex(self) -> ElementType {
         match self.default_dtype {
             F16 => C32,
@@ -46,7 +46,7 @@ const BARE_UNSIGNED: Reason = Reason::new(
 const FLOAT8_COMPLEX: Reason =
     Reason::new("float8-complex", "{a} with {b} would be complex, and {a} has no complex type");
 const BITS: Reason = Reason::new("bits", "{a} and {b} have no common type: PyTorch's bits types are storage only");
-/// torch fails an internal assertion.
+/// torch fails with an internal assertion.
 const NO_RULE: Reason =
     Reason::new("no-rule", "{a} and {b} have no common type: PyTorch has no promotion rule for one of them");
 const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: PyTorch does not subtract or negate booleans");
@@ -64,7 +64,7 @@ fn refuse_one<T>(reason: Reason, ty: ElementType) -> Result<T> {
 
 type Result<T> = core::result::Result<T, Refusal>;
 
-/// Whether torch has the type.
+/// True if torch has the type.
 pub fn is_supported(ty: ElementType) -> bool {
     !matches!(
         ty,
@@ -86,17 +86,17 @@ fn is_float8(ty: ElementType) -> bool {
     ty.is_float() && ty.bits() == 8 && ty != F4E2M1x2
 }
 
-/// The unsigned types that came late to torch and do not promote among integers.
+/// True for the unsigned types that torch added late, which do not promote among integers.
 fn is_bare_unsigned(ty: ElementType) -> bool {
     ty.kind() == Kind::Unsigned && ty != U8
 }
 
-/// What torch calls integral: boolean apart, and without the sub-byte types.
+/// True for the types that torch calls integral, except boolean and the sub-byte types.
 fn is_integral(ty: ElementType) -> bool {
     ty.is_integer() && ty.bits() >= 8
 }
 
-/// An integer of any width, or a boolean.
+/// True for an integer of any width, or a boolean.
 fn is_whole(ty: ElementType) -> bool {
     ty.is_integer() || ty == Boolean
 }
@@ -112,7 +112,8 @@ fn to_complex(ty: ElementType) -> Option<ElementType> {
     })
 }
 
-/// `torch.promote_types`: the common type of two tensors of one category. `dynamic` with any type gives `dynamic`.
+/// Applies `torch.promote_types`: returns the common type of two tensors of one category. `dynamic` with any type gives
+/// `dynamic`.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, pytorch::promote_types};
@@ -123,12 +124,12 @@ fn to_complex(ty: ElementType) -> Option<ElementType> {
 /// ```
 ///
 /// # Errors
-/// What torch refuses: 8-bit floats, bare unsigned integers, storage types.
+/// A combination that torch refuses: 8-bit floats, bare unsigned integers, storage types.
 pub fn promote_types(a: ElementType, b: ElementType) -> Result<ElementType> {
     lattice(a, b).map(|(ty, _)| ty)
 }
 
-/// The common type and the rule that gives it.
+/// Returns the common type and the rule that gives it.
 fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)> {
     let either = |is: fn(ElementType) -> bool| is(a) || is(b);
     if let Some(ty) = [a, b].into_iter().find(|&ty| ty != Dynamic && !is_supported(ty)) {
@@ -169,7 +170,7 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
         (Kind::Float, Kind::Float) => (wider, "the wider float"),
         (Kind::Float, _) | (_, Kind::Boolean) => (a, HIGHER_KIND),
         (_, Kind::Float) | (Kind::Boolean, _) => (b, HIGHER_KIND),
-        // u8 and i8: the other unsigned types are refused above.
+        // Only u8 with i8 remains: the other unsigned types are refused above.
         _ if a.bits() == b.bits() => (I16, "the signed integer that holds both"),
         _ => (wider, "the wider integer"),
     })
@@ -177,8 +178,8 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
 
 const HIGHER_KIND: &str = "the higher kind wins: boolean, integer, floating point, complex";
 
-/// `torch.can_cast`: whether an in-place operation may store a result of type `from` in a tensor of type `to`. Lowering
-/// the kind is refused, losing bits is not.
+/// Applies `torch.can_cast`: true if an in-place operation may store a result of type `from` in a tensor of type `to`.
+/// Lowering the kind is refused; losing bits is not.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, pytorch::can_cast};
@@ -191,7 +192,7 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
         || from != Boolean && to == Boolean)
 }
 
-/// `torch.result_type` over any number of operands.
+/// Applies `torch.result_type` to any number of operands.
 ///
 /// ```
 /// use typelift_promote::{ElementType::*, Operand, pytorch::{Options, result_type}};
@@ -201,12 +202,13 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
 /// ```
 ///
 /// # Errors
-/// What [`promote_types`] refuses; an operand of unknown rank when the answer depends on it; no operands.
+/// A combination that [`promote_types`] refuses, an operand of unknown rank if the answer depends on the rank, or no
+/// operands.
 pub fn result_type(operands: &[Operand], options: Options) -> Result<ElementType> {
     rules::trace(&options, "result_type", operands, &mut |_| {}).map(|promotion| promotion.common)
 }
 
-/// [`result_type`] of operands whose ranks are known.
+/// Applies [`result_type`] to operands whose ranks are known.
 fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trace: Trace) -> Result<ElementType> {
     let mut types = [None; 3];
     for operand in operands {
@@ -226,7 +228,7 @@ fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trac
     combine(dimensioned, lower, trace)?.ok_or(SYSTEM.refuse(Reason::ARITY, Dynamic, Dynamic))
 }
 
-/// The type an operand brings along: numbers have the default types.
+/// Returns the type of one operand: numbers have the default types.
 fn operand_type(operand: Operand, options: Options, trace: Trace) -> ElementType {
     let from = operand.element_type;
     let to = match (operand.category, from.kind()) {
@@ -238,7 +240,7 @@ fn operand_type(operand: Operand, options: Options, trace: Trace) -> ElementType
     change(from, to, "a number has the default type of its kind", trace)
 }
 
-/// The type of two categories together: the lower one counts only where it has the higher kind.
+/// Combines the types of two categories: the lower one counts only if it has the higher kind.
 fn combine(higher: Option<ElementType>, lower: Option<ElementType>, trace: Trace) -> Result<Option<ElementType>> {
     let (Some(high), Some(low)) = (higher, lower) else { return Ok(higher.or(lower)) };
     let is_complex = |ty: ElementType| ty.kind() == Kind::Complex;
@@ -262,55 +264,55 @@ const LOWER_CATEGORY: &str =
 
 const WORKS_ON_FLOATS: &str = "the operation works on floats, so integers get the default type";
 
-/// Where an operation takes Python numbers.
+/// Positions in which an operation accepts Python numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
     Anywhere,
-    /// Beside a tensor.
+    /// Together with a tensor.
     NotAll,
     /// After the first operand.
     NotFirst,
     Nowhere,
 }
 
-/// How the operands find their common type.
+/// Rule for the common type of the operands.
 #[derive(Clone, Copy, PartialEq)]
 enum Common {
     /// [`result_type`].
     Promoted,
-    /// [`result_type`], integers and booleans becoming the default type.
+    /// [`result_type`], with integers and booleans converted to the default type.
     Float,
-    /// [`result_type`], integers and booleans becoming `i64`.
+    /// [`result_type`], with integers and booleans converted to `i64`.
     Sum,
-    /// [`result_type`] of operands none of which is boolean.
+    /// [`result_type`] of operands, none of which is boolean.
     NotBoolean,
-    /// [`result_type`] of operands none of which is complex.
+    /// [`result_type`] of operands, none of which is complex.
     NotComplex,
     /// [`result_type`], which must be floating point or complex.
     OnlyFloat,
-    /// [`result_type`], which must not be integer: there is a fractional factor.
+    /// [`result_type`], which must not be an integer, because the factor is fractional.
     Alpha,
     /// `f64`, or `c128` when an operand is complex.
     Double,
-    /// All have one type already.
+    /// All operands must have one type.
     Same,
-    /// All have one type already, which is not complex.
+    /// All operands must have one type, which is not complex.
     SameNotComplex,
-    /// All have one type already, and dimensions.
+    /// All operands must have one type, and dimensions.
     SameDimensioned,
     /// [`result_type`] of operands that have dimensions.
     Dimensioned,
     /// [`result_type`] of operands of one rank.
     OneRank,
-    /// [`result_type`], but bounds that are numbers leave a floating-point type alone.
+    /// [`result_type`], except that bounds that are numbers do not change a floating-point type.
     Clamp,
     /// The weight must have the type of the first operand, unless it has no dimensions.
     LerpWeight,
-    /// `a * 2**b`, where 2 is a zero-dim tensor of the type of `a`, or a number if that is an integer.
+    /// `a * 2**b`, where 2 is a zero-dimensional tensor of the type of `a`, or a number if that type is an integer.
     Ldexp,
 }
 
-/// What the operation gives.
+/// The type of the result.
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     Common,
@@ -319,7 +321,7 @@ enum Output {
     Real,
     /// The result is stored in the first operand.
     First,
-    /// Booleans are, which every type holds.
+    /// Booleans are stored in the first operand; every type holds them.
     FirstBoolean,
 }
 
@@ -404,11 +406,12 @@ operations! {
     "mean": 1..1 Other, numbers Nowhere, common OnlyFloat, gives Common;
 }
 
-// Names: `div_floor` and `div_trunc` are `div` with a rounding mode, `add_alpha2` and `add_alpha_float` are `add` with an
-// integer and a fractional `alpha`, `lerp_tensor_weight` is `lerp(a, a, b)`; a trailing underscore means in place.
+// Some names are constructed. `div_floor` and `div_trunc` are `div` with a rounding mode. `add_alpha2` and
+// `add_alpha_float` are `add` with an integer and a fractional `alpha`. `lerp_tensor_weight` is `lerp(a, a, b)`. A
+// trailing underscore means in place.
 
 impl Options {
-    /// The settings worth a comparison, with the words for each.
+    /// The settings that comparisons cover, each with a label.
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("pytorch", Self { default_dtype: F32 })];
 }
 
@@ -454,7 +457,7 @@ impl Rules for Options {
         true
     }
 
-    /// Where PyTorch would store the one in a tensor of the other.
+    /// PyTorch stores a result of the one type in a tensor of the other.
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         can_cast(from, to)
     }
@@ -504,7 +507,7 @@ impl Row {
         let first = operands.first();
         let has = |category| operands.any(|operand| operand.category == category);
         let fits = match (self.common, self.output) {
-            // Booleans are refused before ranks are looked at.
+            // Booleans are refused before ranks are checked.
             (Common::NotBoolean, _) if operands.any(|operand| operand.element_type == Boolean) => true,
             (_, Output::First | Output::FirstBoolean) => {
                 first.category == Category::Dimensioned || !has(Category::Dimensioned)
@@ -522,7 +525,7 @@ fn is_complex(operand: Operand) -> bool {
 }
 
 impl Common {
-    /// The type that the operands are converted to.
+    /// Returns the type that the operands are converted to.
     fn of(self, operands: Operands, options: Options, trace: Trace) -> Result<ElementType> {
         let (first, last) = (operands.first(), operands.last());
         let complex = operands.find(is_complex);
@@ -560,7 +563,7 @@ impl Common {
         }
     }
 
-    /// What the operation makes of integers and booleans that it has promoted.
+    /// Returns the type that the operation converts promoted integers and booleans to.
     fn of_whole(self, ty: ElementType, options: Options, trace: Trace) -> Result<ElementType> {
         match self {
             _ if !is_whole(ty) => Ok(ty),
@@ -605,7 +608,7 @@ fn ldexp(base: Operand, exponent: Operand, options: Options, trace: Trace) -> Re
 }
 
 impl Output {
-    /// The type of the result.
+    /// Returns the type of the result.
     fn of(self, common: ElementType, operands: Operands, trace: Trace) -> Result<ElementType> {
         let first = operands.first().element_type;
         Ok(match self {

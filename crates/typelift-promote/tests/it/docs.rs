@@ -1,4 +1,4 @@
-//! The tables in `docs/promotion-rules.md` are what the rules give. `UPDATE_DOCS=1` writes them anew.
+//! Compares the tables in `docs/promotion-rules.md` with the rules. `UPDATE_DOCS=1` writes them anew.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ fn named(name: &str) -> RuleSet {
     RuleSet::from_name(name).unwrap()
 }
 
-/// The types that all have.
+/// Returns the types that all rule sets have.
 fn common_types() -> Vec<ElementType> {
     use ElementType::*;
     vec![Boolean, U8, I8, I16, I32, I64, F16, Bf16, F32, F64]
@@ -29,7 +29,7 @@ fn heading(words: &str, rules: &RuleSet) -> String {
     if words == rules.name() { rules.title().to_owned() } else { format!("{}, {words}", rules.title()) }
 }
 
-/// The pairs on which rule sets disagree: `left` with `right`, each pair once if `symmetric`.
+/// Returns a table of the pairs on which rule sets disagree: `left` with `right`, each pair once if `symmetric`.
 fn compare_table(left: fn(ElementType) -> Operand, right: fn(ElementType) -> Operand, symmetric: bool) -> String {
     let variants = RuleSet::variants().filter(|(words, _)| *words != "paddle-2.6");
     let (header, rule_sets): (Vec<_>, Vec<_>) = variants.map(|(words, rules)| (heading(words, &rules), rules)).unzip();
@@ -99,7 +99,7 @@ fn associativity_table() -> String {
     text
 }
 
-/// What makes the grouping of a triple matter.
+/// Returns the reason why the grouping of a triple matters.
 fn cause(types: [ElementType; 3]) -> &'static str {
     use ElementType::*;
     let has = |ty| types.contains(&ty);

@@ -1,10 +1,11 @@
-//! The fidelity table against the values themselves: every value of the types up to 16 bits, telling ones of the others.
+//! Checks the fidelity table against actual values: every value of types of up to 16 bits, and selected values of wider
+//! types.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use typelift_promote::ElementType::{self, *};
 use typelift_promote::{Fidelity, Kind, Loss, fidelity};
 
-/// Numbers that a type holds: all of them, or for the wide types those at which something happens.
+/// Returns numbers that a type holds: all of them, or for wide types those near limits and steps of precision.
 fn values(ty: ElementType) -> Vec<f64> {
     match ty {
         Boolean => vec![0., 1.],
@@ -35,7 +36,7 @@ fn values(ty: ElementType) -> Vec<f64> {
         .to_vec(),
         Bf16 => (0..=u16::MAX).map(|bits| f32::from_bits(u32::from(bits) << 16).into()).collect(),
         F16 => (0..=u16::MAX).map(|bits| decode(bits, 5, 10, 15, true)).collect(),
-        // Of the 8-bit formats the variants differ in bias and in which codes are not numbers.
+        // The 8-bit formats differ in bias and in the codes that are not numbers.
         F8E4M3 => {
             (0..=0xff).map(|bits| if bits & 0x7f == 0x7f { f64::NAN } else { decode(bits, 4, 3, 7, false) }).collect()
         }
@@ -60,7 +61,7 @@ fn values(ty: ElementType) -> Vec<f64> {
             if ty.bits() <= 16 {
                 (min as i64..=max as i64).map(|value| value as f64).collect()
             } else {
-                // Odd numbers of every width, so that too few significant bits show.
+                // Odd numbers of every width reveal too few significant bits.
                 let odd = (1..ty.bits()).map(|bits| (1u64 << bits) as f64 - 1.).filter(|&value| value <= max);
                 odd.chain([min, 0., 1., 5., 17., max]).collect()
             }
@@ -73,7 +74,7 @@ fn range(ty: ElementType) -> (f64, f64) {
     if ty.kind() == Kind::Signed { (-two(ty.bits() - 1), two(ty.bits() - 1) - 1.) } else { (0., two(ty.bits()) - 1.) }
 }
 
-/// A float of sign, exponent and mantissa; `ieee` when the top exponent is for infinity and NaN.
+/// Decodes a float of sign, exponent and mantissa. `ieee` is true if the top exponent stands for infinity and NaN.
 fn decode(bits: u16, exponent_bits: u32, mantissa_bits: u32, bias: i32, ieee: bool) -> f64 {
     let mantissa = f64::from(bits & ((1 << mantissa_bits) - 1)) / 2f64.powi(mantissa_bits as i32);
     let exponent = i32::from(bits >> mantissa_bits & ((1 << exponent_bits) - 1));
@@ -91,7 +92,7 @@ fn decode(bits: u16, exponent_bits: u32, mantissa_bits: u32, bias: i32, ieee: bo
     }
 }
 
-/// The values of a type in order, zero without a sign.
+/// Values of a type in order. Zero has no sign.
 struct Values {
     ty: ElementType,
     ordered: Vec<f64>,
@@ -122,7 +123,7 @@ impl Values {
             && high.is_some_and(|&high| value <= high)
     }
 
-    /// How a value comes out changed as this type.
+    /// Returns the loss of a value stored as this type.
     fn loss(&self, value: f64) -> Option<Loss> {
         match self.ty.kind() {
             Kind::Boolean => (value != 0. && value != 1.).then_some(Loss::Collapses),
@@ -138,7 +139,7 @@ impl Values {
 }
 
 fn real_types() -> impl Iterator<Item = ElementType> {
-    // The values of `longdouble` do not fit the numbers this test counts in.
+    // `longdouble` has values that do not fit f64, in which this test computes.
     ElementType::all().filter(|&ty| fidelity(ty, F64).is_some() && ty.kind() != Kind::Complex && ty != LongDouble)
 }
 
@@ -153,7 +154,7 @@ fn every_pair_loses_what_its_values_lose() {
             seen.dedup();
             let (from, to) = (from.ty, to.ty);
             if matches!((from, to), (I64 | U64, F64)) {
-                // Their values do not fit the numbers this test counts in.
+                // The values do not fit f64, in which this test computes.
                 seen = vec![Loss::Rounds];
             }
             assert_eq!(seen, fidelity(from, to).unwrap().losses().collect::<Vec<_>>(), "{from} to {to}");
@@ -184,7 +185,7 @@ fn openvino_loses_what_the_table_says() {
         assert_eq!(outputs.len(), inputs.len());
         for (&value, &output) in inputs.iter().zip(outputs) {
             if from.is_integer() && value.abs() > 2f64.powi(53) {
-                // Not the value that was converted: this test counts in f64.
+                // The value is not the one that was converted, because this test computes in f64.
                 continue;
             }
             let kept = value == output || value.is_nan() && output.is_nan();

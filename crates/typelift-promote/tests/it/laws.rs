@@ -1,4 +1,4 @@
-//! What holds, or nearly holds, of every rule set.
+//! Laws that hold for every rule set, and their known exceptions.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use typelift_promote::numpy::can_cast;
 use typelift_promote::pytorch::{Options, result_type};
 use typelift_promote::{Category, Operand, Promotion, Refusal, Remedy, RuleSet, openvino};
 
-/// Every rule set with every setting that changes its answers.
+/// Returns every rule set with every setting that changes its answers.
 fn rule_sets() -> Vec<RuleSet> {
     let mut all: Vec<_> = RuleSet::all().collect();
     for (promote_unsafe, pytorch_scalar_promotion) in [(true, false), (false, true), (true, true)] {
@@ -27,7 +27,7 @@ fn operands(rules: &RuleSet) -> Vec<Operand> {
         .collect()
 }
 
-/// The answer with everything that depends on the order of the operands left out.
+/// Returns the answer without the parts that depend on the order of the operands.
 fn answer(rules: &RuleSet, operation: &str, a: Operand, b: Operand) -> Result<ElementType, &'static str> {
     rules.promote(operation, &[a, b]).map(|promotion| promotion.result).map_err(|refusal| refusal.code())
 }
@@ -37,7 +37,7 @@ fn the_order_of_two_operands_does_not_matter() {
     for rules in rule_sets() {
         let operands = operands(&rules);
         let operation = if matches!(rules, RuleSet::Paddle(_)) { "operator +" } else { "add" };
-        // NumPy takes types of ml_dtypes for one another: the first one wins.
+        // NumPy treats types of ml_dtypes as interchangeable: the first one wins.
         let is_ml = |operand: Operand| {
             rules.name() == "numpy"
                 && !operand.is_number()
@@ -121,7 +121,7 @@ fn promote_unsafe_refuses_only_types_that_are_not_taken_and_keeps_every_safe_ans
     }
 }
 
-/// What a remedy makes of a question.
+/// Returns the answer after a suggested change.
 fn followed(rules: &RuleSet, operation: &str, operands: &[Operand], remedy: Remedy) -> Result<Promotion, Refusal> {
     let (mut rules, mut operation, mut operands) = (*rules, operation, operands.to_vec());
     match remedy {
@@ -148,7 +148,7 @@ fn every_remedy_works_when_followed() {
     let tensors = types.into_iter().flat_map(|ty| [Operand::dimensioned(ty), Operand::zero_dim(ty)]);
     let operands: Vec<_> = tensors.chain(numbers).collect();
     let (mut refused, mut without) = (0, 0);
-    // The document of Paddle 2.6 leaves whole operations out, which nothing remedies.
+    // The document of Paddle 2.6 leaves out whole operations, and no change makes it answer.
     for rules in RuleSet::all().filter(|rules| rules.name() != "paddle-2.6") {
         for operation in rules.operations().filter(|operation| operation.takes(2)) {
             for (&a, &b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (a, b))) {
@@ -221,8 +221,8 @@ proptest! {
         let mut more = operands.clone();
         more.push(operands[again % operands.len()]);
         let second = result_type(&more, Options::default());
-        // torch looks at a category's operands from the left, and meets an unsigned type that does not promote before or
-        // after the float that takes it.
+        // torch combines the operands of a category from the left. An unsigned type that does not promote may come
+        // before or after the float that accepts it.
         match (first, second) {
             (Ok(first), Ok(second)) => prop_assert_eq!(first, second),
             (Ok(_), Err(refusal)) => prop_assert_eq!(refusal.code(), "bare-unsigned"),

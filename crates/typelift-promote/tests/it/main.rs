@@ -1,4 +1,4 @@
-//! One binary for every test of the crate: linking is most of what a test costs.
+//! All tests of the crate are one binary, because linking is most of a test's cost.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print counts")]
 
 mod docs;
@@ -6,6 +6,6 @@ mod fidelity;
 mod laws;
 mod matrices;
 mod oracle;
-// A package has no dependency on itself, which turns the feature on here.
+// A package cannot depend on itself, which would turn the feature on here.
 #[cfg(feature = "serde")]
 mod serde;

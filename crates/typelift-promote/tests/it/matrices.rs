@@ -1,9 +1,9 @@
-//! The whole matrix of every rule set, laid out as the vendors lay out theirs: row with column.
+//! The complete matrix of every rule set, in the layout of the vendors' own tables: row with column.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use typelift_promote::{Category, Operand, RuleSet, openvino};
 
-/// The results of an operation on rows of one category with columns of another; `-` where it is refused.
+/// Returns the results of an operation on rows of one category with columns of another; `-` where it is refused.
 fn matrix(rules: &RuleSet, operation: &str, row: Category, column: Category) -> String {
     let operands = |category| -> Vec<Operand> {
         match category {

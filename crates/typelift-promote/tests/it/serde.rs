@@ -1,4 +1,4 @@
-//! Types as text for serde: what is written is read again.
+//! Types as text for serde: reading returns the value that was written.
 
 use serde_json::{from_str, json, to_value};
 use typelift_promote::{Dim, ElementType, Operand, Promotion, RuleSet, fidelity};

@@ -109,7 +109,7 @@ __all__ = [
 
 
 def explain(code: _Optional[str] = None) -> str:
-    """What a finding means, with an example that is wrong and one that is right; without its code, a line on each.
+    """Explains a finding with a wrong and a right example. Without a code, lists all codes with a line on each.
 
     >>> import typelift
     >>> print(typelift.explain("type-mismatch").splitlines()[0])
@@ -122,7 +122,7 @@ def explain(code: _Optional[str] = None) -> str:
 
 
 def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings: _Union[str, bool]) -> Promotion:
-    """The common type of operands, and the shape of the result.
+    """Returns the common type of operands, and the shape of the result.
 
     >>> import typelift
     >>> typelift.promote("f16[2]", "i64[]", rules="pytorch")
@@ -132,15 +132,15 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
     ('i16', Shape('[3,4]'))
 
     Args:
-        operands: A type with a shape, such as ``u8[2]``, ``i64[]``, ``f16[...]``; a type alone has dimensions. ``True``,
-            ``1``, ``1.0`` and ``1j`` are Python numbers.
+        operands: A type with a shape, such as ``u8[2]``, ``i64[]``, ``f16[...]``. A type alone has dimensions.
+            ``True``, ``1``, ``1.0`` and ``1j`` are Python numbers.
         rules: The name of a rule set, such as ``"pytorch"``; ``typelift promote --help`` lists them.
-        op: The operation, where the rules have several.
+        op: The operation, if the rules have several.
         settings: Options of the rules, such as ``promote_unsafe=True``.
 
     Raises:
         RuleError: The operands have no common type.
-        ValueError: An operand, the rules, the operation or a setting are not known.
+        ValueError: An operand, the rules, the operation or a setting is unknown.
     """
     record = _json.loads(_typelift.promote(list(operands), rules, op, _options(settings)))
     if "code" in record:
@@ -153,7 +153,8 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
 def promotion_table(
     rules: str = "openvino", *, op: str = "add", **settings: _Union[str, bool]
 ) -> dict[tuple[str, ...], _Optional[str]]:
-    """The common type of every two types; ``None`` where they have none. An operation of one operand has one type as key.
+    """Returns the common type of every pair of types; ``None`` if there is none. For an operation of one operand the
+    key is one type.
 
     >>> import typelift
     >>> table = typelift.promotion_table("pytorch")
@@ -162,11 +163,11 @@ def promotion_table(
 
     Args:
         rules: The name of a rule set.
-        op: The operation, where the rules have several.
+        op: The operation, if the rules have several.
         settings: Options of the rules.
 
     Raises:
-        ValueError: The rules, the operation or a setting are not known.
+        ValueError: The rules, the operation or a setting is unknown.
     """
     found: dict[tuple[str, ...], _Optional[str]] = {}
     for _, ((_, *columns), *rows) in _typelift.promotion_tables(rules, op, _options(settings)):
@@ -178,7 +179,7 @@ def promotion_table(
 
 
 def compare_promotions(*operands: str, op: str = "add") -> dict[str, _Union[Promotion, RuleError]]:
-    """The common type of operands by every rule set that has the operation, or why there is none.
+    """Returns the common type of operands for every rule set that has the operation, or the reason why there is none.
 
     >>> import typelift
     >>> found = typelift.compare_promotions("u8", "i8")
@@ -196,7 +197,7 @@ def compare_promotions(*operands: str, op: str = "add") -> dict[str, _Union[Prom
         except RuleError as error:
             found[rules] = error
         except ValueError as error:
-            # Rule sets have types of their own.
+            # Rule sets differ in the types that they know.
             refusal = error
     if not found:
         raise refusal or ValueError(f"no rule set has the operation `{op}`")

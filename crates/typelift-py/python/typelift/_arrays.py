@@ -1,4 +1,4 @@
-"""Values of constants as arrays, and element types as Python names them."""
+"""Values of constants as arrays, and element types of Python packages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import numpy.typing
 
 Buffer = Union[bytes, "mmap.mmap"]
-"""What has the bytes of a constant."""
+"""Source of a constant's bytes."""
 
-# The element types that NumPy has, with those that it calls otherwise.
+# The element types that NumPy has, under the names that differ.
 _NUMPY = {
     "f64": "float64",
     "f32": "float32",
@@ -31,20 +31,20 @@ _NUMPY = {
     "u8": "uint8",
     "boolean": "bool",
 }
-# Those that the package ml_dtypes brings, a byte or more each.
+# The element types of the package ml_dtypes, which use one byte or more.
 _ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu"}
 _BY_NAME = {name: ty for ty, name in {**_NUMPY, **_ML_DTYPES}.items()}
 
 
 def element_type(of: Any) -> str:
-    """The element type that a text, a NumPy or ml_dtypes type, or OpenVINO's ``ov.Type`` means.
+    """Returns the element type for a text, a NumPy or ml_dtypes type, or OpenVINO's ``ov.Type``.
 
     >>> import typelift
     >>> [typelift.element_type(of) for of in ("f16", "float16", bool)]
     ['f16', 'f16', 'boolean']
 
     Raises:
-        ValueError: It means none.
+        ValueError: The argument stands for no element type.
     """
     if isinstance(of, str):
         return _BY_NAME.get(of, of)
@@ -60,7 +60,8 @@ def element_type(of: Any) -> str:
 
 
 def array_of(values: Any) -> tuple[str, list[int], bytes]:
-    """The element type, dims and bytes of an array, or of numbers in lists: those with a fraction are f32, others i64."""
+    """Returns element type, dimensions and bytes of an array, or of numbers in lists. Numbers with a fraction are f32,
+    others i64."""
     if isinstance(values, (bool, int, float, list, tuple)):
         return _of_numbers(values)
     import numpy
@@ -91,8 +92,8 @@ def constant_array(
     data: Callable[[], Optional[tuple[Buffer, int, int]]],
     values: Callable[[str], Optional[bytes]],
 ) -> numpy.typing.NDArray[Any]:
-    """Values as an array in their element type, not copied where the weights have them in NumPy's layout; in the nearest type of
-    NumPy where neither it nor ml_dtypes has their own.
+    """Returns values as an array in their element type. They are not copied if the weights hold them in NumPy's layout.
+    If neither NumPy nor ml_dtypes has the type, the nearest type of NumPy is used.
     """
     import numpy
 

@@ -1,4 +1,4 @@
-"""What typelift says, as data: shapes, diagnostics, changes."""
+"""Results of typelift as data: shapes, diagnostics, changes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ A = TypeVar("A", bound="_Answer[Any]")
 
 
 class Dim(NamedTuple):
-    """A dimension that is not known before run time, and what is known of it.
+    """A dimension that is unknown before run time, as a range.
 
     >>> str(Dim(0, None)), str(Dim(1, 8))
     ('?', '1..8')
     """
 
     min: int
-    """The least that it can be."""
+    """The smallest possible length."""
     max: Optional[int]
-    """The most that it can be; ``None`` where there is no limit."""
+    """The largest possible length; ``None`` without a limit."""
 
     @classmethod
     def parse(cls, text: str) -> Union[int, Dim]:
-        """Reads a dimension as shapes show it: ``3``, ``?``, ``1..8``, ``2..``, ``..4``."""
+        """Parses a dimension in the notation of shapes: ``3``, ``?``, ``1..8``, ``2..``, ``..4``."""
         low, dots, high = text.strip().partition("..")
         if not dots:
             return cls(0, None) if low in ("?", "-1") else int(low)
@@ -46,9 +46,10 @@ class Dim(NamedTuple):
 
 
 class Shape(Tuple[Union[int, Dim], ...]):
-    """The shape of a tensor: a tuple of lengths, with a :class:`Dim` where a length is not known.
+    """Shape of a tensor: a tuple of lengths, with a :class:`Dim` for an unknown length.
 
-    It equals any tuple or list of the same dimensions. The shape of unknown rank, ``[...]``, is empty and equals only itself.
+    A shape equals any tuple or list of the same dimensions. The shape of unknown rank, ``[...]``, is empty and equals
+    only itself.
 
     >>> shape = Shape.parse("[1,3,?,1..224]")
     >>> shape[1], shape.rank, shape.is_static, str(shape[3])
@@ -58,17 +59,17 @@ class Shape(Tuple[Union[int, Dim], ...]):
     """
 
     rank: Optional[int]
-    """The number of dimensions; ``None`` where it is not known."""
+    """The number of dimensions; ``None`` if it is unknown."""
 
     def __new__(cls, dims: Optional[Iterable[Union[int, Dim]]] = ()) -> Shape:
-        """A shape of these dimensions; of unknown rank for ``None``."""
+        """Creates a shape of these dimensions, or of unknown rank for ``None``."""
         shape = super().__new__(cls, () if dims is None else dims)
         shape.rank = None if dims is None else len(shape)
         return shape
 
     @classmethod
     def parse(cls, text: str) -> Shape:
-        """Reads a shape as :func:`str` writes it; the brackets can be left out."""
+        """Parses a shape as :func:`str` writes it. The brackets are optional."""
         text = text.strip()
         if text.startswith("[") and text.endswith("]"):
             text = text[1:-1].strip()
@@ -78,7 +79,7 @@ class Shape(Tuple[Union[int, Dim], ...]):
 
     @property
     def is_static(self) -> bool:
-        """Whether every dimension is known."""
+        """True if every dimension is known."""
         return self.rank is not None and all(isinstance(dim, int) for dim in self)
 
     def __eq__(self, other: object) -> bool:
@@ -109,11 +110,11 @@ class Diagnostic:
     code: str
     """The stable word for its kind, such as ``type-mismatch``."""
     severity: str
-    """``error`` if OpenVINO refuses the model for it, ``warning`` or ``note``."""
+    """``error`` if OpenVINO refuses the model for it, otherwise ``warning`` or ``note``."""
     message: str
-    """What is wrong, one sentence."""
+    """The problem in one sentence."""
     layer: Optional[str] = None
-    """The layer it is about, with the bodies it is in, such as ``loop/body/x``: ``model[d.layer]`` is the layer."""
+    """The path of its layer, including the bodies around it, such as ``loop/body/x``. ``model[d.layer]`` is the layer."""
     layer_id: Optional[int] = None
     """The id of that layer."""
     line: Optional[int] = None
@@ -121,15 +122,15 @@ class Diagnostic:
     column: Optional[int] = None
     """The column in the line, in characters from 1."""
     notes: tuple[str, ...] = ()
-    """Facts that led to it, such as the tensors that meet."""
+    """Facts that led to it, such as the types of both tensors."""
     help: str = ""
-    """What can be done, a line each."""
+    """Suggested fixes, a line each."""
     fix: Optional[str] = None
-    """A command that was tried and fixes it, where there is one."""
+    """A tested command that fixes it, if there is one."""
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> Diagnostic:
-        """From an entry of the document that ``check --format json`` prints."""
+        """Creates a diagnostic from an entry of the document that ``check --format json`` prints."""
         layer = entry["layer"]
         related = (tensor["message"] for tensor in entry.get("related", ()))
         return cls(
@@ -147,7 +148,7 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether OpenVINO refuses the model for it."""
+        """True if OpenVINO refuses the model for it."""
         return self.severity == "error"
 
     def __str__(self) -> str:
@@ -156,22 +157,22 @@ class Diagnostic:
 
 
 def _path(layer: dict[str, Any]) -> str:
-    """The name of a layer, after those of the bodies that it is in."""
+    """Returns the name of a layer, preceded by the bodies that contain it."""
     return f"{layer['path']}/{layer['name']}" if layer["path"] else str(layer["name"])
 
 
 _ROWS = 200
-"""How many rows of a table a notebook gets."""
+"""The number of table rows that a notebook shows."""
 
 _CELL = 500
-"""How many characters of a cell a notebook gets."""
+"""The number of characters of a cell that a notebook shows."""
 
 _ITEMS = 10
-"""How many items of a list its representation has."""
+"""The number of list items in its representation."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in HTML, of which a notebook can hold many: the first rows, and how many more there are."""
+    """Returns a table in HTML that is small enough for a notebook: the first rows, and the number of the others."""
 
     def cell(tag: str, value: object) -> str:
         text = str(value)
@@ -189,12 +190,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def preformatted(text: str) -> str:
-    """A text in HTML whose columns stay columns, in an exported notebook too."""
+    """Returns a text in HTML that keeps its columns aligned, in exported notebooks too."""
     return f'<pre style="font-family:monospace; white-space:pre">{html.escape(text)}</pre>'
 
 
 class _List(Sequence[T], Generic[T]):
-    """A list that does not change, with a text. A slice is a list of the same kind; ``pandas.DataFrame`` takes both."""
+    """An immutable list with a text. A slice is a list of the same kind. ``pandas.DataFrame`` accepts both."""
 
     _text: Optional[str]
 
@@ -206,7 +207,7 @@ class _List(Sequence[T], Generic[T]):
         return self._items
 
     def _first(self) -> tuple[T, ...]:
-        """Those that :func:`repr` shows."""
+        """Returns the items that :func:`repr` shows."""
         return self._all()[:_ITEMS]
 
     @overload
@@ -240,7 +241,7 @@ class _List(Sequence[T], Generic[T]):
 
 
 class _Answer(_List[T]):
-    """A list of the native part's. What nobody reads is not made."""
+    """A list of the native part. Items and text are created on demand."""
 
     def __init__(self, items: Iterable[T] = (), text: Optional[str] = None, full_text: str = "") -> None:
         super().__init__(items, text)
@@ -256,7 +257,7 @@ class _Answer(_List[T]):
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> T:
-        """An item, from what JSON has of it."""
+        """Creates an item from its JSON."""
         raise NotImplementedError
 
     def _read(self, most: Optional[int]) -> tuple[T, ...]:
@@ -281,26 +282,26 @@ class _Answer(_List[T]):
 
     @property
     def full_text(self) -> str:
-        """The text with everything, which :func:`str` cuts to a screen."""
+        """Returns the complete text; :func:`str` shortens it to a screen."""
         return self._full_text if self._answer is None else self._answer.text(True)
 
 
 class Diagnostics(_List[Diagnostic]):
-    """Diagnostics in the order in which to deal with them. As text, they show the lines of the file that they point at."""
+    """Diagnostics, sorted by the order in which to handle them. Their text shows the lines of the file."""
 
     @classmethod
     def from_json(cls, document: str, text: Optional[str] = None) -> Diagnostics:
-        """From the document that ``check --format json`` prints, and the text that goes with it."""
+        """Creates diagnostics from the document of ``check --format json`` and its text."""
         return cls(map(Diagnostic.from_json, json.loads(document)["diagnostics"]), text)
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """Those for which OpenVINO refuses the model."""
+        """The errors: findings for which OpenVINO refuses the model."""
         return [diagnostic for diagnostic in self if diagnostic.is_error]
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """What OpenVINO accepts although it is hardly meant."""
+        """The warnings: OpenVINO accepts them, but they are probably mistakes."""
         return [diagnostic for diagnostic in self if diagnostic.severity == "warning"]
 
     def _repr_html_(self) -> str:
@@ -310,44 +311,44 @@ class Diagnostics(_List[Diagnostic]):
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion did to one layer."""
+    """Change that a conversion made to one layer."""
 
     action: str
     """``inserted``, ``removed``, ``used``, ``corrected``, ``retyped`` or, of a constant, ``converted``."""
     layer: str
     """The Convert, the layer that is used instead, or the input or output."""
     from_type: str
-    """The element type that it converts from, or had."""
+    """The element type before the conversion."""
     to_type: str
-    """The element type that it converts to, or has."""
+    """The element type after the conversion."""
     reason: str
-    """Why."""
+    """The reason."""
     source: Optional[str] = None
-    """The layer whose tensor an inserted Convert converts."""
+    """The producer of the tensor that an inserted Convert converts."""
     can_lose: Optional[tuple[str, ...]] = None
-    """What values can lose, by their types alone; ``None`` where that is not known."""
+    """The possible loss by the types alone; ``None`` if it is unknown."""
     audit: Optional[dict[str, float]] = None
-    """What became of the values of a constant, as ``convert --report`` counts it; ``None`` where no constant was converted."""
+    """The effect on the values of a constant, as ``convert --report`` counts it; ``None`` if no constant was converted."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """One application of a rule."""
+    """An application of a rule."""
 
     rule: str
     """The name of the rule, or its text."""
     layer: str
     """The layer at which its pattern matched."""
     added: tuple[str, ...]
-    """The layers that came."""
+    """The layers that were added."""
     removed: tuple[str, ...]
-    """The layers that went."""
+    """The layers that were removed."""
     non_finite: int = 0
-    """How many values of new constants are infinite or not a number, though those that they are computed from are finite."""
+    """The number of values of new constants that are infinite or NaN although they are computed from finite values."""
 
     @classmethod
     def from_json(cls, site: dict[str, Any]) -> Application:
-        """From an entry of the report that ``rewrite --report`` writes."""
+        """Creates an application from an entry of the report of ``rewrite --report``."""
         added, removed = (tuple(map(_path, site[key])) for key in ("added", "removed"))
         return cls(site["rule"], _path(site["layer"]), added, removed, site.get("non_finite", 0))
 
@@ -364,7 +365,7 @@ class Skipped:
     layer: str
     """The layer at which its pattern matched."""
     reason: str
-    """Why nothing could take its place."""
+    """The reason why no replacement was possible."""
 
     def __str__(self) -> str:
         return f"{self.rule} at {self.layer}: {self.reason}"
@@ -372,34 +373,34 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Retargeting:
-    """What was done so that an older release reads a model."""
+    """Changes made so that an older release can read a model."""
 
     applied: tuple[Application, ...]
-    """Where rules replaced operations that the release does not have."""
+    """Applications of rules that replaced operations which the release lacks."""
     versions: tuple[str, ...]
-    """Layers whose operation stayed the same and names an operation set that the release has."""
+    """Layers that keep their operation and now name an operation set of the release."""
     names: tuple[str, ...]
-    """Layers that had the name of another one, and have one of their own now."""
+    """Layers that shared a name with another layer, and were renamed."""
     marks: tuple[str, ...]
-    """Layers whose marks that keep a precision are spelled otherwise now."""
+    """Layers whose precision marks are now spelled for the release."""
     format: Optional[int]
-    """The version of the format, where it changed."""
+    """The new version of the format; ``None`` if it did not change."""
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Retargeting:
-        """From the part ``target`` of the report that ``convert --report`` writes."""
+        """Creates the result from the part ``target`` of the report of ``convert --report``."""
         versions, names, marks = (tuple(map(_path, record[key])) for key in ("versions", "names", "marks"))
         return cls(tuple(map(Application.from_json, record["applied"])), versions, names, marks, record.get("format"))
 
     def __bool__(self) -> bool:
-        """Whether anything was done."""
+        """True if anything was changed."""
         return bool(self.applied or self.versions or self.names or self.marks or self.format is not None)
 
 
 class Conversions(_List[Conversion]):
-    """What :meth:`Model.convert` did, as data; as text, what ``typelift convert --dry-run`` prints.
+    """Result of :meth:`Model.convert` as data. As text, the output of ``typelift convert --dry-run``.
 
-    It is true if anything was done, with types, with stored constants or for an older release.
+    The result is true if types, stored constants or operations for an older release were changed.
 
     >>> import typelift
     >>> model = typelift.from_text("x = Parameter : f32[2,3]\\ny = Softmax-8(x) {axis=-1}\\nr = Result(y)")
@@ -424,13 +425,13 @@ class Conversions(_List[Conversion]):
 
     @classmethod
     def of_report(cls, report: _typelift.Report) -> Conversions:
-        """For :meth:`Model.convert`. What nobody reads is not made."""
+        """Creates the result of :meth:`Model.convert`. The report is created on demand."""
         conversions = cls()
         conversions._report = report
         return conversions
 
     def _read(self) -> None:
-        """Has the report made, if it is not."""
+        """Creates the report, if it does not exist yet."""
         if self._report is not None:
             text, document = self._report.print()
             record = json.loads(document)
@@ -441,26 +442,26 @@ class Conversions(_List[Conversion]):
 
     @property
     def warnings(self) -> Diagnostics:
-        """What is lost: values of constants, bounds of shapes."""
+        """The losses: changed values of constants, and bounds of shapes that were dropped."""
         self._read()
         return self._warnings
 
     @property
     def document(self) -> dict[str, Any]:
-        """All that ``convert --report`` writes."""
+        """The complete document of ``convert --report``."""
         self._read()
         return self._document
 
     @property
     def target(self) -> Optional[Retargeting]:
-        """What was done for an older release; ``None`` where none was asked for."""
+        """The changes for an older release; ``None`` if no release was given."""
         target = self.document.get("target")
         return None if target is None else Retargeting.from_json(target)
 
     @property
     def constants(self) -> tuple[dict[str, Any], ...]:
-        """The constants that ``compress``, ``decompress`` and ``types`` are about, each as ``convert --report`` writes it:
-        ``from``, ``to``, ``action``, why it stays, what its values lose."""
+        """The constants that ``compress``, ``decompress`` and ``types`` concern, each as ``convert --report`` writes
+        it: ``from``, ``to``, ``action``, the reason for keeping it, and the loss of its values."""
         return tuple(self.document.get("precision", {}).get("constants", ()))
 
     def _all(self) -> tuple[Conversion, ...]:
@@ -499,10 +500,10 @@ class Conversions(_List[Conversion]):
 
 
 class Applications(_List[Application]):
-    """What :meth:`Model.rewrite` did: each application of a rule, in order."""
+    """Result of :meth:`Model.rewrite`: each application of a rule, in order."""
 
     skipped: tuple[Skipped, ...]
-    """Where a rule that may skip matches was refused."""
+    """The matches that a rule with ``skip`` left unchanged, because the replacement was refused."""
 
     def __init__(
         self, items: Iterable[Application] = (), text: Optional[str] = None, skipped: Iterable[Skipped] = ()
@@ -512,7 +513,7 @@ class Applications(_List[Application]):
 
     @classmethod
     def from_json(cls, document: str) -> Applications:
-        """From the report that ``rewrite --report`` writes."""
+        """Creates the result from the report of ``rewrite --report``."""
         record = json.loads(document)
         skipped = (Skipped(site["rule"], _path(site["layer"]), site["reason"]) for site in record["skipped"])
         return cls(map(Application.from_json, record["applied"]), None, skipped)
@@ -524,14 +525,14 @@ class Applications(_List[Application]):
 
 @dataclass(frozen=True)
 class Step:
-    """Why one tensor has its element type."""
+    """Explanation of one tensor's element type."""
 
     layer: str
-    """The layer that makes the tensor."""
+    """The layer that produces the tensor."""
     operation: str
-    """Its operation."""
+    """The operation of the layer."""
     output: int
-    """Which of its outputs the tensor is."""
+    """The output of the layer."""
     line: Optional[int]
     """The line of the file."""
     element_type: str
@@ -539,13 +540,14 @@ class Step:
     shape: Shape
     """The shape."""
     sources: tuple[int, ...]
-    """The steps that decide it, by their places among all steps; none where it is decided here."""
+    """The positions of the steps that decide the type; empty if it is decided here."""
 
 
 class Derivation(_Answer[Step]):
-    """How the element type of a tensor came to be: a step for each tensor that has a say in it, the one asked for first.
+    """Derivation of a tensor's element type: a step for each tensor that influences it, beginning with the tensor
+    itself.
 
-    As text, what ``typelift why`` prints.
+    The text is the output of ``typelift why``.
     """
 
     @staticmethod
@@ -562,7 +564,7 @@ class Derivation(_Answer[Step]):
 
     @property
     def sources(self) -> list[Step]:
-        """The steps where the type is decided: inputs, constants, attributes."""
+        """The steps that decide the type: inputs, constants, attributes."""
         return [step for step in self if not step.sources]
 
     def _repr_html_(self) -> str:
@@ -576,19 +578,20 @@ class Change:
     kind: str
     """``added``, ``removed``, ``operation``, ``attribute``, ``type``, ``shape``, ``input``, ``constant`` or ``names``."""
     layer: str
-    """The layer, with the bodies it is in."""
+    """The layer, with the bodies that contain it."""
     subject: Optional[str]
-    """What of it: an attribute, an input, an output."""
+    """The attribute, input or output that differs."""
     before: Optional[str]
-    """What it was; ``None`` where it was not there."""
+    """The value before; ``None`` if there was none."""
     after: Optional[str]
-    """What it is; ``None`` where it is not there."""
+    """The value after; ``None`` if there is none."""
     follows: int
-    """How many differences only follow from this one."""
+    """The number of differences that follow from this one."""
 
 
 class Changes(_Answer[Change]):
-    """What differs in meaning between two models; empty, and so false, where nothing does. As text, what ``typelift diff`` prints."""
+    """Differences in meaning between two models. The list is empty, and therefore false, if there are none. As text,
+    the output of ``typelift diff``."""
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> Change:
@@ -604,11 +607,11 @@ class TensorStats(NamedTuple):
     """An input or output of a model."""
 
     name: str
-    """The name of its tensor, or of its layer where the tensor has none."""
+    """The name of its tensor, or of its layer if the tensor has none."""
     element_type: str
-    """Its element type."""
+    """The element type."""
     shape: Shape
-    """Its shape."""
+    """The shape."""
 
 
 class WeightStats(NamedTuple):
@@ -617,113 +620,114 @@ class WeightStats(NamedTuple):
     element_type: str
     """The element type."""
     constants: int
-    """How many constants there are."""
+    """The number of constants."""
     values: int
-    """How many values they have, those that constants share counted once."""
+    """The number of their values. Values that constants share count once."""
     bytes: int
-    """How many bytes they take, those that constants share counted once."""
+    """Their size in bytes. Bytes that constants share count once."""
 
 
 class DecompressedStats(NamedTuple):
-    """Constants that are stored narrower than they are computed with: only Converts to a wider float use them."""
+    """Constants that are stored in a narrower type than they are computed with: only Converts to a wider float use
+    them."""
 
     from_type: str
-    """How they are stored."""
+    """The element type in which they are stored."""
     to_type: str
-    """What they are computed with."""
+    """The element type in which they are computed with."""
     constants: int
-    """How many constants there are."""
+    """The number of constants."""
     bytes: int
-    """How many bytes they take, those that constants share counted once."""
+    """Their size in bytes. Bytes that constants share count once."""
 
 
 class OperationStats(NamedTuple):
     """The layers of one operation."""
 
     type: str
-    """The operation as the file spells it."""
+    """The operation, as the file spells it."""
     layers: int
-    """How many there are."""
+    """The number of layers."""
     element_types: dict[str, int]
-    """How many of them have a first output of each element type, the most first."""
+    """The number of layers by the element type of their first output, the most frequent type first."""
 
 
 class WeightPath(NamedTuple):
-    """A way that weights take from where they are stored to what uses them."""
+    """Data path of weights: from where they are stored to their consumer."""
 
     types: tuple[str, ...]
-    """The element types on the way, the stored one first."""
+    """The element types along the path, the stored type first."""
     operation: str
     """The operation that uses the weights."""
     constants: int
-    """How many weights take it."""
+    """The number of weights with this path."""
     bytes: int
-    """How many bytes they take where they are stored."""
+    """Their size in bytes, as stored."""
 
 
 class BlockStats(NamedTuple):
-    """A block of a model, or neighbours that are alike: a row of the precision map."""
+    """A block of a model, or equal neighbouring blocks: a row of the precision map."""
 
     name: str
-    """What it is called: ``model.layers.0–31``."""
+    """The name: ``model.layers.0–31``."""
     path: str
-    """The bodies around it, ``loop/body``; empty in the model's own graph."""
+    """The surrounding bodies, ``loop/body``; empty in the model's own graph."""
     blocks: int
-    """How many blocks it stands for."""
+    """The number of blocks in the row."""
     layers: int
-    """How many layers they have."""
+    """The number of their layers."""
     weights: tuple[WeightStats, ...]
-    """Their constants by the element type they are stored in, the most bytes first."""
+    """Their constants by stored element type, the most bytes first."""
     paths: tuple[WeightPath, ...]
-    """The ways of their weights, the most bytes first."""
+    """The data paths of their weights, the most bytes first."""
     computed: dict[str, int]
-    """How many tensors they compute of each element type."""
+    """The number of tensors computed in each element type."""
     lossy: dict[tuple[str, str], int]
-    """How many Converts can lose something, by the types that they convert from and to."""
+    """The number of lossy Converts, by source and destination type."""
     marks: int
-    """How many layers have a mark that keeps their precision."""
+    """The number of layers with a precision mark."""
     errors: int
-    """How many errors were found in them."""
+    """The number of errors in them."""
     warnings: int
-    """How many warnings were found in them."""
+    """The number of warnings in them."""
     differs: tuple[str, ...]
-    """In what it differs from most blocks of its kind."""
+    """The differences from most blocks of its kind."""
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a model consists of, its bodies included. As text, what ``typelift stats`` prints."""
+    """Statistics of a model, including its bodies. As text, the output of ``typelift stats``."""
 
     name: str
     """The name of the model."""
     version: int
     """The version of the IR."""
     layers: int
-    """How many layers there are."""
+    """The number of layers."""
     bodies: int
-    """How many bodies there are."""
+    """The number of bodies."""
     inputs: tuple[TensorStats, ...]
     """The inputs, in order."""
     outputs: tuple[TensorStats, ...]
     """The outputs, in order."""
     weight_bytes: int
-    """The bytes of all constants, those that constants share counted once."""
+    """The bytes of all constants. Bytes that constants share count once."""
     weights: tuple[WeightStats, ...]
     """The constants by element type, the most bytes first."""
     decompressed: tuple[DecompressedStats, ...]
     """Weights that Converts widen before they are used, the most bytes first."""
     tensors: dict[str, int]
-    """How many tensors there are of each element type, constants apart, the most first."""
+    """The number of tensors by element type, without constants, the most frequent first."""
     operations: tuple[OperationStats, ...]
     """The operations, the most frequent first."""
     map: tuple[BlockStats, ...]
-    """Where the model keeps which precision: its blocks in the order of the data."""
+    """The precision map: the blocks in the order of the data, with the types they store and compute in."""
     text: str = field(repr=False, compare=False)
-    """What ``typelift stats`` prints."""
+    """The output of ``typelift stats``."""
 
     @classmethod
     def from_json(cls, text: str, document: str) -> Stats:
-        """From its counts and its map as JSON, and the text that goes with them."""
+        """Creates statistics from the counts and the map as JSON, and their text."""
         record, rows = json.loads(document)
 
         def tensors(entries: list[dict[str, str]]) -> tuple[TensorStats, ...]:
@@ -769,17 +773,17 @@ class Promotion(str):
     element_type: str
     """The element type of the result."""
     common_type: str
-    """The element type that it is computed in."""
+    """The element type of the computation."""
     shape: Optional[Shape]
-    """The shape, where the operands have shapes and the operation is element-wise."""
+    """The shape, if the operands have shapes and the operation is element-wise."""
     weak: bool
-    """Whether it gives way to other types, as Python numbers do under JAX."""
+    """True if it yields to other types, as Python numbers do under JAX."""
     steps: tuple[str, ...]
-    """How it comes to be."""
+    """The steps of the derivation."""
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Promotion:
-        """From a record that ``promote --format json`` prints."""
+        """Creates a promotion from a record of ``promote --format json``."""
         weak, shape = bool(record.get("weak")), record.get("shape")
         promotion = cls(f"{record['element_type']}{'*' if weak else ''}{shape or ''}")
         promotion.element_type = record["element_type"]

@@ -1,4 +1,4 @@
-"""Batches of edits: a model's graph while it is open for changes."""
+"""Batches of edits: the graph of a model while it is open for changes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class GraphTensor:
 
     @property
     def layer(self) -> GraphLayer:
-        """The layer that makes it."""
+        """The layer that produces it."""
         return GraphLayer(self._graph, self._id)
 
     @property
     def index(self) -> int:
-        """Which output of the layer it is."""
+        """The output of the layer, from 0."""
         return self._port
 
     def _of(self) -> tuple[int, int]:
-        """What the native part knows it by."""
+        """The identity of the tensor for the native part."""
         return self._id, self._port
 
     def _port_of(self) -> tuple[str, str, list[str]]:
@@ -50,17 +50,17 @@ class GraphTensor:
 
     @property
     def element_type(self) -> str:
-        """Its element type, as inferred when its layer was added or by :meth:`Graph.infer`."""
+        """The element type, as inferred when its layer was added or by :meth:`Graph.infer`."""
         return self._port_of()[0]
 
     @property
     def shape(self) -> Shape:
-        """Its shape, as inferred when its layer was added or by :meth:`Graph.infer`."""
+        """The shape, as inferred when its layer was added or by :meth:`Graph.infer`."""
         return Shape.parse(self._port_of()[1])
 
     @property
     def names(self) -> list[str]:
-        """Its names; set them to give it others."""
+        """The names. Assign to change them."""
         return self._port_of()[2]
 
     @names.setter
@@ -69,7 +69,7 @@ class GraphTensor:
 
     @property
     def consumers(self) -> list[tuple[GraphLayer, int]]:
-        """The layers that use it, each with the input by which it does."""
+        """The consumers: layers, each with the input that uses this tensor."""
         used = self._graph._native.consumers((self._id, self._port))
         return [(GraphLayer(self._graph, id), port) for id, port in used]
 
@@ -143,7 +143,7 @@ class _Metadata(MutableMapping[str, str]):
 
 
 class GraphLayer:
-    """A layer in a batch of edits. What is asked of it is what the graph has at that moment."""
+    """A layer in a batch of edits. Its properties are those of the current state of the graph."""
 
     __slots__ = ("_graph", "_id")
 
@@ -153,12 +153,12 @@ class GraphLayer:
 
     @property
     def id(self) -> int:
-        """Its id, which no edit changes."""
+        """The id, which no edit changes."""
         return self._id
 
     @property
     def name(self) -> str:
-        """Its name; set it to give it another one."""
+        """The name. Assign to change it."""
         return self._graph._native.name(self._id)
 
     @name.setter
@@ -167,7 +167,7 @@ class GraphLayer:
 
     @property
     def type(self) -> str:
-        """Its operation as the file spells it."""
+        """The operation, as the file spells it."""
         return self._graph._native.operation(self._id)[0]
 
     @property
@@ -177,38 +177,39 @@ class GraphLayer:
 
     @property
     def attributes(self) -> MutableMapping[str, Any]:
-        """Its attributes. Assign to change one: numbers, booleans, lists and element types are spelled as files spell them."""
+        """The attributes. Assign to change one. Numbers, booleans, lists and element types are spelled as files spell
+        them."""
         return _Attributes(self._graph, self._id)
 
     @property
     def rt_info(self) -> MutableMapping[str, str]:
-        """Its metadata by name. Assign to set a value, ``del`` to remove one."""
+        """The metadata by name. Assign to set a value, ``del`` to remove one."""
         return _Metadata(self._graph, self._id)
 
     @property
     def inputs(self) -> list[Optional[GraphTensor]]:
-        """The tensors that feed it; ``None`` where an input is not connected."""
+        """The tensors of its inputs; ``None`` for an input that is not connected."""
         producers = self._graph._native.producers(self._id)
         return [None if of is None else GraphTensor(self._graph, *of) for of in producers]
 
     @property
     def outputs(self) -> list[GraphTensor]:
-        """The tensors that it makes."""
+        """The tensors that it produces."""
         return [GraphTensor(self._graph, self._id, at) for at in range(len(self._graph._native.outputs(self._id)))]
 
     @property
     def output(self) -> GraphTensor:
-        """Its first output."""
+        """The first output."""
         return GraphTensor(self._graph, self._id, 0)
 
     @property
     def bodies(self) -> dict[str, Graph]:
-        """The graphs inside it, to be edited: ``body``, or ``then_body`` and ``else_body``."""
+        """The graphs inside it, for editing: ``body``, or ``then_body`` and ``else_body``."""
         native = self._graph._native
         return {name: Graph(None, native.body(self._id, at)) for at, name in enumerate(native.bodies(self._id))}
 
     def numpy(self) -> numpy.typing.NDArray[Any]:
-        """The values of a constant, as :meth:`typelift.Layer.numpy` gives them."""
+        """Returns the values of a constant, as :meth:`typelift.Layer.numpy` does."""
         if self.type != "Const":
             raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
         native, tensor = self._graph._native, self.output
@@ -231,7 +232,7 @@ class GraphLayer:
 
 
 def _text(value: Any) -> str:
-    """How a file spells the value of an attribute."""
+    """Spells the value of an attribute as files do."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
@@ -242,8 +243,8 @@ def _text(value: Any) -> str:
 
 
 class Graph:
-    """The graph of a model while it is edited: what ``with model.edit() as graph`` gives. The model gets all edits at the end
-    of the batch or, with an exception, none.
+    """Graph of a model during ``with model.edit() as graph``. At the end of the batch the model gets all edits; after
+    an exception it gets none.
 
     >>> import typelift
     >>> model = typelift.from_text('''
@@ -272,7 +273,7 @@ class Graph:
     __slots__ = ("_model", "_batch")
 
     def __init__(self, model: Optional[Model] = None, batch: Optional[_typelift.Graph] = None) -> None:
-        """For :meth:`typelift.Model.edit`, and for parts of a batch."""
+        """Created by :meth:`typelift.Model.edit`, and for parts of a batch."""
         self._model = model
         self._batch = batch
 
@@ -294,7 +295,7 @@ class Graph:
         self._native.finish(kind is None)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same graph of the same batch."""
+        """True if both are the same graph of the same batch."""
         return self is other or (isinstance(other, Graph) and self._native.same(other._native))
 
     def __hash__(self) -> int:
@@ -304,15 +305,15 @@ class Graph:
         return len(self._native)
 
     def __iter__(self) -> Iterator[GraphLayer]:
-        """The layers that are there now, in the order of the file."""
+        """Iterates over the current layers, in the order of the file."""
         return (GraphLayer(self, id) for id in self._native.ids())
 
     def __getitem__(self, key: Union[str, int]) -> GraphLayer:
-        """The layer with this name, tensor name or id, however large the graph is without a walk through it. In the model's own
-        graph, ``graph["loop/body/x"]`` is a layer of a body.
+        """Returns the layer with this name, tensor name or id. The lookup time does not depend on the size of the
+        graph. In the model's own graph, ``graph["loop/body/x"]`` is a layer of a body.
 
         Raises:
-            KeyError: There is none, or more than one.
+            KeyError: There is no such layer or tensor, or more than one.
         """
         if isinstance(key, str):
             native, id = self._native.find(key)
@@ -330,15 +331,15 @@ class Graph:
             return False
 
     def tensor(self, name: str) -> GraphTensor:
-        """The tensor with this name, or the first output of the layer with this name.
+        """Returns the tensor with this name, or the first output of the layer with this name.
 
         Raises:
-            KeyError: There is none, or more than one.
+            KeyError: There is no such layer or tensor, or more than one.
         """
         return GraphTensor(self, *self._native.find_tensor(name))
 
     def body(self, layer: Union[GraphLayer, str, int], body: Union[str, int] = 0) -> Graph:
-        """The graph of a body of a layer, to be edited as this one: by its name or its number.
+        """Returns the graph of a layer's body for editing, by its name or number.
 
         >>> import typelift
         >>> model = typelift.from_text('''
@@ -373,7 +374,7 @@ class Graph:
         return Graph(None, self._native.body(owner, at))
 
     def everywhere(self) -> Iterator[Graph]:
-        """The graphs of all bodies, innermost ones first, and then this one."""
+        """Iterates over the graphs of all bodies, innermost ones first, and then this one."""
         for owner in self._native.owners():
             if self._native.has(owner):
                 for body in GraphLayer(self, owner).bodies.values():
@@ -381,7 +382,7 @@ class Graph:
         yield self
 
     def _own(self, part: Union[GraphTensor, GraphLayer]) -> None:
-        """Parts of other graphs have ids too, which mean something else here."""
+        """The ids of other graphs overlap with those of this one, so their parts are refused."""
         if part._graph is not self and part._graph != self:
             raise ValueError(f"{part!r} is not of this graph")
 
@@ -415,17 +416,18 @@ class Graph:
     def add(
         self, type: str, *inputs: TensorLike, name: Optional[str] = None, version: Optional[str] = None, **attributes: Any
     ) -> GraphLayer:
-        """Adds a layer, whose types and shapes follow from its inputs.
+        """Adds a layer. Its types and shapes are inferred from its inputs.
 
         Args:
-            type: The operation: ``"Softmax"``, the oldest revision that takes what it gets, or ``"Softmax-8"``.
-            inputs: What feeds it.
-            name: Its name; by default its operation and id.
-            version: The operation set of an operation of an extension.
-            attributes: Its attributes; an element type may be one of NumPy's.
+            type: The operation: ``"Softmax"`` is the oldest revision that accepts the inputs; ``"Softmax-8"`` is one
+                revision.
+            inputs: The tensors for its inputs.
+            name: The name; by default operation and id.
+            version: The operation set, for an operation of an extension.
+            attributes: The attributes. An element type may be one of NumPy's.
 
         Raises:
-            ValueError: The operation does not take this.
+            ValueError: The operation does not accept these inputs or attributes.
         """
         return GraphLayer(self, self._native.add(self._kind(type, version, name, attributes), self._tensors(inputs)))
 
@@ -438,11 +440,12 @@ class Graph:
         version: Optional[str] = None,
         **attributes: Any,
     ) -> GraphLayer:
-        """Makes a layer another operation in its place: it keeps its id, name and consumers, and has these inputs and
-        attributes. Gives the layer.
+        """Replaces a layer in place: it keeps its id, name and consumers, and gets this operation, these inputs and
+        attributes. Returns the layer.
 
         Raises:
-            ValueError: The operation does not take this, or makes another type than its consumers need.
+            ValueError: The operation does not accept these inputs or attributes, or has a result type that the
+                consumers do not accept.
         """
         id = self._layer(layer)
         self._native.morph(id, self._kind(type, version, name, attributes), self._tensors(inputs))
@@ -457,7 +460,7 @@ class Graph:
         version: Optional[str] = None,
         **attributes: Any,
     ) -> GraphLayer:
-        """Adds a layer whose first input is the tensor; whoever used the tensor uses the layer."""
+        """Adds a layer whose first input is the tensor. All consumers of the tensor use the layer instead."""
         kind = self._kind(type, version, name, attributes)
         return GraphLayer(self, self._native.insert_after(self._tensor(tensor), kind, self._tensors(others)))
 
@@ -471,20 +474,20 @@ class Graph:
         version: Optional[str] = None,
         **attributes: Any,
     ) -> GraphLayer:
-        """Adds a layer between one input of a layer and what feeds it."""
+        """Adds a layer between one input of a layer and its producer."""
         kind = self._kind(type, version, name, attributes)
         return GraphLayer(self, self._native.insert_before((self._layer(layer), input), kind, self._tensors(others)))
 
     def connect(self, tensor: TensorLike, layer: Union[GraphLayer, str, int], input: int) -> None:
-        """Makes a tensor feed an input of a layer, in the place of what fed it."""
+        """Connects a tensor to an input of a layer, in place of the former tensor."""
         self._native.connect(self._tensor(tensor), (self._layer(layer), input))
 
     def replace_uses(self, old: TensorLike, new: TensorLike) -> None:
-        """Whoever uses `old` uses `new`, which gets its names."""
+        """Makes all consumers of `old` use `new`, which gets the names of `old`."""
         self._native.replace_uses(self._tensor(old), self._tensor(new))
 
     def remove(self, *layers: Union[GraphLayer, str, int]) -> None:
-        """Removes layers that nothing else uses.
+        """Removes layers that no other layer uses.
 
         Raises:
             ValueError: Another layer uses one of them.
@@ -492,15 +495,16 @@ class Graph:
         self._native.remove([self._layer(layer) for layer in layers])
 
     def remove_unused(self, *layers: Union[GraphLayer, str, int]) -> int:
-        """Removes those of the layers that nothing uses, and what nothing uses then; says how many went."""
+        """Removes the unused ones of the layers, and everything that is unused after that. Returns the number of
+        removed layers."""
         return len(self._native.remove_unused([self._layer(layer) for layer in layers]))
 
     def rename(self, old: str, new: str) -> None:
-        """Gives whatever has this name another one: a layer, a tensor, an input or an output."""
+        """Renames a layer, a tensor, an input or an output."""
         self._native.rename(old, new)
 
     def constant(self, values: Any, *, type: Any = None, name: Optional[str] = None) -> GraphTensor:
-        """Adds a constant: an array, or numbers in lists, of which those with a fraction are f32 and others i64.
+        """Adds a constant from an array, or from numbers in lists: those with a fraction are f32, others i64.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f16[2]\\nr = Result(x)")
@@ -511,13 +515,14 @@ class Graph:
 
         Args:
             values: The values.
-            type: The element type to store them in: nearest even and saturating. By default that of the array.
+            type: The element type to store them in, rounding to nearest even and saturating. By default that of the
+                array.
             name: The name of its layer.
         """
         return GraphTensor(self, *self._constant(None, values, type, name))
 
     def set_constant(self, layer: Union[GraphLayer, str, int], values: Any, *, type: Any = None) -> None:
-        """Gives a constant other values, and their shape. Without `type` it keeps its element type.
+        """Changes the values and shape of a constant. Without `type` it keeps its element type.
 
         Raises:
             ValueError: The layer is not a constant.
@@ -534,39 +539,40 @@ class Graph:
         return self._native.constant(id, stored, wanted, dims, data, name)
 
     def tap(self, tensor: TensorLike, name: Optional[str] = None) -> GraphLayer:
-        """Makes a tensor an output of the model besides those that it has, and gives the Result."""
+        """Adds an output for a tensor, keeps the other outputs, and returns the Result."""
         return GraphLayer(self, self._native.tap(self._tensor(tensor), name))
 
     def cut(self, tensor: TensorLike) -> GraphLayer:
-        """Makes a tensor an output of the model, and removes what is computed from it; gives the Result."""
+        """Makes a tensor an output of the model, and removes the layers after it. Returns the Result."""
         return GraphLayer(self, self._native.cut(self._tensor(tensor)))
 
     def extract(self, inputs: Iterable[TensorLike] = (), outputs: Iterable[TensorLike] = ()) -> None:
-        """Leaves the piece between tensors: each of `inputs` becomes an input of its type and shape, each of `outputs` an
-        output. Without `inputs` it begins where the model does, without `outputs` it ends where the model does.
+        """Extracts the part between tensors: each of `inputs` becomes an input of its type and shape, each of `outputs`
+        an output. Without `inputs` the part begins at the model's inputs. Without `outputs` it ends at the model's
+        outputs.
         """
         self._native.extract(self._tensors(inputs), self._tensors(outputs))
 
     def inline(self, layer: Union[GraphLayer, str, int], body: int = 0) -> None:
-        """Puts a body of an If in its place, whatever its condition is: 0 is the one for true."""
+        """Replaces an If by one of its bodies, regardless of its condition. 0 is the body for true."""
         self._native.inline(self._layer(layer), body)
 
     def graft(self, other: Model, feeds: Optional[Mapping[str, TensorLike]] = None, *, prefix: str = "") -> None:
-        """Takes over another model, its bodies and the bytes of its constants included.
+        """Inlines another model, including its bodies and the bytes of its constants.
 
         Args:
             other: The other model.
-            feeds: The inputs of the other model that tensors of this one take the place of.
-            prefix: What all names of the other model begin with here.
+            feeds: Inputs of the other model, with the tensors of this model that replace them.
+            prefix: A prefix for all names of the other model.
 
         Raises:
-            ValueError: A tensor is not what an input takes, or both models have tensors, inputs or outputs of one name.
+            ValueError: An input does not accept a tensor, or both models have tensors, inputs or outputs of one name.
         """
         pairs = [(name, self._tensor(tensor)) for name, tensor in (feeds or {}).items()]
         self._native.graft(other._native, pairs, prefix)
 
     def infer(self) -> None:
-        """Brings the types and shapes of all tensors up to date, which the end of the batch does, too."""
+        """Infers the types and shapes of all tensors. The end of the batch does this too."""
         self._native.infer()
 
     def __repr__(self) -> str:

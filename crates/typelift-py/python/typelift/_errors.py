@@ -1,4 +1,4 @@
-"""What is raised, with its diagnostics as data."""
+"""Exceptions, with their diagnostics as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typelift._words import for_python
 
 
 class _WithDiagnostics(Exception):
-    """A message and what it is about."""
+    """An error with a message and its diagnostics."""
 
     diagnostics: Diagnostics
     """Everything that is wrong, causes first."""
@@ -23,7 +23,7 @@ class _WithDiagnostics(Exception):
 
 
 class ModelError(_WithDiagnostics):
-    """A model that OpenVINO refuses, or that an edit would make one that it refuses.
+    """A model that OpenVINO refuses, or an edit after which OpenVINO would refuse it.
 
     >>> import typelift
     >>> try:
@@ -54,20 +54,20 @@ class UnknownNameError(KeyError):
 
 
 def model_error(message: str, document: str) -> ModelError:
-    """For the native part: an error from the document that ``check --format json`` prints."""
+    """Called by the native part: creates an error from the document of ``check --format json``."""
     return ModelError(for_python(message), Diagnostics.from_json(document))
 
 
 def rule_error(message: str, document: str) -> RuleError:
-    """For the native part: the same about rules."""
+    """Called by the native part: creates a rule error from such a document."""
     return RuleError(for_python(message), Diagnostics.from_json(document))
 
 
 def unknown_name(message: str, _document: str) -> UnknownNameError:
-    """For the native part."""
+    """Called by the native part."""
     return UnknownNameError(for_python(message))
 
 
 def value_error(message: str, _document: str) -> ValueError:
-    """For the native part."""
+    """Called by the native part."""
     return ValueError(for_python(message))

@@ -24,25 +24,27 @@ TypeLike = Any
 """An element type: ``"f16"``, or one of NumPy, ml_dtypes or OpenVINO."""
 PathOrStr = Union[str, "os.PathLike[str]"]
 Statements = Union[str, "os.PathLike[str]", Rule]
-"""Text with a statement a line, a file of it, or a rule."""
+"""Text with one statement per line, a file of such text, or a rule."""
 ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]]]
-"""A shape as text, ``"[1,3,?,1..224]"``, or its dimensions; ``None`` and ``-1`` are open, ``(1, 8)`` is a range."""
+"""A shape as text, ``"[1,3,?,1..224]"``, or its dimensions. ``None`` and ``-1`` are unknown lengths, ``(1, 8)`` is a
+range."""
 
 _PAGE_LIMIT = 1_000_000
-"""A notebook gets the picture of a model if its page is no longer than this."""
+"""The largest page that a notebook shows as a picture."""
 
 _DATA_LIMIT = 250_000
-"""A page of more data than this shows runs of layers, so that it is no longer than the limit."""
+"""The limit on the data of such a page. A larger model is shown as runs of layers, which keeps the page below its
+limit."""
 
 _PICTURE_LIMIT = 50_000
-"""How many layers a model has at most that a notebook shows as a picture without being asked: that takes time."""
+"""The largest number of layers for which a notebook draws a picture unasked, because drawing takes time."""
 
 _ROWS_SHOWN = 40
-"""How many layers the table of a model in a notebook has."""
+"""The number of layers in the table that a notebook shows."""
 
 
 class _Fixed(Mapping[str, str]):
-    """What a layer has, which a batch of edits changes."""
+    """A read-only mapping of a layer. Only a batch of edits can change it."""
 
     __slots__ = ("_items", "_place")
 
@@ -85,39 +87,40 @@ class Tensor:
 
     @property
     def layer(self) -> Layer:
-        """The layer that makes it."""
+        """The layer that produces it."""
         return self._layer
 
     @property
     def index(self) -> int:
-        """Which output of the layer it is."""
+        """The output of the layer, from 0."""
         return self._index
 
     @property
     def element_type(self) -> str:
-        """Its inferred element type, such as ``f32``."""
+        """The inferred element type, such as ``f32``."""
         return self._element_type
 
     @property
     def shape(self) -> Shape:
-        """Its inferred shape."""
+        """The inferred shape."""
         return self._shape
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names in the file."""
+        """The names in the file."""
         return self._names
 
     @property
     def name(self) -> str:
-        """Its first name or, where it has none, the layer's, followed by a dot and the output's number unless it is the first."""
+        """The first name. Without one it is the layer's name, followed by a dot and the output's number unless that is
+        0."""
         if self._names:
             return self._names[0]
         return self._layer.path if self._index == 0 else f"{self._layer.path}.{self._index}"
 
     @property
     def consumers(self) -> list[Layer]:
-        """The layers that use it; one that uses it twice is there twice."""
+        """The consumers. A layer that uses the tensor twice is listed twice."""
         return [Layer(native) for native, _ in self._layer._native.consumers(self._index)]
 
     def __eq__(self, other: object) -> bool:
@@ -137,7 +140,7 @@ class Tensor:
 
 
 class Layer:
-    """A layer of a model as it was when it was asked for. Edits of the model do not change it: ask for it again.
+    """A layer of a model in one state. Edits of the model do not change it: look it up again after an edit.
 
     >>> import typelift
     >>> model = typelift.from_text('''
@@ -161,22 +164,22 @@ class Layer:
 
     @property
     def id(self) -> int:
-        """Its id in the file, which no edit changes."""
+        """The id in the file, which no edit changes."""
         return self._native.id
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
         return self._native.name
 
     @property
     def path(self) -> str:
-        """Its name, after those of the bodies that it is in: ``loop/body/x``. Models find layers by it."""
+        """The name after those of the surrounding bodies, ``loop/body/x``. ``model[path]`` is the layer."""
         return self._native.path
 
     @property
     def type(self) -> str:
-        """Its operation, such as ``Add``."""
+        """The operation, such as ``Add``."""
         return self._native.type
 
     @property
@@ -186,27 +189,28 @@ class Layer:
 
     @property
     def line(self) -> Optional[int]:
-        """Its line in the file; ``None`` for a layer that was added."""
+        """The line in the file; ``None`` for an added layer."""
         return self._native.line
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """Its attributes as the file spells them. A batch of edits changes them: ``graph["y"].attributes["axis"] = 1``."""
+        """The attributes, as the file spells them. A batch of edits can change them: ``graph["y"].attributes["axis"] =
+        1``."""
         return _Fixed(self._native.attributes, f"graph[{self.path!r}].attributes")
 
     @property
     def rt_info(self) -> Mapping[str, str]:
-        """Its metadata. A batch of edits changes it: ``graph["y"].rt_info["origin"] = "mine"``."""
+        """The metadata. A batch of edits can change it: ``graph["y"].rt_info["origin"] = "mine"``."""
         return _Fixed(self._native.rt_info(), f"graph[{self.path!r}].rt_info")
 
     @property
     def inputs(self) -> list[Optional[Tensor]]:
-        """The tensors that feed it; ``None`` where an input is not connected."""
+        """The tensors of its inputs; ``None`` for an input that is not connected."""
         return [None if producer is None else Layer(producer[0])._output(producer[1]) for producer in self._native.producers]
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The tensors that it makes, with the types and shapes that were inferred."""
+        """The tensors that it produces, with inferred types and shapes."""
         return [Tensor(self, at, *output) for at, output in enumerate(self._native.outputs)]
 
     def _output(self, at: int) -> Optional[Tensor]:
@@ -219,10 +223,10 @@ class Layer:
         return {name: [Layer(native) for native in layers] for name, layers in self._native.bodies}
 
     def data(self) -> Optional[bytes]:
-        """The bytes of a constant as the weights have them; ``None`` for other layers.
+        """Returns the stored bytes of a constant; ``None`` for other layers.
 
         Raises:
-            ValueError: The weights do not have them.
+            ValueError: The weights do not contain them.
         """
         held = self._native.data()
         if held is None:
@@ -231,7 +235,7 @@ class Layer:
         return bytes(memoryview(buffer)[offset : offset + size])
 
     def numbers(self) -> Optional[list[float]]:
-        """The values of a constant, in the order in which they are stored; ``None`` for other layers and for strings.
+        """Returns the values of a constant in the order of storage; ``None`` for other layers and for strings.
 
         >>> import typelift
         >>> model = typelift.from_text("c = Const([1, 2]) : f32[2]\\nr = Result(c)")
@@ -241,16 +245,15 @@ class Layer:
         return self._native.numbers()
 
     def numpy(self) -> numpy.typing.NDArray[Any]:
-        """The values of a constant as an array in its element type, of ml_dtypes where that has the type and is installed. Other
-        floats come as float32, integers of fewer than 8 bits as int8 or uint8.
+        """Returns the values of a constant as an array in its element type. Types that NumPy lacks come from ml_dtypes
+        if it is installed. Otherwise floats come as float32, and integers of fewer than 8 bits as int8 or uint8.
 
-        Where the weights have the values in NumPy's layout, they are not copied: the array is a view of the file, mapped into
-        memory, or of the bytes that the model was read from, and can be read only. Do not cut the file short while there are
-        arrays of it.
+        Values that the weights hold in NumPy's layout are not copied. The array is then a read-only view of the mapped
+        file, or of the bytes that the model was read from. Do not truncate the file while such arrays exist.
 
         Raises:
             ImportError: NumPy is not installed.
-            ValueError: It is not a constant, or the weights do not have its values.
+            ValueError: The layer is not a constant, or the weights do not contain its values.
         """
         outputs = self.outputs
         if self.type != "Const" or not outputs:
@@ -274,7 +277,7 @@ class Layer:
 
 
 class Interface(Mapping[str, Tensor]):
-    """The inputs or the outputs of a model: its tensors by name, of the layer or the tensor, or by position.
+    """The inputs or outputs of a model. Find a tensor by its name, by the name of its layer, or by position.
 
     >>> import typelift
     >>> model = typelift.from_text("x = Parameter : u8[2]\\ny = Convert(x) {destination_type=f32}\\nr = Result(y)")
@@ -304,7 +307,7 @@ class Interface(Mapping[str, Tensor]):
         return self._tensor(self._layers[key])
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the layers: of Parameters or of Results."""
+        """Iterates over the names of the layers: Parameters or Results."""
         return (layer.name for layer in self._layers)
 
     def __len__(self) -> int:
@@ -325,9 +328,10 @@ class Interface(Mapping[str, Tensor]):
 class Model:
     """An OpenVINO model, with its types and shapes inferred. :func:`typelift.open` reads one.
 
-    It is a collection of layers: iterate over it, ask for ``len(model)``, for ``model["encoder/add_3"]`` by the name of a layer
-    or tensor, ``model["loop/body/x"]`` inside a body, ``model[7]`` by id. An edit is done whole or, with an exception, not at
-    all. Threads can share a model: work is done without the interpreter lock, and readers see it before or after an edit.
+    A model is a collection of layers: iterate over it, or use ``len(model)``. ``model["encoder/add_3"]`` finds a layer
+    by its name or that of a tensor, ``model["loop/body/x"]`` inside a body, ``model[7]`` by id. An edit is done
+    completely or, with an exception, not at all. Threads can share a model: work runs without the interpreter lock, and
+    readers see the state before or after an edit.
 
     >>> import typelift
     >>> model = typelift.from_text('''
@@ -352,12 +356,12 @@ class Model:
     __slots__ = ("_native",)
 
     def __init__(self, native: _typelift.Model) -> None:
-        """For :func:`typelift.open`, :func:`typelift.loads` and :func:`typelift.from_text`."""
+        """Created by :func:`typelift.open`, :func:`typelift.loads` and :func:`typelift.from_text`."""
         self._native = native
 
     @property
     def name(self) -> str:
-        """Its name; empty where the file gives none."""
+        """The name; empty if the file has none."""
         return self._native.name
 
     @property
@@ -367,22 +371,22 @@ class Model:
 
     @property
     def file(self) -> str:
-        """Where it was read from; ``<memory>`` where that is not a file."""
+        """The path from which it was read; ``<memory>`` for data in memory."""
         return self._native.file
 
     @property
     def inputs(self) -> Interface:
-        """Its inputs: ``model.inputs["images"].element_type``, ``model.inputs[0].shape``."""
+        """The inputs: ``model.inputs["images"].element_type``, ``model.inputs[0].shape``."""
         return Interface(self._native.inputs, self._native.find_input, is_input=True)
 
     @property
     def outputs(self) -> Interface:
-        """Its outputs, by the name of the tensor, of the Result, or of the layer that makes the tensor."""
+        """The outputs, by the name of the tensor, of the Result, or of the layer that produces the tensor."""
         return Interface(self._native.outputs, self._native.find_output, is_input=False)
 
     @property
     def layers(self) -> list[Layer]:
-        """Its layers in the order of the file, those of bodies not included."""
+        """The layers in the order of the file, without those of bodies."""
         return [Layer(native) for native in self._native.layers]
 
     def __iter__(self) -> Iterator[Layer]:
@@ -392,10 +396,10 @@ class Model:
         return len(self._native)
 
     def __getitem__(self, key: Union[str, int]) -> Layer:
-        """The layer with this name, tensor name, path or id.
+        """Returns the layer with this name, tensor name, path or id.
 
         Raises:
-            KeyError: There is none, or more than one.
+            KeyError: There is no such layer or tensor, or more than one.
         """
         if isinstance(key, str):
             return Layer(self._native.find(key))
@@ -413,16 +417,16 @@ class Model:
             return False
 
     def edit(self) -> Graph:
-        """A batch of edits: ``with model.edit() as graph``. See :class:`typelift.Graph`.
+        """Begins a batch of edits: ``with model.edit() as graph``. See :class:`typelift.Graph`.
 
         Raises:
-            ModelError: At the end of the batch, if the model has errors that it did not have; it is as it was then.
-            ValueError: From an edit that the graph does not take.
+            ModelError: At the end of the batch, if the edits cause new errors. The model is unchanged then.
+            ValueError: The graph does not accept an edit.
         """
         return Graph(self)
 
     def join(self, other: Model, joints: Optional[Mapping[str, str]] = None, *, prefix: str = "") -> None:
-        """Puts another model after this one.
+        """Appends another model to this one.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nr = Result(y)")
@@ -433,21 +437,23 @@ class Model:
 
         Args:
             other: The other model.
-            joints: Which outputs of this model feed which inputs of the other one; by default those of one name, or the only ones.
-            prefix: What all names of the other model begin with here.
+            joints: Outputs of this model by the inputs of the other one that they feed. The default connects equal
+                names, or the only pair.
+            prefix: A prefix for all names of the other model.
 
         Raises:
-            ValueError: A tensor is not what the input takes, or both models have tensors, inputs or outputs of one name.
+            ValueError: An input does not accept its tensor, or both models have tensors, inputs or outputs of one name.
             KeyError: There is no such output or input.
         """
         self._native.join(other._native, list((joints or {}).items()), prefix)
 
     def rt_info(self, path: str) -> Optional[str]:
-        """A value in the metadata of the model, by the keys that lead to it: ``"runtime_options/KV_CACHE_PRECISION"``."""
+        """Returns a value of the model's metadata by the keys that lead to it:
+        ``"runtime_options/KV_CACHE_PRECISION"``."""
         return self._native.rt_info(path)
 
     def set_rt_info(self, path: str, value: str) -> None:
-        """Gives the metadata of the model a value; groups that are not there are made.
+        """Sets a value of the model's metadata. Missing groups are created.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[2]\\nr = Result(x)")
@@ -458,18 +464,18 @@ class Model:
         self._native.set_rt_info(path, value)
 
     def check(self, *, target: Optional[str] = None, progress: Progress = False) -> Diagnostics:
-        """Every error, warning and note about the model, as ``typelift check`` reports them.
+        """Returns every error, warning and note about the model, as ``typelift check`` reports them.
 
         Args:
-            target: Report as errors what this OpenVINO release does not read, such as ``"2023.3"``.
+            target: Report as errors the parts that this OpenVINO release does not support, such as ``"2023.3"``.
         """
         with told(progress):
             return Diagnostics.from_json(*self._native.check(target))
 
     def infer(self) -> Diagnostics:
-        """Finds the types and shapes anew, lets :meth:`save` write every port as inferred, and returns what is wrong.
+        """Recomputes types and shapes, makes :meth:`save` write every port as inferred, and returns the findings.
 
-        A model is always inferred; this is for a file whose ports declare something else.
+        Models are always inferred. This method is for files whose ports declare something else.
         """
         return Diagnostics.from_json(*self._native.infer())
 
@@ -497,7 +503,7 @@ class Model:
         target: Optional[str] = None,
         progress: Progress = False,
     ) -> Conversions:
-        """Makes element types agree and every promotion explicit, by Converts, as ``typelift convert`` does.
+        """Inserts Converts until element types agree and every promotion is explicit, as ``typelift convert`` does.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f64[3]\\nc = Const([1, 2, 3]) : f64[3]\\ny = Add(x, c)\\nr = Result(y)")
@@ -506,37 +512,42 @@ class Model:
         ('f32', 'f32')
 
         Args:
-            align: What inputs become that must have one type and do not: ``"declared"``, what the file declares; the common type
-                of a rule set, such as ``"openvino"`` or ``"pytorch"``; or ``"off"``.
-            set_types: Inputs that get another element type, which the computation follows.
+            align: The target type of inputs that must agree. ``"declared"`` is the type declared in the file. A rule
+                set such as ``"openvino"`` or ``"pytorch"`` gives its common type. ``"off"`` changes nothing.
+            set_types: Inputs that get another element type; the computation after them changes with it.
             set_shapes: Inputs that get another shape.
-            input_types: Inputs that get another element type around the same computation, by a Convert after them.
+            input_types: Inputs that get another element type with the computation unchanged: a Convert is added after
+                them.
             output_types: Outputs that get another element type, by a Convert before them.
-            types: What element types become in the whole model, all at once, such as ``{"f64": "f32"}``.
+            types: Element types to replace in the whole model, all at once, such as ``{"f64": "f32"}``.
             compress: Store constants in ``"f16"`` or ``"bf16"``, as OpenVINO's ``save_model`` does.
-            decompress: Store constants that were compressed in the type in which they are used: all, or those of these types.
-            like: Whose rules say which constants ``compress`` leaves alone: those of OpenVINO ``"2026.4"`` or ``"2025.2"``, or
-                ``"all"``, none but that all values must be in range.
-            max_error: Refuse if a value of a constant would be off by more than this in relation to itself, such as ``1e-3``.
-                What each constant loses is in ``constants`` of the result; to ask only, convert a copy of the model.
-            keep: The layers that ``types`` and ``compress`` leave alone: names with ``*`` and ``?``, ``"type:Softmax"``, ``"auto"``.
-            keep_io: Leave the types of inputs and outputs.
-            mark_keeps: Also mark the layers that are kept, so that OpenVINO keeps them when it runs the model.
-            keep_noop_converts: Leave Converts that do nothing, as OpenVINO's own pass does.
-            eliminate_converts: Remove every Convert whose values another tensor provably holds.
-            promote_unsafe: With OpenVINO's rules, promote to types that cannot hold every value, too.
+            decompress: Undo compression: store constants in the type in which they are used. ``True`` selects all, a
+                list only those of these types.
+            like: The release whose rules say which constants ``compress`` skips: OpenVINO ``"2026.4"`` or ``"2025.2"``.
+                ``"all"`` compresses every constant whose values fit the type.
+            max_error: Fail if the relative error of a constant's value would exceed this number, such as ``1e-3``.
+                ``constants`` of the result lists the loss of each constant. To see it without a change, convert a copy
+                of the model.
+            keep: The layers that ``types`` and ``compress`` skip: names with ``*`` and ``?``, ``"type:Softmax"``,
+                ``"auto"``.
+            keep_io: Keep the types of inputs and outputs.
+            mark_keeps: Also add precision marks to the kept layers, so that OpenVINO keeps their precision at run time.
+            keep_noop_converts: Keep Converts without effect, as OpenVINO's own pass does.
+            eliminate_converts: Remove every Convert whose result provably equals another tensor.
+            promote_unsafe: With OpenVINO's rules, also promote to types that cannot hold every value.
             pytorch_scalar_promotion: With OpenVINO's rules, let tensors with dimensions win over scalars.
-            u64_integer_promotion_target: With OpenVINO's rules, the type where u64 and a signed integer meet.
-            target: The OpenVINO release that the model is for, such as ``"2023.3"``: what it does not read is rewritten.
-            progress: Tells how far it is, as in :func:`typelift.open`.
+            u64_integer_promotion_target: With OpenVINO's rules, the result of u64 with a signed integer.
+            target: The OpenVINO release that the model is for, such as ``"2023.3"``. Parts that it does not support are
+                rewritten.
+            progress: Receives progress, as in :func:`typelift.open`.
 
         Returns:
-            What was done.
+            The changes.
 
         Raises:
-            ModelError: The model has errors that this does not repair. It is as it was.
-            KeyError: It does not have an input or output that is named.
-            ValueError: A type, a shape or ``align`` is not one that there is.
+            ModelError: The model has errors that conversion does not fix. The model is unchanged.
+            KeyError: A named input or output does not exist.
+            ValueError: A type, a shape or ``align`` is unknown.
         """
         if keep_noop_converts and eliminate_converts:
             raise ValueError("keep_noop_converts and eliminate_converts exclude each other")
@@ -574,7 +585,8 @@ class Model:
             return Conversions.of_report(self._native.convert(settings))
 
     def set_type(self, name: str, element_type: TypeLike) -> None:
-        """Gives an input another element type, which the computation follows, or a constant, whose values are converted.
+        """Changes the element type of an input, and of the computation after it; or of a constant, whose values are
+        converted.
 
         >>> import typelift
         >>> model = typelift.from_text("c = Const([0.5, 1]) : f32[2]\\ny = Relu(c)\\nr = Result(y)")
@@ -583,14 +595,14 @@ class Model:
         'f16'
 
         Raises:
-            ModelError: The model would have errors that it does not have.
+            ModelError: The change would cause new errors.
             KeyError: There is no such input or constant.
-            ValueError: There is no such element type, or it does not hold the values of a constant.
+            ValueError: The element type is unknown, or cannot hold the values of a constant.
         """
         self._native.set_type(name, _type_name(element_type))
 
     def set_constant(self, name: str, values: Any, *, type: Any = None) -> None:
-        """Gives a constant other values, and their shape: :meth:`Graph.set_constant`, as an edit of its own.
+        """Changes the values and shape of a constant: :meth:`Graph.set_constant` as a single edit.
 
         >>> import typelift
         >>> model = typelift.from_text("c = Const([1, 2]) : f16[2]\\nr = Result(c)")
@@ -599,7 +611,7 @@ class Model:
         ([3.5, 4.0], 'f16')
 
         Raises:
-            ModelError: The model would have errors that it does not have.
+            ModelError: The change would cause new errors.
             KeyError: There is no such layer.
             ValueError: The layer is not a constant.
         """
@@ -607,7 +619,7 @@ class Model:
             graph.set_constant(name, values, type=type)
 
     def set_shape(self, name: str, shape: ShapeLike) -> None:
-        """Gives an input another shape.
+        """Changes the shape of an input.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[?,3]\\ny = Relu(x)\\nr = Result(y)")
@@ -616,14 +628,14 @@ class Model:
         Shape('[8,3]')
 
         Raises:
-            ModelError: The model would have errors that it does not have.
+            ModelError: The change would cause new errors.
             KeyError: There is no such input.
-            ValueError: It is not a shape.
+            ValueError: The argument is not a shape.
         """
         self._native.set_shape(name, _shape_text(shape))
 
     def set_input_type(self, name: str, element_type: TypeLike) -> None:
-        """Lets the model take another element type and compute what it did, by a Convert after the input.
+        """Changes the element type of an input and keeps the computation, by a Convert after the input.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
@@ -636,16 +648,16 @@ class Model:
 
         Raises:
             KeyError: There is no such input.
-            ValueError: There is no such element type, or no conversion from it.
+            ValueError: The element type is unknown, or cannot be converted.
         """
         self._native.set_input_type(name, _type_name(element_type))
 
     def set_output_type(self, name: str, element_type: TypeLike) -> None:
-        """Lets the model give another element type and compute what it did, by a Convert before the output.
+        """Changes the element type of an output and keeps the computation, by a Convert before the output.
 
         Raises:
             KeyError: There is no such output.
-            ValueError: There is no such element type, or no conversion to it.
+            ValueError: The element type is unknown, or there is no conversion to it.
         """
         self._native.set_output_type(name, _type_name(element_type))
 
@@ -656,7 +668,8 @@ class Model:
         use: Iterable[str] = (),
         progress: Progress = False,
     ) -> Applications:
-        """Applies rules and other statements, as ``typelift rewrite`` does, in bodies too: all of them, or none with an exception.
+        """Applies rules and other statements, as ``typelift rewrite`` does, in bodies too. All are applied or, with an
+        exception, none.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const(4) : f32[]\\ny = Divide(x, c)\\nr = Result(y)")
@@ -668,14 +681,15 @@ class Model:
         1
 
         Args:
-            rules: What to apply, one or several: text with a statement a line, the path of a file of statements, or a
-                :class:`Rule`. Statements that are no rules come first, then the rules of texts and files, then others.
-            use: Names of rules that come with typelift, such as ``"fuse-gelu"``, which come last.
-            progress: Tells how far it is, as in :func:`typelift.open`.
+            rules: The statements, one or several: text with one statement per line, the path of a file of statements,
+                or a :class:`Rule`. Statements that are not rules are applied first, then the rules of texts and files,
+                then :class:`Rule` objects.
+            use: Names of built-in rules, such as ``"fuse-gelu"``, which are applied last.
+            progress: Receives progress, as in :func:`typelift.open`.
 
         Raises:
-            RuleError: A statement cannot be read, or not be applied. The model is as it was.
-            ValueError: There are no rules of such a name.
+            RuleError: A statement cannot be read or applied. The model is unchanged.
+            ValueError: A built-in rule does not exist.
             OSError: A file cannot be read.
         """
         given = [rules] if isinstance(rules, (str, os.PathLike, Rule)) else list(rules)
@@ -686,12 +700,12 @@ class Model:
             return Applications.from_json(_typelift.rewrite(self._native, "\n".join(lines), own, sets))
 
     def run(self, *passes: Union[Pass, Callable[[Graph], object]]) -> None:
-        """Runs passes, one after the other, over the graphs of all bodies and the model's own: all of them, or none with an
-        exception. See :class:`Pass`.
+        """Runs passes in order over the graphs of all bodies and the model's own. All are applied or, with an
+        exception, none. See :class:`Pass`.
 
         Raises:
-            ModelError: The model would have errors that it does not have.
-            ValueError: From an edit that a graph does not take.
+            ModelError: The change would cause new errors.
+            ValueError: A graph does not accept an edit.
         """
         with self.edit() as graph:
             for run in passes:
@@ -700,14 +714,15 @@ class Model:
                 graph.infer()
 
     def fix(self, *, progress: Progress = False) -> Diagnostics:
-        """Makes those repairs of the model's text that are certain, and returns what they mend. :func:`typelift.fix` is for
-        text that cannot be read.
+        """Applies the safe fixes to the model's text, and returns the findings that they fix. For text that cannot be
+        read, use :func:`typelift.fix`.
         """
         with told(progress):
             return Diagnostics.from_json(*self._native.fix())
 
     def explain(self, rule: Union[str, Rule], layer: Optional[str] = None) -> str:
-        """Says why a rule matches at a layer or not; without a layer, where the most of its pattern fits.
+        """Explains why a rule matches at a layer, or why not. Without a layer, explains the place where most of its
+        pattern fits.
 
         Raises:
             RuleError: The rule cannot be read.
@@ -716,7 +731,7 @@ class Model:
         return _typelift.explain_rule(self._native, rule if isinstance(rule, str) else rule._spec(), layer)
 
     def why(self, name: str) -> Derivation:
-        """How a tensor came to its element type, from the inputs, constants and attributes that decide it.
+        """Explains the element type of a tensor by the inputs, constants and attributes that decide it.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f16[3]\\ny = Relu(x)\\nr = Result(y)")
@@ -724,7 +739,7 @@ class Model:
         ['x']
 
         Args:
-            name: A tensor, or a layer, whose first output is meant; ``split.1`` is another output.
+            name: A tensor; or a layer, which means its first output. ``split.1`` is another output.
 
         Raises:
             KeyError: There is no such layer or tensor, or more than one.
@@ -732,11 +747,11 @@ class Model:
         return Derivation.of(self._native.why(name))
 
     def diff(self, other: Union[Model, PathOrStr], *, ignore: Iterable[str] = (), progress: Progress = False) -> Changes:
-        """What differs in meaning in another model: :func:`typelift.diff`."""
+        """Returns the differences in meaning from another model: see :func:`typelift.diff`."""
         return diff(self, other, ignore=ignore, progress=progress)
 
     def stats(self) -> Stats:
-        """What the model consists of: bytes of weights, tensors and operations by element type.
+        """Returns statistics: bytes of weights, tensors and operations by element type.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const([1, 2, 3]) : f16[3]\\n"
@@ -752,7 +767,8 @@ class Model:
     def to_text(
         self, around: Optional[str] = None, *, depth: int = 2, only: Iterable[str] = (), fold_constants: bool = False
     ) -> str:
-        """The graph as a listing, a line a layer, in the notation of rules: what ``typelift show`` prints.
+        """Returns the graph as a listing with one line per layer, in the notation of rules: the output of ``typelift
+        show``.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\nc = Const(2) : f32[]\\ny = Add(x, c)\\nz = Relu(y)\\nr = Result(z)")
@@ -764,10 +780,10 @@ class Model:
         4 r = Result(3)
 
         Args:
-            around: Only this layer and what is near it.
-            depth: How many layers before and after that one.
-            only: Only layers of these operations.
-            fold_constants: Constants where they are used instead of on their own.
+            around: Show only this layer and its neighbourhood.
+            depth: The number of layers before and after that one.
+            only: Show only layers of these operations.
+            fold_constants: Show constants inside their consumers instead of on their own lines.
 
         Raises:
             KeyError: There is no such layer or operation.
@@ -777,22 +793,24 @@ class Model:
     def to_dot(
         self, around: Optional[str] = None, *, depth: int = 2, only: Iterable[str] = (), fold_constants: bool = False
     ) -> str:
-        """The graph for Graphviz, with the layers that :meth:`to_text` shows."""
+        """Returns the graph for Graphviz, with the layers that :meth:`to_text` shows."""
         return self._native.listing(around, depth, [only] if isinstance(only, str) else list(only), fold_constants, True)
 
     def to_html(self, before: Union[Model, PathOrStr, None] = None) -> str:
-        """The model as one page for a browser that needs nothing from elsewhere: what ``typelift view`` writes.
+        """Returns the model as one self-contained page for a browser: the output of ``typelift view``.
 
         Args:
-            before: Another model, to show how this one differs from it.
+            before: Another model, to show the differences from it.
         """
         return self._native.page(None if before is None else _model(before)._native, None)
 
     def to_bytes(self, *, canonical: bool = False) -> tuple[bytes, bytes]:
-        """The graph and the weights, for ``openvino.Core().read_model(*model.to_bytes())`` and :func:`typelift.loads`.
+        """Returns the graph and the weights, for ``openvino.Core().read_model(*model.to_bytes())`` and
+        :func:`typelift.loads`.
 
         Args:
-            canonical: Print the whole graph in OpenVINO's own style, not as the file had what did not change.
+            canonical: Write the whole graph in OpenVINO's own style, instead of keeping the file's text where nothing
+                changed.
 
         Raises:
             ModelError: The model has constants, and the weights are missing.
@@ -802,15 +820,16 @@ class Model:
     def save(
         self, path: PathOrStr, *, canonical: bool = False, weights: str = "copy", progress: Progress = False
     ) -> None:
-        """Writes the graph to ``path`` and the weights to the ``.bin`` beside it: both or neither.
+        """Writes the graph to ``path`` and the weights to the ``.bin`` next to it: both files or neither.
 
-        What was not changed stays as it is in the file, byte for byte.
+        Unchanged parts of the file are kept byte for byte.
 
         Args:
-            path: The ``.xml`` to write. It can be the one that the model was read from.
-            canonical: Print the whole graph in OpenVINO's own style.
-            weights: ``"copy"``; ``"link"``, to the file that has them; or ``"none"``, which leaves a ``.bin`` that is there.
-            progress: Tells how far it is, as in :func:`typelift.open`.
+            path: The ``.xml`` to write. It can be the file that the model was read from.
+            canonical: Write the whole graph in OpenVINO's own style.
+            weights: ``"copy"``; ``"link"``, to the file that holds them; or ``"none"``, which does not touch an
+                existing ``.bin``.
+            progress: Receives progress, as in :func:`typelift.open`.
 
         Raises:
             OSError: A file cannot be written.
@@ -822,7 +841,7 @@ class Model:
             self._native.save(path, canonical, weights)
 
     def copy(self) -> Model:
-        """A model of its own: edits of one do not reach the other."""
+        """Returns an independent copy: edits of one model do not affect the other."""
         return Model(self._native.copy())
 
     __copy__ = copy
@@ -842,10 +861,10 @@ class Model:
         return f"<Model{name}: {', '.join(f'{n} {what}' + ('s' if n != 1 else '') for n, what in counts)}>"
 
     def view(self, before: Union[Model, PathOrStr, None] = None, *, height: int = 480) -> View:
-        """The picture of the model for a notebook, to search and click through, with runs of layers where there are too many of them.
-        :meth:`to_html` has a picture that may be longer.
+        """Returns a picture of the model for a notebook, to search and click through. A model of many layers is shown
+        as runs of layers; :meth:`to_html` can show more.
 
-        A notebook shows it without being asked, but of a model of more than 50,000 layers a table of the first ones.
+        A notebook shows it unasked. For a model of more than 50,000 layers it shows a table of the first ones.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
@@ -853,7 +872,7 @@ class Model:
         <View: 3 layers>
 
         Args:
-            before: Another model, to show how this one differs from it.
+            before: Another model, to show the differences from it.
             height: The height of the picture in pixels.
         """
         other = None if before is None else _model(before)._native
@@ -864,7 +883,7 @@ class Model:
         return View(f'<iframe srcdoc="{source}" style="{style}"></iframe>', len(self))
 
     def _table(self) -> View:
-        """A table of the first layers."""
+        """Returns a table of the first layers."""
         first = map(Layer, self._native.first(_ROWS_SHOWN))
         rows = ((l.id, l.name, l.type, ", ".join(map(str, l.outputs))) for l in first)
         rest = len(self) - _ROWS_SHOWN
@@ -876,7 +895,7 @@ class Model:
 
 
 class View:
-    """What :meth:`Model.view` shows in a notebook."""
+    """Picture that :meth:`Model.view` shows in a notebook."""
 
     __slots__ = ("_html", "_layers")
 
@@ -892,7 +911,7 @@ class View:
 
 
 def _shape_text(shape: ShapeLike) -> str:
-    """A shape as the native part reads it."""
+    """Spells a shape for the native part."""
     if isinstance(shape, str):
         return shape
     if isinstance(shape, Shape):
@@ -910,21 +929,21 @@ def _dim_text(dim: Union[int, str, None, tuple[int, Optional[int]]]) -> str:
 
 
 def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None, progress: Progress = False) -> Model:
-    """Reads a model. Its weights stay in their file, and are read where they are needed.
+    """Reads a model. Its weights stay in their file, and are read when they are needed.
 
-    A model whose types do not agree is opened all the same, for :meth:`Model.check` to report and :meth:`Model.convert` to
-    repair.
+    A model whose types do not agree opens as well: :meth:`Model.check` reports the errors and :meth:`Model.convert`
+    fixes them.
 
     Args:
         path: The ``.xml``.
-        weights: The file of the weights, where that is not the ``.bin`` beside it; or the weights themselves.
-        progress: A function that is told how far long work is, about 20 times a second: the stage, such as ``"read"``, ``"infer"``
-            or ``"write"``; how much of it is done, in layers, bytes or blocks of values; and how much there is. An exception stops
-            the work. ``True`` for bars of tqdm.
+        weights: The file of the weights, if it is not the ``.bin`` next to the model; or the weights themselves.
+        progress: A function that receives the progress of long work, about 20 times a second. Its arguments are the
+            stage (such as ``"read"``, ``"infer"`` or ``"write"``), the amount done in layers, bytes or blocks of
+            values, and the total. An exception stops the work. ``True`` shows bars of tqdm.
 
     Raises:
         OSError: A file cannot be read.
-        ModelError: It is not a model, or a damaged one.
+        ModelError: The file is not a model, or is damaged.
     """
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return loads(Path(path).read_bytes(), weights, progress=progress)
@@ -940,7 +959,7 @@ def loads(text: Union[str, bytes], weights: Optional[bytes] = None, *, progress:
     <Model 'empty': 0 layers, 0 inputs, 0 outputs>
 
     Raises:
-        ModelError: It is not a model, or a damaged one.
+        ModelError: The file is not a model, or is damaged.
     """
     given = text if isinstance(text, (str, bytes)) else bytes(text)
     with told(progress):
@@ -948,8 +967,8 @@ def loads(text: Union[str, bytes], weights: Optional[bytes] = None, *, progress:
 
 
 def fix(text: Union[str, bytes], weights: Optional[bytes] = None) -> tuple[str, Diagnostics]:
-    """Makes those repairs of the text of an ``.xml`` that are certain, as ``typelift check --fix`` does: each was tried, and leaves
-    nothing else wrong. Gives the text, and what they mend.
+    """Applies the safe fixes to the text of an ``.xml``, as ``typelift check --fix`` does. Each fix was tested and
+    causes no new errors. Returns the text, and the findings that were fixed.
 
     >>> import typelift
     >>> broken = '''<net name="n" version="11"><layers>
@@ -970,7 +989,7 @@ def from_text(text: str) -> Model:
     """Reads a listing in the notation that ``print(model)`` shows.
 
     Raises:
-        RuleError: It cannot be read.
+        RuleError: The listing cannot be read.
     """
     return Model(_typelift.Model.from_text(text))
 
@@ -982,7 +1001,7 @@ def diff(
     ignore: Iterable[str] = (),
     progress: Progress = False,
 ) -> Changes:
-    """What differs in meaning between two models, or files: ids, order and layout do not count.
+    """Returns the differences in meaning between two models or files. Ids, order and layout do not count.
 
     >>> import typelift
     >>> before = typelift.from_text("x = Parameter : f32[3]\\ny = Relu(x)\\nr = Result(y)")
@@ -997,7 +1016,7 @@ def diff(
         before: The first model.
         after: The second model.
         ignore: Kinds of changes that do not count, such as ``"names"``.
-        progress: Tells how far it is, as in :func:`open`.
+        progress: Receives progress, as in :func:`open`.
 
     Raises:
         OSError: A file cannot be read.
@@ -1008,12 +1027,12 @@ def diff(
 
 
 def _model(model: Union[Model, PathOrStr]) -> Model:
-    """A model, or the one in a file."""
+    """Returns the model, or reads it from a file."""
     return model if isinstance(model, Model) else open(model)
 
 
 def check(path: PathOrStr, *, target: Optional[str] = None, progress: Progress = False) -> Diagnostics:
-    """Every error, warning and note about a file, also one that :func:`open` refuses.
+    """Returns every error, warning and note about a file, including a file that :func:`open` refuses.
 
     Raises:
         OSError: A file cannot be read.

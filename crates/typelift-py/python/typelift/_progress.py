@@ -1,4 +1,4 @@
-"""How far long work is."""
+"""Progress of long work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Progress = Union[bool, Callable[[str, int, int], object]]
 
 @contextmanager
 def told(progress: Progress) -> Iterator[None]:
-    """Tells how far the work is that is done meanwhile."""
+    """Reports the progress of the work inside the ``with`` block."""
     if progress is False:
         yield
         return
@@ -30,7 +30,7 @@ def told(progress: Progress) -> Iterator[None]:
 
 
 class _Bar:
-    """A bar of tqdm for each stage that is long enough to be told of."""
+    """Shows a tqdm bar for each stage that is long enough to report progress."""
 
     def __init__(self) -> None:
         try:

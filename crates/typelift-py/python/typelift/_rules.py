@@ -11,10 +11,10 @@ from typelift._edit import Graph, GraphLayer, GraphTensor, TensorLike
 from typelift._errors import UnknownNameError
 
 Condition = Callable[["Match"], Union[bool, str]]
-"""Whether a rule applies to a match, or the reason why it does not."""
+"""True if a rule applies to a match, or the reason why it does not."""
 
 Replacement = Callable[["Match", Graph], Union[TensorLike, Iterable[TensorLike]]]
-"""Makes the tensors that take the place of a match, one for each output of its layer."""
+"""A function that returns the replacement of a match: one tensor for each output of its layer."""
 
 
 _Layer = tuple[int, str, str, str, list[tuple[str, str]]]
@@ -22,7 +22,7 @@ _Layer = tuple[int, str, str, str, list[tuple[str, str]]]
 
 
 class _Known:
-    """What is known of the layer of a match before there is a graph to edit."""
+    """The layer of a match, before there is a graph to edit."""
 
     def __init__(self, layer: _Layer) -> None:
         self._layer = layer
@@ -46,9 +46,9 @@ class MatchTensor(GraphTensor):
     __slots__ = ("name", "values", "_type")
 
     name: str
-    """Its name in the pattern."""
+    """The name in the pattern."""
     values: Optional[tuple[float, ...]]
-    """The values of a constant that has few enough; ``None`` for others."""
+    """The values of a small constant; ``None`` for others."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class MatchTensor(GraphTensor):
 
     @property
     def element_type(self) -> str:
-        """Its element type."""
+        """The element type."""
         return self._type[0]
 
     @property
     def shape(self) -> Shape:
-        """Its shape."""
+        """The shape."""
         return Shape.parse(self._type[1])
 
     def _of(self) -> tuple[int, int]:
@@ -83,7 +83,7 @@ class MatchTensor(GraphTensor):
 
 
 class Match:
-    """A place where a pattern matches: ``match["x"]`` is the tensor that it calls ``x``."""
+    """A place where a pattern matches. ``match["x"]`` is the tensor that the pattern calls ``x``."""
 
     __slots__ = ("root", "tensors", "lists", "attributes")
 
@@ -97,7 +97,7 @@ class Match:
     """The values of its variables, which are named without their ``$``."""
 
     def __init__(self, record: _typelift._Match, graph: Optional[Graph]) -> None:
-        """For rules."""
+        """Created when a rule is applied."""
         root, names, lists, variables = record
         known: Any = _Known(root)
         own = Graph(None, known) if graph is None else graph
@@ -107,10 +107,10 @@ class Match:
         self.attributes = dict(variables)
 
     def __getitem__(self, name: str) -> MatchTensor:
-        """The tensor or constant of this name.
+        """Returns the tensor or constant of this name.
 
         Raises:
-            KeyError: The pattern has no such name, or it stands for nothing in this match.
+            KeyError: The pattern has no such name, or the match has no tensor for it.
         """
         if name not in self.tensors:
             known = ", ".join(f"`{known}`" for known in self.tensors) or "no names"
@@ -125,10 +125,10 @@ class Match:
 
 
 class Rule:
-    """A pattern and what takes its place, in the notation that ``print(model)`` shows or by a function.
+    """A pattern and its replacement, in the notation that ``print(model)`` shows or as a function.
 
-    A function gets the match and the graph, and returns the tensors that take the place of the outputs of the layer at which the
-    pattern matches. If it returns that layer, ``match.root``, the layer stays as it was edited.
+    A function receives the match and the graph, and returns the tensors that replace the outputs of the matched layer.
+    If it returns ``match.root``, that layer is kept with its edits.
 
     >>> import typelift
     >>> model = typelift.from_text('''
@@ -143,23 +143,23 @@ class Rule:
     >>> len(model.rewrite(rule)), model["y"].version, model["y"].attributes["axis"]
     (1, 'opset1', '1')
 
-    An exception leaves the model as it was, and comes out of :meth:`Model.rewrite`.
+    An exception leaves the model unchanged and is raised by :meth:`Model.rewrite`.
     """
 
     __slots__ = ("pattern", "to", "when", "name", "once", "tried")
 
     pattern: str
-    """What it looks for."""
+    """The pattern."""
     to: Union[str, Replacement]
-    """What takes the place of a match."""
+    """The replacement of a match."""
     when: Optional[Condition]
-    """What must hold of a match."""
+    """The condition on a match."""
     name: Optional[str]
-    """What reports call it."""
+    """The name in reports."""
     once: bool
-    """Whether it leaves alone what it made."""
+    """True if the rule does not apply to its own output."""
     tried: bool
-    """Whether it leaves a match as it is where what would take its place is refused."""
+    """True if a match is left unchanged when its replacement is refused."""
 
     def __init__(
         self,
@@ -171,15 +171,16 @@ class Rule:
         once: bool = False,
         tried: bool = False,
     ) -> None:
-        """A rule.
+        """Creates a rule.
 
         Args:
-            pattern: What it looks for, such as ``"Divide(x, c: const f32)"``.
-            to: What takes its place: a right side in the notation, or a function of the match and the graph.
-            when: A function of the match that says whether the rule applies, or why not: :meth:`Model.explain` repeats it.
-            name: What reports call it; by default the name of the function, or the text of the rule.
-            once: Leave alone what the rule made: for one whose result it matches again.
-            tried: Leave a match as it is where what would take its place is refused. Otherwise nothing is rewritten then.
+            pattern: The pattern, such as ``"Divide(x, c: const f32)"``.
+            to: The replacement: a right side in the notation, or a function of the match and the graph.
+            when: A function of the match that returns true or the reason why the rule does not apply, which
+                :meth:`Model.explain` repeats.
+            name: The name in reports; by default that of the function, or the text of the rule.
+            once: Do not apply the rule to its own output, for a rule whose result matches again.
+            tried: Leave a match unchanged if its replacement is refused. Otherwise a refusal undoes the whole call.
 
         Raises:
             RuleError: The pattern or the right side cannot be read.
@@ -206,7 +207,7 @@ class Rule:
 
 
 class Spec(NamedTuple):
-    """A rule as the native part reads it."""
+    """The rule as the native part reads it."""
 
     name: Optional[str]
     pattern: str
@@ -218,7 +219,8 @@ class Spec(NamedTuple):
 
 
 class Pass:
-    """An edit of one graph, which :meth:`Model.run` makes in those of all bodies, innermost ones first, and in the model's own.
+    """An edit of one graph. :meth:`Model.run` applies it to the graphs of all bodies, innermost ones first, and to the
+    model's own.
 
     >>> import typelift
     >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nr = Result(y)")
@@ -234,9 +236,9 @@ class Pass:
     __slots__ = ("function", "name")
 
     function: Callable[[Graph], object]
-    """What it does to a graph."""
+    """The function that edits a graph."""
     name: str
-    """Its name, by default that of the function."""
+    """The name, by default that of the function."""
 
     def __init__(self, function: Callable[[Graph], object], *, name: Optional[str] = None) -> None:
         own: str = getattr(function, "__name__", "pass")
@@ -252,7 +254,7 @@ class Pass:
 
 
 def holds(when: Condition, record: _typelift._Match) -> Optional[str]:
-    """For the native part: why a condition does not hold; ``None`` if it does."""
+    """Called by the native part: returns the reason why a condition does not hold; ``None`` if it holds."""
     answer = when(Match(record, None))
     if isinstance(answer, str):
         return answer
@@ -260,7 +262,7 @@ def holds(when: Condition, record: _typelift._Match) -> Optional[str]:
 
 
 def replacement(to: Replacement, record: _typelift._Match, native: _typelift.Graph) -> list[tuple[int, int]]:
-    """For the native part: the tensors that take the place of a match."""
+    """Called by the native part: returns the tensors that replace a match."""
     graph = Graph(None, native)
     made = to(Match(record, graph), graph)
     if isinstance(made, (str, GraphTensor, GraphLayer)):

@@ -1,14 +1,14 @@
-"""The words of the program in those of the package: arguments of Python instead of options."""
+"""Translation of the program's messages into those of the package: Python arguments instead of options."""
 
 from __future__ import annotations
 
 import re
 import shlex
 
-# What the package calls an option that is not its name with underscores.
+# Names of arguments that differ from the option's name with underscores.
 _ARGUMENTS = {"set-type": "set_types", "set-shape": "set_shapes", "input-type": "input_types", "output-type": "output_types"}
 
-# Options that take no value.
+# Options without a value.
 _FLAGS = {
     "keep-io",
     "mark-keeps",
@@ -30,7 +30,7 @@ _PAIRS = {"set-type", "set-shape", "input-type", "output-type", "types"}
 
 
 def for_python(text: str) -> str:
-    """A message that names arguments of Python.
+    """Returns a message that names Python arguments.
 
     >>> for_python("`typelift convert --align pytorch a.xml -o fixed.xml` inserts 1 Convert")
     "`model.convert(align='pytorch')` inserts 1 Convert"
@@ -53,7 +53,7 @@ def _argument(option: str) -> str:
 
 
 def _span(span: re.Match[str]) -> str:
-    """A command, or options, in backticks."""
+    """Translates a command, or options, in backticks."""
     try:
         words = shlex.split(span[1])
     except ValueError:
@@ -68,14 +68,14 @@ def _span(span: re.Match[str]) -> str:
 
 
 def _arguments(words: list[str], alone: str | None) -> str:
-    """Options as keywords; `alone` is the value of one that has none here."""
+    """Translates options to keywords; `alone` is the value of an option without one."""
     given: dict[str, list[str]] = {}
     at = 0
     while at < len(words):
         option, equals, value = words[at].lstrip("-").partition("=")
         at += 1
         if not words[at - 1].startswith("--") or option not in _KNOWN:
-            # A file, or where the result goes.
+            # Skips a file, or the destination of the result.
             at += words[at - 1] == "-o"
             continue
         if option not in _FLAGS and not equals and at < len(words) and not words[at].startswith("-"):

@@ -1,10 +1,10 @@
-//! Expressions of several steps, beside the answers of the packages.
+//! Compares expressions of several steps with the answers of the packages.
 
 use typelift_promote::{Category, Dim, Operand, RuleSet};
 
 use super::tables::read;
 
-/// A value of an expression: an operand and, unless it is a number, its shape.
+/// Value of an expression: an operand and, unless it is a number, its shape.
 type Value = (Operand, Option<Vec<Dim>>);
 
 fn value(rules: &RuleSet, text: &str) -> Value {
@@ -25,11 +25,11 @@ fn apply(rules: &RuleSet, operation: &str, values: &[Value]) -> Option<Value> {
     Some((Operand { element_type, category }, Some(dims)))
 }
 
-/// What an expression in postfix notation gives, `!` where an operation is refused.
+/// Evaluates an expression in postfix notation; `!` means that an operation is refused.
 fn evaluate(rules: &RuleSet, expression: &str) -> String {
     let mut stack: Vec<Value> = Vec::new();
     for token in expression.split(' ') {
-        // An operation ends in its number of operands; `operator_//2` is a division.
+        // The name of an operation ends in its number of operands; `operator_//2` is a division.
         let Some((name, arity)) = token.rsplit_once('/').filter(|_| !token.contains('[')) else {
             stack.push(value(rules, token));
             continue;

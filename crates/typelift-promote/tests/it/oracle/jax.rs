@@ -1,4 +1,4 @@
-//! The rules of JAX, beside its answers.
+//! Compares JAX's rules with its answers.
 
 use typelift_promote::{Category, Operand, RuleSet, Spelling};
 
@@ -32,7 +32,7 @@ fn every_function_for_every_pair_of_operands() {
     let compared = compare("jax/operations.csv", |key, a, b, theirs| {
         (theirs != "-").then(|| answer(key, &[operand(a), operand(b)]))
     });
-    // `concatenate` takes no numbers, `promote_types` types alone.
+    // `concatenate` accepts no numbers, and `promote_types` accepts types only.
     assert_eq!(compared, 24 * 40 * 40 + 36 * 36 + 30 * 30);
 }
 

@@ -1,4 +1,4 @@
-//! Every cell of the tables in `testdata/oracle`, which were taken by running the real packages.
+//! Compares every cell of the tables in `testdata/oracle`, which were recorded by running the real packages.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,

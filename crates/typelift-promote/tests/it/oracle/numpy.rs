@@ -1,4 +1,4 @@
-//! The rules of NumPy, beside its answers.
+//! Compares NumPy's rules with its answers.
 
 use typelift_promote::numpy::can_cast;
 use typelift_promote::{ElementType, Operand, RuleSet, Spelling};
@@ -44,7 +44,7 @@ fn every_function_for_every_pair_of_operands() {
     let compared = compare("numpy/operations.csv", |key, a, b, theirs| {
         (theirs != "-").then(|| answer(key, &[operand(a), operand(b)]))
     });
-    // `concatenate` and `promote_types` are about arrays.
+    // `concatenate` and `promote_types` accept arrays only.
     assert_eq!(compared, 27 * 36 * 36 + 2 * 32 * 32);
 }
 

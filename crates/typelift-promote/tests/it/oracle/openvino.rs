@@ -1,4 +1,4 @@
-//! The rules of OpenVINO, beside its answers.
+//! Compares OpenVINO's rules with its answers.
 
 use typelift_promote::openvino::{Options, Quirk, is_supported, promote, quirk};
 use typelift_promote::{Category, ElementType, Operand};
@@ -9,7 +9,7 @@ fn ty(name: &str) -> ElementType {
     ElementType::from_name(name).unwrap_or_else(|| panic!("no type {name}"))
 }
 
-/// `1-0-sd`: promote_unsafe, pytorch_scalar_promotion, and the ranks of both operands.
+/// Parses a key such as `1-0-sd`: promote_unsafe, pytorch_scalar_promotion, and the ranks of both operands.
 fn setting(key: &str) -> (Options, [Category; 2]) {
     let rank = |i| match &key[i..=i] {
         "s" => Category::ZeroDim,

@@ -1,4 +1,4 @@
-//! The rules of Paddle, beside its answers.
+//! Compares Paddle's rules with its answers.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ fn code(refusal: Refusal) -> &'static str {
     }
 }
 
-/// Our answer in the words of a cell. Where paddle found no kernel, the type it looked for one in is the common type.
+/// Formats our answer as a cell. If paddle found no kernel, the type of the missing kernel is the common type.
 fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
     match answer {
         Ok(promotion) if cell.starts_with("!k/") => format!("!k/{}", promotion.common.framework_name()),
@@ -27,7 +27,7 @@ fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
     }
 }
 
-/// The name of an operation for its key.
+/// Returns the name of the operation that a key stands for.
 fn operation(key: &str) -> String {
     if key.starts_with("operator_") { key.replacen('_', " ", 1) } else { key.to_owned() }
 }
@@ -36,12 +36,12 @@ fn promote(key: &str, operands: &[Operand], version: Version) -> Result<Promotio
     RuleSet::Paddle(version).promote(&operation(key), operands)
 }
 
-/// Why a cell says nothing about promotion, where it and our answer differ.
+/// Returns the reason why a cell says nothing about promotion, if it differs from our answer.
 fn no_answer(key: &str, theirs: &str, ours: &str) -> Option<&'static str> {
     let refused = ours.starts_with('!') && !ours.starts_with("!k/");
     match key {
         "-" => Some("not asked"),
-        // The type that has no kernel is that of an operand, or of an earlier step, and we refuse or go further.
+        // The type without a kernel is that of an operand or of an earlier step, and our rules refuse or continue.
         "bitwise_and" | "bitwise_or" | "bitwise_xor" | "operator_&" | "operator_|" | "operator_^" | "heaviside"
         | "matmul" | "isclose"
             if theirs.starts_with("!k/") && refused =>
@@ -57,7 +57,7 @@ fn no_answer(key: &str, theirs: &str, ours: &str) -> Option<&'static str> {
         }
         "isclose" if theirs == "!RuntimeError" => (ours == "!shape").then_some("the ranks differ"),
         "matmul" | "isclose" if theirs == "!NotImplementedError" && refused => Some("refused in other words"),
-        // Kernels that cast what they are given instead of refusing it, for some pairs of types and not for others.
+        // Some kernels cast their inputs instead of refusing them, for some pairs of types only.
         "matmul" | "isclose" if ours == "!mismatch" => Some("the kernel casts one of the types"),
         _ => None,
     }
@@ -104,7 +104,7 @@ fn lists_of_tensors_must_agree() {
     }
 }
 
-/// What the document says, put together from its own tables.
+/// The published document, assembled from its own tables.
 struct Document {
     tensors: BTreeMap<(String, String), String>,
     numbers: BTreeMap<(String, String), String>,
@@ -126,11 +126,11 @@ impl Document {
         Self { tensors: table("paddle/published_tensors.csv"), numbers: table("paddle/published_numbers.csv") }
     }
 
-    /// The type under a rule, `-` where the document has none.
+    /// Returns the type under a rule, `-` if the document has none.
     fn answer(&self, rule: &str, a: &str, b: &str) -> String {
         let [(kind_a, x), (kind_b, y)] = [a, b].map(|operand| operand.split_once(':').unwrap());
         let (table, key) = match (kind_a, kind_b) {
-            // No type is promoted to itself, so the document's tables leave most of the diagonal out.
+            // No type is promoted to itself, so most of the diagonal is missing from the document's tables.
             ("d", "d") if x == y => return if rule == "logic" { logic(x, y, x) } else { x.to_owned() },
             ("d", "d") => (&self.tensors, (x, y)),
             ("d", _) => (&self.numbers, (x, y)),
@@ -146,7 +146,7 @@ impl Document {
     }
 }
 
-/// The Logic rule leaves complex numbers out.
+/// Applies the Logic rule, which does not cover complex numbers.
 fn logic(x: &str, y: &str, common: &str) -> String {
     let complex = [x, y].iter().any(|ty| ["c64", "c128", "complex"].contains(ty));
     if complex || common == "-" { "-" } else { "bool" }.to_owned()
@@ -169,7 +169,7 @@ fn the_published_tables_cell_by_cell() {
                 ("w", "w") => continue,
                 _ => row[3],
             };
-            // Of operations that no table covers between tensors the document says nothing, equal types included.
+            // The document does not cover operations between tensors that are in no table, even with equal types.
             let theirs = if rule == "-" { "-".to_owned() } else { document.answer(rule, a, b) };
             let ours = promote(api, &[operand(a), operand(b)], Version::Published2_6);
             let ours = ours.map_or("-", |promotion| promotion.result.framework_name());

@@ -1,4 +1,4 @@
-//! The rules of PyTorch, beside its answers.
+//! Compares PyTorch's rules with its answers.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ fn name(answer: Result<ElementType, Refusal>) -> String {
     answer.map_or_else(code, |ty| ty.framework_name().to_owned())
 }
 
-/// Our answer in the words of a cell. Where torch found no kernel, the type it looked for one in is the common type.
+/// Formats our answer as a cell. If torch found no kernel, the type of the missing kernel is the common type.
 fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
     match answer {
         Ok(promotion) if cell.starts_with("!k/") => format!("!k/{}", promotion.common.framework_name()),
@@ -44,7 +44,7 @@ fn cell(answer: Result<Promotion, Refusal>, cell: &str) -> String {
     }
 }
 
-/// The name of an operation for its key.
+/// Returns the name of the operation that a key stands for.
 fn operation(key: &str) -> String {
     if key.starts_with("operator_") { key.replacen('_', " ", 1) } else { key.to_owned() }
 }
@@ -79,7 +79,7 @@ fn every_operation_for_every_pair_of_operands() {
     let no_answer = Cell::new(0);
     let compared = compare("pytorch/operations.csv", |key, a, b, theirs| {
         let ours = cell(promote(key, &[operand(a), operand(b)], Options::default()), theirs);
-        // These two work in several steps, and an earlier one than that which promotes has no kernel.
+        // These two operations run in several steps, and a step before the promoting one has no kernel.
         let stops_early = key == "ldexp" || key == "operator_/" && a == "w:complex" && b.contains(":f8");
         if theirs == "-" || stops_early && theirs.starts_with("!k/") && ours != theirs {
             no_answer.set(no_answer.get() + 1);
@@ -87,7 +87,7 @@ fn every_operation_for_every_pair_of_operands() {
         }
         Some(ours)
     });
-    // The rest: two numbers given to one of 18 operators, and the cells with no kernel in an earlier step.
+    // The remaining cells: two numbers with one of 18 operators, and cells where an earlier step has no kernel.
     assert_eq!((compared, no_answer.get()), (96 * 48 * 48 - 18 * 16 - 438, 18 * 16 + 438));
 }
 
@@ -108,7 +108,7 @@ fn no_operation_is_without_a_table() {
     let rules = RuleSet::PyTorch(Options::default());
     let names = rules.operations().map(|operation| operation.name);
     let missing: Vec<_> = names.filter(|&name| !listed.contains(name)).collect();
-    // These two have tables of their own.
+    // These two operations have their own tables.
     assert_eq!(missing, ["result_type", "clamp"]);
 }
 

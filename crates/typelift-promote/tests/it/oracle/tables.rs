@@ -4,21 +4,21 @@ use std::path::PathBuf;
 
 use typelift_promote::{ElementType, Operand};
 
-/// The text of a file in `testdata/oracle`.
+/// Returns the text of a file in `testdata/oracle`.
 pub(crate) fn read(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Fields of each line that is not a comment, quotes taken off.
+/// Returns the fields of each line that is not a comment, without quotes.
 pub(crate) fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| line.split(',').map(|field| field.trim_matches('"')).collect())
 }
 
-/// Calls `compare(key, lhs, column)` for each cell of a table and fails with a list of those where its answer is another;
-/// `None` skips the cell. Returns the number of cells compared.
+/// Calls `compare(key, lhs, column)` for each cell of a table, and fails with a list of the cells whose answer differs.
+/// `None` skips a cell. Returns the number of cells compared.
 pub(crate) fn compare(name: &str, mut compare: impl FnMut(&str, &str, &str, &str) -> Option<String>) -> usize {
     let text = read(name);
     let mut rows = rows(&text);
@@ -47,7 +47,7 @@ pub(crate) fn compare(name: &str, mut compare: impl FnMut(&str, &str, &str, &str
     compared
 }
 
-/// `d:T` a tensor of shape [2], `z:T` one of shape [], `w:KIND` a Python number.
+/// Parses an operand: `d:T` is a tensor of shape [2], `z:T` one of shape [], `w:KIND` a Python number.
 pub(crate) fn operand(text: &str) -> Operand {
     let (category, name) = text.split_once(':').unwrap_or_else(|| panic!("operand {text}"));
     let ty = || ElementType::from_framework_name(name).unwrap_or_else(|| panic!("no type {name}"));
@@ -58,7 +58,7 @@ pub(crate) fn operand(text: &str) -> Operand {
     }
 }
 
-/// The Python number of a kind.
+/// Returns a Python number of a kind.
 pub(crate) fn number(kind: &str) -> Operand {
     let word = if kind == "bool" { "True" } else { kind };
     Operand::from_number(word).unwrap_or_else(|| panic!("no number {kind}"))
